@@ -301,6 +301,11 @@ WRONG = {
         r"Own.report\(\) returned a dict",
         1,
     ),
+    "reachable": (
+        *own("agents", "Agent", "reachable(self, example)", "'yes'", ANSWERS),
+        r"Own.reachable\(\) returned a str \('yes'\), but should return None, or texts",
+        1,
+    ),
     "update": (
         *own("agents", "Learner", "update(self, optimizer)", "0.5", LEARNS),
         r"Own.update\(\) returned a float \(0.5\), but should return a StepReport",

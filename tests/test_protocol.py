@@ -7,7 +7,7 @@ import pytest
 from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.errors import ProtocolError
 from thincdialog.messages import Message
-from thincdialog.protocol import Agent, can_batch
+from thincdialog.protocol import Agent
 
 
 class Echo(Agent):
@@ -89,8 +89,8 @@ def test_protocol_copy_shares_everything_but_the_conversation():
 
 
 def test_protocol_batches_only_where_the_agent_can_and_wants():
-    assert can_batch(Echo())
-    assert not can_batch(Mute()) and not can_batch(Agent())
+    assert Echo().can_batch
+    assert not Mute().can_batch and not Agent().can_batch
     with pytest.raises(NotImplementedError, match="neither act"):
         call(Agent(), "oa")
 

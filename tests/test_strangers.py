@@ -2,6 +2,7 @@
 is used as it is meant to be, or one line says what is wrong. Nothing hangs or fills the memory."""
 
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -429,3 +430,77 @@ def test_strangers_all_damage_to_a_store_is_told_and_mended(stored, tmp_path, ca
     chosen = random.Random(0).sample(cases, min(n, len(cases)))
     codes = [try_store(stored, tmp_path / "in" / "copy", *each, capsys) for each in chosen]
     assert 1 in codes
+
+
+# --- what a config or a command names -------------------------------------------------------
+
+PLACES = {
+    "t.jsonl": ("train a.cfg", "debug data a.cfg", "build a.cfg --loader.store st",
+                "convert t.jsonl o.csv", "display-data a.cfg"),
+    "replies.txt": ("train a.cfg", "debug config a.cfg"),
+    "mine.yml": ("convert t.jsonl o.txt --from mine.yml --to parlai",),
+    "a.cfg": ("train a.cfg", "init fill-config a.cfg o.cfg", "debug diff-config a.cfg"),
+    "mine.py": ("debug config a.cfg --code mine.py",),
+    "st": ("train a.cfg --loader.store st", "build a.cfg --loader.store st"),
+    "run": ("train a.cfg -o run", "results run", "plot run", "chat run"),
+    "o.csv": ("convert t.jsonl o.csv", "convert t.jsonl o.csv --force"),
+    "o.cfg": ("init fill-config a.cfg o.cfg --force",
+              "init config o.cfg --from quickstart --force"),
+}  # fmt: skip
+NAMED = (
+    """
+[tasks.t]
+@teachers = "thincdialog.LabelledText.v1"
+train = "t.jsonl"
+dev = "t.jsonl"
+candidates = "replies.txt"
+
+[training]
+max_steps = 1
+n_samples = 0
+
+"""
+    + CLASSIFIER
+    + "width = 8\n"
+)
+
+
+def link_to_itself(path):
+    path.symlink_to(path.name)
+
+
+def full(path):
+    path.symlink_to("/dev/full")
+
+
+@pytest.mark.parametrize("n", [25, slow(10_000)])
+def test_strangers_any_place_may_hold_anything(tmp_path, monkeypatch, capsys, n):
+    """But a pipe, which is waited for."""
+    kinds = [each for each in FAULTS if each is not pipe] + [link_to_itself, full]
+    cases = [
+        (place, line, fault)
+        for place, lines in PLACES.items()
+        for line, fault in itertools.product(lines, kinds)
+    ]
+    assert len(cases) > 200
+    for number, (place, line, fault) in enumerate(
+        random.Random(2).sample(cases, min(n, len(cases)))
+    ):
+        inside = tmp_path / f"{number}" / "in"
+        inside.mkdir(parents=True)
+        rows = [{"text": f"w{row}", "label": "ab"[row % 2]} for row in range(4)]
+        (inside / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (inside / "replies.txt").write_text("a\nb\n")
+        (inside / "mine.py").touch()
+        (inside / "mine.yml").write_text("turns: talk\nspeaker: who\ntext: [what]\n")
+        (inside / "a.cfg").write_text(NAMED)
+        (inside / place).unlink(missing_ok=True)
+        fault(inside / place)
+        monkeypatch.chdir(inside)
+        with no_longer_than(SECONDS), little_memory(3 << 30):
+            code = main(line.split())
+        shown = capsys.readouterr().err
+        assert code in (0, 1) and "Traceback" not in shown, (place, fault.__name__, line, shown)
+        assert code == 0 or shown.count("✘") == 1, (place, fault.__name__, line, shown)
+        assert not [path for path in inside.rglob(".*") if path.name != place]
+        shutil.rmtree(inside)

@@ -8,17 +8,21 @@
 Everything else that is public stands in ``thincdialog.api``.
 """
 
+# Under ``python -m`` modules of the current folder, which may be a stranger's, are still in the way
+# here: nothing is imported but what Python has imported itself.
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, List
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, List
+
     from .api import evaluate, load, predict, train
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "api", "evaluate", "load", "predict", "train"]  # noqa: F822
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # Imported on first use: the command line's --help needs neither NumPy nor Thinc.
     if name in __all__:
         api = import_module(".api", __name__)
@@ -26,5 +30,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'thincdialog' has no attribute '{name}'")
 
 
-def __dir__() -> List[str]:
+def __dir__() -> "List[str]":
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

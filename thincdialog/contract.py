@@ -1,7 +1,7 @@
 """What code of users gives to the package: looked at where it is given, and told with the file,
 the function and the line that it comes from.
 
-All of it goes through ``called``, which calls a function of a user's and looks at what it
+All of it goes through ``called``, which calls a user's function and looks at what it
 returns. Base classes that users derive from are ``Contract``: they say what their methods
 return, and methods of classes outside of the package are called so. What registered functions
 build to be called (losses, initializers, ...) is called so where it is of a user's
@@ -38,12 +38,12 @@ _INSTALLED = tuple(
 
 
 class CodeError(DialogError):
-    """Something is wrong in code of a user's: it cannot be imported, or gives what it must
+    """Something is wrong in a user's code: it cannot be imported, or gives what it must
     not."""
 
 
 class Returned(NamedTuple):
-    """What a function of a user's shall return.
+    """What a user's function shall return.
 
     wanted (str): In words, after "should be".
     fits (Callable): Of what was returned and of the positional arguments: whether it is so. A
@@ -55,7 +55,7 @@ class Returned(NamedTuple):
 
 
 def called(function: Callable, returned: Returned, *given: Any, **named: Any) -> Any:
-    """Call a function of a user's.
+    """Call a user's function.
 
     returned (Returned): What it shall return.
     RAISES (CodeError): If it does not take these arguments, or returns something else.
@@ -73,7 +73,7 @@ def called(function: Callable, returned: Returned, *given: Any, **named: Any) ->
 
 
 class Watched:
-    """A function of a user's that is called as before; see ``called``."""
+    """A user's function that is called as before; see ``called``."""
 
     def __init__(self, function: Callable, returned: Returned):
         functools.update_wrapper(self, function)
@@ -170,7 +170,7 @@ def check_methods(owner: Any) -> None:
 
 
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
-    """The error for a function of a user's that has returned something else.
+    """The error for a user's function that has returned something else.
 
     function (Any): What was called.
     wanted (str): What it should have returned, in words.
@@ -246,7 +246,7 @@ def _shown_path(path: str) -> str:
 
 
 def is_users(function: Any) -> bool:
-    """Whether a function, or an object that can be called, is code of a user's."""
+    """Whether a function, or an object that can be called, is a user's code."""
     code = getattr(_called(function), "__code__", None)
     return isinstance(code, CodeType) and _is_users_file(code.co_filename)
 
@@ -285,7 +285,7 @@ def told(error: BaseException) -> str:
 
 
 def place_in(error: Optional[BaseException]) -> str:
-    """The innermost line of a user's that an error went through: "mine.py:12  in act()"; ""
+    """The innermost line of a user's code that an error went through: "mine.py:12  in act()"; ""
     if there is none. A function that was called with the wrong arguments counts, too, and the
     class of an object that refused a call, or lacks a method that it must have."""
     while error is not None:
@@ -306,7 +306,7 @@ def place_in(error: Optional[BaseException]) -> str:
 
 
 def _misfit(error: TypeError) -> str:
-    """Where the function of a user's stands that could not be called with what it was given,
+    """Where the user's function stands that could not be called with what it was given,
     and that nobody watches. Python names it in the text, and nothing else leads there."""
     name, brackets, _ = str(error).partition("()")
     for function in gc.get_objects() if brackets else ():
@@ -318,7 +318,7 @@ def _misfit(error: TypeError) -> str:
 
 
 def _owner(error: BaseException) -> str:
-    """Where the class of a user's stands whose object refused a call, or has no such method."""
+    """Where the user's class stands whose object refused a call, or has no such method."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -331,7 +331,7 @@ def _owner(error: BaseException) -> str:
 
 
 def users_line() -> str:
-    """The innermost line of a user's that is at work now: "mine.py:12  in lights()"; "" if
+    """The innermost line of a user's code that is at work now: "mine.py:12  in lights()"; "" if
     there is none."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -347,7 +347,7 @@ def _line(code: CodeType, number: int) -> str:
 
 
 def told_of_code(error: BaseException) -> str:
-    """An error that came from code of a user's, in one line that begins with file, line and
+    """An error that came from a user's code, in one line that begins with file, line and
     function; "" if it came from elsewhere."""
     place = place_in(error)
     return f"{place}: {told(error)}" if place else ""

@@ -130,8 +130,8 @@ def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
 # --- what users' code gives -------------------------------------------------------------------
 
 # In words, for errors.
-FIELDS = "(text: a string; labels, text_candidates: lists of strings)"
-_LISTS = ("labels", "eval_labels", "text_candidates")
+FIELDS = "(text: a string; labels, label_candidates, text_candidates: lists of strings)"
+_LISTS = ("labels", "eval_labels", "label_candidates", "text_candidates")
 
 
 def is_message(value: Any, *given: Any) -> bool:
@@ -139,9 +139,13 @@ def is_message(value: Any, *given: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     text = value.get("text")
-    return (text is None or isinstance(text, str)) and all(
-        _are_strings(value[name]) for name in _LISTS if name in value
-    )
+    return (text is None or isinstance(text, str)) and not wrong_list(value)
+
+
+def wrong_list(message: Mapping[str, Any]) -> str:
+    """The first field of a message that is no list of strings, but has to be; "" if none."""
+    names = (name for name in _LISTS if name in message and not _are_strings(message[name]))
+    return next(names, "")
 
 
 def _are_strings(value: Any) -> bool:

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import (
     Any,
     Callable,
+    Collection,
     ContextManager,
     Dict,
     Iterator,
@@ -19,6 +20,7 @@ from typing import (
     TypeVar,
 )
 
+from .batchers import Lengths, count_words
 from .contract import (
     CodeError,
     Contract,
@@ -36,27 +38,24 @@ from .ops.later import Number
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
+LearnerT = TypeVar("LearnerT", bound="Learner")
 _EACH = "a list of Messages, one for each"
+
+
+def _are_texts_or_none(value: Any, *given: Any) -> bool:
+    return value is None or (isinstance(value, Collection) and not isinstance(value, str))
 
 
 class Agent(Contract):
     """Anything that can observe a message and act. A subclass gives ``act``, which
-    answers ``self.observation``; one that gives ``observe``, too, calls
+    answers ``self.observation``, or ``batch_act``; one that gives ``observe``, too, calls
     ``super().observe(message)`` in it.
 
-    Optional: ``batch_act(observations) -> Sequence[Message]`` answers many
-    observations at once. Batching worlds use it whenever it is there and
-    ``use_batch_act`` is not False, on the original, never on a copy. An agent that
-    ``takes_batches`` keeps nothing of a conversation but what stands in each example
-    (`context`, `text`): single-turn data then reaches it in whole batches
-    (``examples.Batch``), which it has not observed, and no copies are made.
-
-    Optional, for batchers: ``batch_lengths(observations) -> Lengths``
-    (``thincdialog.batchers``) gives the tokens that the agent will really encode for
-    each observation, after history and truncation: one column for each field that it
-    lays out by itself (context, label), always the same ones, 0 where a row has nothing
-    to encode there. Cheap, without effect on metrics, and called on the original.
-    Where it is missing, words are counted.
+    Batching worlds use ``batch_act`` whenever it is given and ``use_batch_act`` is not
+    False, on the original, never on a copy. An agent that ``takes_batches`` keeps nothing
+    of a conversation but what stands in each example (`context`, `text`): single-turn data
+    then reaches it in whole batches (``examples.Batch``), which it has not observed, and
+    no copies are made.
 
     An agent with ``can_truncate`` obeys the field ``max_tokens`` of an observation: None
     (or missing), or a tuple of one int of 0 or more for each field of ``batch_lengths``.
@@ -77,6 +76,7 @@ class Agent(Contract):
         "share": Returned("a dict", is_mapping),
         "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
         "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),
+        "reachable": Returned("None, or texts: a list or a set", _are_texts_or_none),
         "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
     id: str = "agent"
@@ -85,8 +85,14 @@ class Agent(Contract):
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
-    # Whether its replies are names of classes.
+    # Whether it makes a rectangle of each field of ``batch_lengths``, and so pays for padding.
+    padded: Tuple[bool, ...] = ()
+    # Whether its replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
+    classes: Sequence[str] = ()
+    # Whether it learns nothing from examples whose label is not among their candidates, and so
+    # may get some.
+    ignore_bad_candidates: bool = False
     # Whether in an evaluation it chooses from what messages bring as ``label_candidates``.
     heeds_candidates: bool = True
     # Whether its replies in an evaluation depend on what else is in a batch.
@@ -127,12 +133,32 @@ class Agent(Contract):
                 f"{self.id}.act() was called twice: call self_observe() with the reply, and "
                 "observe() before the next act()."
             )
-        batch_act = getattr(self, "batch_act", None)
-        if batch_act is None:
-            raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
-        reply = batch_act([self.observation])[0]
+        reply = self.batch_act([self.observation])[0]
         self.has_acted = True
         return reply
+
+    def batch_act(self, observations: Any) -> Sequence[Message]:
+        """Answer many observations at once.
+
+        observations (Sequence[Message]): Of the original and of copies.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
+
+    @property
+    def can_batch(self) -> bool:
+        """Whether batching worlds shall use ``batch_act``."""
+        return self.use_batch_act is not False and type(self).batch_act is not Agent.batch_act
+
+    def batch_lengths(self, observations: Any) -> Lengths:
+        """The tokens that it will really encode for each observation, after history and
+        truncation; here, the words. Without effect on metrics, cheap, and asked of the
+        original.
+
+        observations (Sequence[Message]): Of the original and of copies.
+        RETURNS (Lengths): One column for each field that it lays out by itself (context,
+            label), always the same ones, 0 where a row has nothing to encode there.
+        """
+        return count_words(observations)
 
     def self_observe(self, message: Message) -> None:
         """Take note of the agent's own act; ends its turn.
@@ -198,10 +224,17 @@ class Agent(Contract):
         None if there is none, or not yet."""
         return None
 
-    @property
-    def choices(self) -> Optional[Sequence[str]]:
-        """All that it can say where a message brings no ``label_candidates``. Of these, one that
-        has classes heeds those that are classes, if some are; None if it is not bound to any."""
+    def survey(self, train: Any) -> None:
+        """Take from the training data what there is to answer with (classes, candidates), as
+        ``initialize`` does before anything else; no weights.
+
+        train (Teacher): Of the training split.
+        RAISES (DataError): If nothing can be learnt from such data.
+        """
+
+    def reachable(self, example: Message) -> Optional[Collection[str]]:
+        """All that it can answer an example of an evaluation with; None if that cannot be
+        told. (A label that is not among it is wrong whatever is learnt.)"""
         return None
 
     def check_optimizer(self, optimizer: Any) -> None:
@@ -265,26 +298,19 @@ class ReadingOptions(NamedTuple):
 
     history_size (int): Turns of a context that it reads; -1 for all.
     use_reply (str): What becomes of its own turns: "label", "model" or "none".
-    has_classes (bool): Whether labels are names of classes; else they are texts, too.
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
-    outside_labels (bool): Whether labels may stand outside their candidates.
     n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
         reads text; None if it does not say.
     other_fields (bool): Whether it reads fields of messages besides text and `features`.
-    repeats_training (bool): Whether it says nothing but labels of the training data where a
-        message brings no ``label_candidates``.
     """
 
     history_size: int = -1
     use_reply: str = "label"
-    has_classes: bool = False
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
-    outside_labels: bool = False
     n_features: Optional[int] = None
     other_fields: bool = False
-    repeats_training: bool = False
 
 
 class StepReport(NamedTuple):
@@ -445,15 +471,32 @@ class Learner(Agent):
         """
         raise NotImplementedError
 
-    def n_choices(self, batch: Any) -> Optional[int]:
-        """Most replies that one of the batch is told from in learning, the right one among them;
-        None if it is told from none. Where it is 1 in all batches, nothing can be learnt."""
-        return None
+    @property
+    def has_looked(self) -> bool:
+        """Whether it has seen enough of what comes (``look``)."""
+        return True
+
+    def look(self, batch: Any) -> bool:
+        """Look at one of the batches that it will ``learn`` first. Before the first step it is
+        given them in their order, till it ``has_looked``; of a stream, none.
+
+        RETURNS (bool): Whether there is anything in it to learn from.
+        RAISES (DialogError): If it is known by now that learning will come to nothing.
+        """
+        return True
+
+    def onlooker(self: LearnerT, look: Callable[[Any], Any]) -> LearnerT:
+        """A copy that learns nothing: a function is given what it should ``learn``."""
+        copy = self.clone()
+        # Whoever calls it finds this one first, as do copies of the copy.
+        copy.__dict__["learn"] = look
+        return copy
 
     def check_learnt(self, n_steps: int) -> None:
-        """See, as training ends, that there was something to learn.
+        """See, as training ends, or as all batches of it were looked at, that there was something
+        to learn.
 
-        n_steps (int): Steps of the whole run.
+        n_steps (int): Steps of the whole run; or of batches, those with anything to learn from.
         RAISES (NothingToLearnError): If it is known that there was not.
         """
 
@@ -527,11 +570,6 @@ def in_their_places(
 
 
 registry.agents.makes(Agent)
-
-
-def can_batch(agent: Agent) -> bool:
-    """Whether batching worlds shall use the agent's ``batch_act``."""
-    return agent.use_batch_act is not False and hasattr(agent, "batch_act")
 
 
 Observations = Sequence[Message]

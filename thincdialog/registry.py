@@ -39,7 +39,7 @@ class DialogRegistry(catalogue.Registry):
     package cannot break: only asking for its broken function by name is an error.
 
     made (Any): Type of what its functions build, as an annotation.
-    watch (Optional[Callable]): Takes what a function of a user's has built, and the function;
+    watch (Optional[Callable]): Takes what a user's function has built, and the function;
         gives it back, or what stands in its place and sees that it does what it must.
     """
 

@@ -1,8 +1,10 @@
 """The classifier: classes, weights, rejection, features."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from thinc.api import Linear, Relu, Softmax, chain, softmax_activation
+from thinc.api import Linear, Relu, Softmax, add, chain, concatenate, softmax_activation
 
 from thincdialog.api import PARTNER, ConfigError, DataError, Message, TrainingError
 
@@ -185,6 +187,21 @@ def test_classifier_refuses_probabilities_where_logits_belong(last):
     with pytest.raises(ValueError, match="the model ends in a softmax, but logits are expected"):
         make("agents", "Classifier", chain(Relu(4), last()))
     make("agents", "Classifier", chain(Softmax(), Linear()))
+
+
+def vote(*members):
+    return make("models", "Committee", list(members))
+
+
+@pytest.mark.parametrize("join", [add, concatenate, vote, partial(make, "layers", "Parts")])
+@pytest.mark.parametrize("last", [Softmax, softmax_activation])
+def test_classifier_refuses_probabilities_of_any_member(join, last):
+    for place in range(3):
+        members = [Linear(4) if at != place else chain(Linear(4), last()) for at in range(3)]
+        with pytest.raises(ValueError, match="the model ends in a softmax"):
+            make("agents", "Classifier", chain(Relu(4), join(*members)))
+        make("agents", "Classifier", chain(join(*members), Linear()))
+    make("agents", "Classifier", join(chain(Softmax(), Linear()), Linear()))
 
 
 def test_classifier_of_a_model_that_cannot_read_the_data_is_a_config_error():

@@ -89,8 +89,9 @@ def test_fast_text_options_and_models_it_does_not_know_are_refused():
     model = make("models", "LinearClassifier")
     with pytest.raises(ValueError, match="trains only @models"):
         make("agents", "FastText", model)
-    with pytest.raises(ValueError, match="negatives = -1"):
-        build(negatives=-1)
+    for n in (-1, 2**63 - 1):
+        with pytest.raises(ValueError, match=f"negatives = {n}, expected 1 to 1,000,000, or 0"):
+            build(negatives=n)
     with pytest.raises(ValueError, match="threshold needs reject_class"):
         build(threshold=0.5)
     with pytest.raises(ValueError, match="width = 0"):

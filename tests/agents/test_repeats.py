@@ -110,6 +110,31 @@ def test_repeats_of_the_whole_conversation_count_in_a_chat(kind):
 
 
 @KINDS
+@pytest.mark.parametrize("blocks, history_size", [(False, -1), (False, 1), (True, 1), (None, 1)])
+def test_repeats_are_the_same_with_and_without_a_label(kind, blocks, history_size):
+    """So `predict` gives what an evaluation gives."""
+    agent = build(kind, block_repeats=blocks, history_size=history_size)
+    context = [(PARTNER, "stop"), (SELF, "red here"), (PARTNER, "amber"), (SELF, "here")]
+    row = {"text": "red", "context": context, "label_candidates": CANDIDATES}
+    rows = [Message(row), Message(row, eval_labels=["red"]), Message(row, eval_labels=["stop"])]
+    found = [reply["text_candidates"] for reply in agent.batch_act(rows)]
+    assert found == found[:1] * 3
+    said = {"red", *(text for _, text in context)}
+    assert agent.blocks_repeats is (blocks is not False)
+    assert (set(found[0][-5:]) == said) is agent.blocks_repeats
+
+
+@KINDS
+def test_repeats_that_are_not_blocked_come_in_a_chat(kind):
+    talker = build(kind, block_repeats=False).clone()
+    for _ in range(2):
+        talker.observe(Message(text="red here", label_candidates=CANDIDATES))
+        found = talker.act()
+        talker.self_observe(found)
+        assert found["text"] == "red here"
+
+
+@KINDS
 def test_repeats_are_the_same_in_a_conversation_and_flattened(kind):
     rows = (("red", "amber"), ("here", "amber"), ("stop", "red"), ("no", "wait there"))
     talk = [{"text": x, "labels": [y], "label_candidates": CANDIDATES} for x, y in rows]

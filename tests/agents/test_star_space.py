@@ -97,8 +97,9 @@ def test_star_space_losses_and_models_it_does_not_know_are_refused():
             "StarSpace",
             make("models", "BiEncoder", make("models", "BagEncoder", width=8)),
         )
-    with pytest.raises(ValueError, match="negatives = 0"):
-        build(negatives=0)
+    for n in (0, 1_000_001, 2**63 - 1):
+        with pytest.raises(ValueError, match=f"negatives = {n}, expected 1 to 1,000,000$"):
+            build(negatives=n)
     with pytest.raises(ValueError, match="n_segments = 2, but share = 'all'"):
         build(model={"n_segments": 2, "share": "all"})
     with pytest.raises(DataError, match="has one reply only, 'yes'"):

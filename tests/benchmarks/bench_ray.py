@@ -122,9 +122,7 @@ def by_processors(one: Work, two: Work) -> float:
 
 def speed() -> None:
     start_ray()
-    columns = (
-        f"{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}{'by CPU time':>13}"
-    )
+    columns = f"{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}{'by CPU':>9}"
     print(f"{'model':12}{columns}")
     with tempfile.TemporaryDirectory() as name:
         for what, config, over, code, k in trainings(Path(name)):
@@ -140,7 +138,7 @@ def speed() -> None:
             )
             one = statistics.median(found["work", 0])
             cpu = by_processors(works["work", 0], works["work", 2])
-            shown = f"{one:12,.0f}{work:11.2f}{spin:9.2f}{work / spin:12.2f}{cpu:13.2f}"
+            shown = f"{one:12,.0f}{work:11.2f}{spin:9.2f}{work / spin:12.2f}{cpu:9.2f}"
             print(f"{what:12}{shown}", flush=True)
             for n in (0, 2):
                 works["work", n].runner.end()

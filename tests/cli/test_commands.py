@@ -244,6 +244,12 @@ def test_chat_answers_each_line(run, monkeypatch):
     assert err == "ℹ New conversation\n⚠ there is no command /hstory - did you mean /history?\n"
 
 
+def test_chat_takes_lines_that_are_no_utf8(run, monkeypatch):
+    given = io.TextIOWrapper(io.BytesIO(b"i want milk \xff\xfe\ni want tea\n"), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", given)
+    assert run(f"chat {MODEL}") == (0, "one milk then\none tea then\n", "")
+
+
 def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_path):
     (tmp_path / "replies.txt").write_text("no\nmilk then\n\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO("i want milk"))

@@ -31,6 +31,15 @@ def test_exit_code_of_ctrl_c_outside_of_training(run, monkeypatch):
     assert run("train my.cfg") == (130, "", "⚠ Interrupted\n")
 
 
+def test_exit_code_of_a_number_that_takes_all_memory(run, monkeypatch):
+    error = MemoryError("Unable to allocate 268. GiB for an array with shape (72, 1000000001)")
+    monkeypatch.setattr(train, "run", Mock(side_effect=error))
+    code, out, err = run("train my.cfg")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("✘ there is not enough memory: unable to allocate 268. GiB for an")
+    assert "; lower a number in the config that it grows with: " in err
+
+
 READS = """
 from thincdialog.api import IterableTeacher, registry
 

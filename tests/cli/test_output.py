@@ -22,6 +22,13 @@ def test_output_has_colour_on_terminals_only(monkeypatch):
     assert terminal.getvalue() == "✘ bad\n"
 
 
+def test_output_messages_cut_long_lines():
+    stream = io.StringIO()
+    Messages(stream).fail(f"{'y' * 70_000}  file not found\nnext")
+    shown = stream.getvalue()
+    assert len(shown) < 5100 and shown.endswith("yyy  file not found\nnext\n")
+
+
 @pytest.mark.parametrize("encoding, sign", [("utf-8", "✔"), ("ascii", "[+]")])
 def test_output_signs_that_the_terminal_has(encoding, sign):
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)

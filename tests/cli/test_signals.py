@@ -29,6 +29,11 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+def heeding_hangups():
+    """As a terminal starts commands; tests may have been started with nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     "name, moment",
     [
@@ -46,7 +51,9 @@ def test_signals_at_the_edges_of_a_command(tmp_path, name, moment):
     env["PYTHONPATH"] = ":".join([str(tmp_path), *sys.path])
     words = ["debug", "config"] if moment == "end" else ["train"]
     command = [sys.executable, "-m", "thincdialog", *words, "config.cfg"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, preexec_fn=heeding_hangups
+    )
     shown = done.stderr.strip().splitlines()
     if moment == "end":
         assert done.returncode == 0, shown

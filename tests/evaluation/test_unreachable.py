@@ -1,12 +1,13 @@
 """Labels that are among nobody's candidates are told of wherever scores are about 0 by them."""
 
+import io
 import json
 
 import pytest
 
 from tests.cli.conftest import run  # noqa: F401
 from tests.training.examples import REPLIES, TALKS, write_talks
-from thincdialog.api import debug_data, evaluate_in_detail
+from thincdialog.api import debug_data, evaluate_in_detail, train
 
 RANKER = (
     TALKS.replace('"test.jsonl"', "null")
@@ -23,6 +24,9 @@ CLASSIFIER = (
     .replace("Ranker.v1", "Classifier.v1")
     .replace("BiEncoder.v1", "Classifier.v1")
     .replace("hits@1", "accuracy")
+)
+INLINE = RANKER.replace("Conversations.v1", "ParlAIText.v1").replace(
+    'Ranker.v1"', 'Ranker.v1"\nignore_bad_candidates = true\neval_candidates = SOURCE'
 )
 SPEAKER = ('Conversations.v1"', 'Conversations.v1"\nlabel_speaker = "b"')
 OUTSIDE = "100.0 % of 20 labels are among nobody's candidates and can never be given"
@@ -76,12 +80,10 @@ def test_unreachable_labels_count_from_more_than_half(folder, run, known, expect
 def test_unreachable_labels_make_a_check_of_debug_data_fail(folder, run):  # noqa: F811
     report = debug_data("ranker.cfg")
     (warning,) = [w for w in report.warnings if w.split == "dev" and w.check == "candidates"]
-    assert warning.text.startswith(
-        "20 examples (100.0 %) have a label that is among nobody's candidates"
-    )
+    assert warning.text.startswith(f"{OUTSIDE}: 'other 0', 'other 1', 'other 2'")
     assert warning.hint.startswith(REMEDY) and "candidates" not in report.passed
     code, out, _ = run("debug data ranker.cfg")
-    assert code == 0 and "nobody's candidate " in out and REMEDY in out
+    assert code == 0 and "nobody's candidate " in out and REMEDY in " ".join(out.split())
     report = debug_data("ranker.cfg", overrides={"evaluation.n_candidates": 5})
     assert "candidates" in report.passed
 
@@ -95,3 +97,54 @@ def test_unreachable_classes_are_told_of_with_another_remedy(folder, run):  # no
         "dev: 66.7 % of 15 labels are no class of the model, which can never find them: spell"
     )
     assert expected in err and "n_candidates" not in err
+
+
+@pytest.mark.parametrize(
+    "source, fixed, expected",
+    [
+        # Those of the batch have the label among them.
+        ('"batch"', None, ""),
+        ('"batch_all"', None, ""),
+        ("null", None, "put each label among the label_candidates of its example"),
+        ('"inline"', None, "put each label among the label_candidates of its example"),
+        ('"fixed"', None, "leave out eval_candidates in [agent] and set n_candidates = 100"),
+        ('"vocab"', None, "leave out eval_candidates in [agent] and set n_candidates = 100"),
+        # What examples bring is not looked at.
+        ('"fixed"', ["other 1", "other 2"], ""),
+        ('"inline"', ["other 1", "other 2"], "put each label among"),
+    ],
+)
+def test_unreachable_labels_are_those_that_the_setting_leaves_out(folder, source, fixed, expected):
+    """Training, `debug data` and evaluation say the same; and the share of right replies is 0
+    where they say that all are unreachable."""
+    replies = [f"reply {n}" for n in range(20)]
+    for split, end in (("train", ""), ("dev", "\tlabel_candidates:reply 1|reply 2")):
+        labels = replies if split == "train" else ["other 1"] * 20
+        rows = (f"text:hi {n}\tlabels:{x}{end}\tepisode_done:True\n" for n, x in enumerate(labels))
+        (folder / f"{split}.jsonl").write_text("".join(rows))
+    config = INLINE.replace("SOURCE", source)
+    if fixed is not None:
+        (folder / "fixed.txt").write_text("\n".join([*fixed, *replies]))
+        config = config.replace("eval_can", 'fixed_candidates = "fixed.txt"\neval_can')
+    (folder / "inline.cfg").write_text(config)
+    stderr = io.StringIO()
+    train("inline.cfg", output="out", stdout=io.StringIO(), stderr=stderr)
+    told = [line for line in stderr.getvalue().splitlines() if "nobody's candidates" in line]
+    warnings = [w for w in debug_data("inline.cfg").warnings if w.split == "dev"]
+    of_data = [w.hint for w in warnings if "nobody's candidates" in w.text]
+    found = evaluate_in_detail("out/model-best", split="dev", n_resamples=0)
+    if not expected:
+        assert not told and not of_data and not found.warning
+        return
+    assert len(told) == 1 and found.warning in told[0]
+    assert found.warning.startswith(f"{OUTSIDE}: {expected}") and found.scores["hits@1"] == 0
+    # Of words, nothing is known before training.
+    assert [found.warning.partition(": ")[2]] == of_data or source == '"vocab"'
+
+
+def test_unreachable_labels_are_none_that_stand_for_rejected_ones(folder, run):  # noqa: F811
+    classes(folder / "train.jsonl", ["yes", "no"] * 60)
+    classes(folder / "dev.jsonl", ["other"] * 15)
+    rejects = '--agent.reject_class "other" --agent.threshold 0.9'
+    code, _, err = run(f"train classes.cfg {rejects}")
+    assert code == 0 and "no class of the model" not in err

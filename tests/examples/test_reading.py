@@ -18,6 +18,7 @@ from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.errors import DataError
 from thincdialog.examples import reading
 from thincdialog.examples.batch import Batch
+from thincdialog.examples.blocks import BEGIN
 from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
@@ -74,6 +75,24 @@ def test_reading_any_field_comes_back_as_it_was(episodes):
         shown = [each.for_split("train") for each in (made[0], ahead(made[1]))]
         expected, found = (list(each.episodes()) for each in shown)
         assert repr(found) == repr([[{**m} for m in episode] for episode in expected])
+
+
+def test_reading_sends_no_candidates_that_all_share(tmp_path):
+    table, choices = tmp_path / "a.csv", tmp_path / "choices.txt"
+    table.write_text("text,label\n" + "".join(f"so {n},{n % 3}\n" for n in range(20)))
+    choices.write_text("".join(f"{n}\n" for n in range(500)))
+    teacher = LabelledText(str(table), candidates=str(choices), streaming=True).for_split("train")
+    expected = [dict(message) for message in teacher.examples()]
+    assert all(len(message["label_candidates"]) == 500 for message in expected)
+    tasks, portions = reading.Tasks(teacher.data_of("train"), BEGIN), []
+    read = tasks.reading(None)()
+    for task in tasks:
+        found = read(task)
+        tasks.note(found)
+        portions.append(found.portion)
+    assert sum(each.n_episodes for each in portions) == 20
+    assert not any("label_candidates" in each.columns for each in portions)
+    assert [dict(message) for message in ahead(teacher).examples()] == expected
 
 
 def rows_of(n):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tests.processes import limited
+from thincdialog.errors import DataError, ModelError
 from thincdialog.files.array_file import read_array, write_array
+from thincdialog.files.flat_array import MappedFolder
 
 ARRAYS = [
     np.arange(1000, dtype="f"),
@@ -37,3 +39,27 @@ def test_array_file_that_does_not_fit_is_an_error(tmp_path, n_missing):
     with limited("RLIMIT_FSIZE", 128 + array.nbytes):
         write_array(tmp_path / "a.npy", array)
     assert read_array(tmp_path / "a.npy").tolist() == array.tolist()
+
+
+@pytest.mark.parametrize(
+    "read, error",
+    [
+        (lambda folder: read_array(folder / "a.npy"), ModelError),
+        (lambda folder: MappedFolder(folder).array("a", "i", 4), DataError),
+    ],
+    ids=["read", "mapped"],
+)
+def test_array_file_with_any_letter_of_its_head_changed(tmp_path, read, error):
+    """NumPy reads heads with Python's own parser, which raises many things."""
+    path, n_told = tmp_path / "a.npy", 0
+    write_array(path, np.arange(12, dtype="<i8").reshape(3, 4))
+    good = path.read_bytes()
+    for place in range(128):
+        for letter in b"(':1":
+            path.write_bytes(good[:place] + bytes([letter]) + good[place + 1 :])
+            try:
+                assert read(tmp_path).size == 12
+            except error as told:
+                assert str(told).startswith(f"{path}  is damaged (") and "\n" not in str(told)
+                n_told += 1
+    assert n_told > 200

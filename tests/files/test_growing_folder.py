@@ -1,10 +1,13 @@
 """Folders that grow beside their place."""
 
+import fcntl
 import os
 
+import numpy as np
 import pytest
 
 from thincdialog.errors import OutputError
+from thincdialog.files import growing_folder
 from thincdialog.files.growing_folder import GrowingFolder
 
 
@@ -12,6 +15,46 @@ def test_growing_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be made: Not a directory. Give another folder."):
         GrowingFolder(tmp_path / "file" / "store", "a fingerprint")
+
+
+@pytest.mark.parametrize("left", [None, 7, 128 + 8])
+def test_growing_folder_begins_anew_where_the_disk_lost_rows(tmp_path, monkeypatch, left):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    folder = GrowingFolder(tmp_path / "store", "a fingerprint")
+    folder.array("numbers", "i8").append([1, 2])
+    folder.save("after 2")
+    folder.close()
+    path = tmp_path / "store.building" / "numbers.npy"
+    with path.open("ab") as file:
+        file.write(b"more")
+    whole = GrowingFolder(tmp_path / "store", "a fingerprint")
+    assert whole.state == "after 2" and whole.array("numbers", "i8").n_rows == 2
+    whole.close()
+    path.unlink() if left is None else os.truncate(path, left)
+    again = GrowingFolder(tmp_path / "store", "a fingerprint")
+    assert again.state is None and again.array("numbers", "i8").n_rows == 0
+    again.array("numbers", "i8").append([5])
+    again.end_arrays()
+    again.finish({})
+    assert np.load(tmp_path / "store" / "numbers.npy").tolist() == [5]
+
+
+def test_growing_folder_that_another_moves_away_meanwhile_is_made_anew(tmp_path, monkeypatch):
+    flock, beside = fcntl.flock, tmp_path / "store.building"
+    moved = []
+
+    def slow_flock(*given):
+        if not moved:
+            beside.rename(tmp_path / "store")
+            moved.append(True)
+        return flock(*given)
+
+    monkeypatch.setattr(fcntl, "flock", slow_flock)
+    folder = GrowingFolder(tmp_path / "store", "a fingerprint")
+    assert (beside / "journal.jsonl").exists() and not list((tmp_path / "store").iterdir())
+    with pytest.raises(OutputError, match="is being written by another process"):
+        GrowingFolder(tmp_path / "store", "a fingerprint")
+    folder.close()
 
 
 @pytest.mark.parametrize("name", ["numbers.npy", "other"])

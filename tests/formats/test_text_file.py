@@ -121,6 +121,11 @@ def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
         device.symlink_to(f"/dev/{name}")
         with pytest.raises(DataError, match="is a device: give a file or a pipe"):
             list(reader.read(str(device)))
+    hole = tmp_path / f"hole{reader.name}"
+    hole.touch()
+    os.truncate(hole, 1 << 40)
+    with pytest.raises(DataError, match="says 1,099,511,627,776 bytes, but holds next to nothing"):
+        list(reader.read(str(hole)))
 
 
 def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):

@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
@@ -173,3 +175,17 @@ def test_find_lr_judges_curves():
     assert found.turn is None and found.suggestion > 0.1 and "--end" in found.why
     found = judge(rates[:1], [3.0], True, 100)
     assert found.suggestion is None and "--start" in found.why
+
+
+@given(
+    st.lists(st.floats(0.0, 1e30), min_size=1, max_size=60),
+    st.sampled_from([list, sorted, lambda losses: sorted(losses, reverse=True)]),
+    st.booleans(),
+)
+def test_find_lr_judges_any_curve(losses, in_order, diverged):
+    """One that only rises, too: weight decay alone can make it."""
+    losses = in_order(losses)
+    rates = np.geomspace(1e-6, 1.0, 60).tolist()[: len(losses)]
+    found = judge(rates, losses, diverged, 60)
+    assert found.suggestion is None or 0.0 < found.suggestion <= 1.0
+    assert len(found.smoothed) == len(losses) and found.why

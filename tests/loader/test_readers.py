@@ -18,6 +18,7 @@ from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
 from thincdialog.examples.reading import needs_all
 from thincdialog.loader import readers as module
+from thincdialog.loader.clocks import Spent
 from thincdialog.loader.ordered import waits_alone
 from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
@@ -40,8 +41,8 @@ def at_once(monkeypatch):
     monkeypatch.setattr(Readers, "watch", seen)
     start = Readers._processes
 
-    def started(self, reading, n):
-        hands = start(self, reading, n)
+    def started(self, make_work, n, what):
+        hands = start(self, make_work, n, what)
         while hands.n_ready < n:
             assert not hands.wait(60.0)
         return hands
@@ -156,6 +157,27 @@ def test_readers_say_what_was_chosen():
     assert len(notes) == 1
     assert re.match(
         r"\[loader\] workers: 16 threads, as reading the train data of task waits \d\d %", notes[0]
+    )
+
+
+def test_readers_that_would_all_wait_for_the_same_are_one():
+    notes = []
+    readers = Readers("auto", note=notes.append)
+    assert order_of(Generated(60, 0.005), readers) == order_of(Numbers(60))
+    (note,) = notes
+    assert note.startswith("[loader] workers: 1 thread, as reading the train data of task waits")
+    assert note.endswith("and no part can be read by itself")
+
+
+def test_readers_say_that_more_of_them_would_be_faster():
+    split, notes = teacher_of(Numbers(60)).data_of("train"), []
+    waited, computed = Spent(1.0, 0.1, 0.0), Spent(1.0, 1.0, 0.0)
+    for n_workers, spent in ((2, computed), (16, waited), (2, waited)):
+        assert Readers(n_workers, note=notes.append).choose(split, spent)
+    (note,) = notes
+    assert note == (
+        '[loader] workers = 2: "auto" would choose 16 threads, as reading the train data of task '
+        "waits 90 % of its time"
     )
 
 

@@ -7,9 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from thinc.api import Ragged
 
+from tests.ops.array_backends import backend, made, new_ops, ragged
+from thincdialog.layers.bag_embed import BagEmbed
+from thincdialog.layers.bilstm import BiLSTM
+from thincdialog.layers.feed_forward import ResidualFeedForward
+from thincdialog.layers.layer_norm import LayerNorm
+from thincdialog.layers.line_embed import LineEmbed
+from thincdialog.layers.linear import Linear, Relu
+from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.pool import pool
+from thincdialog.layers.scale import Scale
+from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.layers.transformer_block import TransformerBlock
+from thincdialog.layers.window_block import WindowBlock
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.losses.ranking import RankingSoftmax
+from thincdialog.ops.attention import attend
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part, step_on_device
@@ -26,6 +41,14 @@ def xp(request, monkeypatch):
 
 def drawn(*shape):
     return np.random.default_rng(0).normal(size=shape).astype("f")
+
+
+def draw_weights(model, ops):
+    draw = np.random.default_rng(1)
+    for node in model.walk():
+        for name in node.param_names:
+            shape = node.get_param(name).shape
+            node.set_param(name, ops.asarray(draw.normal(size=shape).astype("f") / 2))
 
 
 def close(device, host):
@@ -62,6 +85,14 @@ def test_gpu_kernels_losses_are_those_of_numpy(smoothing, xp):
     found += RankingSoftmax()(*map(xp.asarray, (Z, targets, allowed)))
     for each, of_numpy in zip(found, wanted):
         close(each, of_numpy)
+    on_device, settings = xp.asarray(Z), {"is_used_up": True}
+    found = loss.on_device(on_device, *map(xp.asarray, (targets, weights)), **settings)
+    assert found[0] is on_device
+    for each, of_numpy in zip(found[:2], wanted):
+        close(each, of_numpy)
+    assert found[2].tolist() == Z.argmax(axis=1).tolist()
+    n_right = (Z.argmax(axis=1) == targets).sum()
+    close(found[3], np.array([n_right, wanted[1].sum()], dtype="f"))
 
 
 @pytest.mark.gpu
@@ -88,18 +119,194 @@ def test_gpu_kernels_step_equals_numpy_and_changes_nothing_if_it_is_not_finite(s
 
 @pytest.mark.gpu
 def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
-    mask = kernels.dropout_mask((1001, 3), 0.3, seed=2**63 + 5, number=2).get()
+    mask = kernels.dropout_mask((1001, 3), kernels.Mask(0.3, 2**63 + 5, 2)).get()
     assert set(np.unique(mask).tolist()) == {0.0, float(np.float32(1 / (1 - 0.3)))}
     assert abs((mask == 0).mean() - 0.3) < 0.03
     # By the paper's reference: counter and key of zeros give 6627e8d5 first.
-    first = kernels.dropout_mask((4,), 0x6627E8D5 / 2**32, seed=0, number=0).get()
+    first = kernels.dropout_mask((4,), kernels.Mask(0x6627E8D5 / 2**32)).get()
     assert first[0] > 0
-    assert kernels.dropout_mask((4,), 0x6627E8D6 / 2**32, seed=0, number=0).get()[0] == 0
+    assert kernels.dropout_mask((4,), kernels.Mask(0x6627E8D6 / 2**32)).get()[0] == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_heads", [1, 3])
+def test_gpu_kernels_attend_within_sequences_and_repeat_to_the_bit(n_heads, xp):
+    lengths = np.array([3, 1, 0, 40, 9], dtype="i")
+    QKV, dY = drawn(53, 36), drawn(53, 12)
+    found = []
+    for ops in (new_ops(0), new_ops(0), new_ops(-1)):
+        Y, backprop = attend(ops, ops.asarray2f(QKV), ops.asarray1i(lengths), n_heads)
+        found.append([ops.to_numpy(Y), ops.to_numpy(backprop(ops.asarray2f(dY)))])
+    for first, again, on_host in zip(*found):
+        assert (first == again).all()
+        np.testing.assert_allclose(first, on_host, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("settings", [{}, {"activation": "relu", "positions": "none"}])
+def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
+    X, dY = drawn(53, 8), drawn(53, 8)
+    lengths, found = np.array([3, 1, 40, 9], dtype="i"), []
+    for gpu_id in (-1, 0):
+        with backend(gpu_id) as ops:
+            block = TransformerBlock(8, n_heads=2, **settings)
+        block.initialize()
+        draw_weights(block, ops)
+        Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
+        dX = backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd
+        gradients = [each.get_grad(name) for each in block.walk() for name in each.param_names]
+        found.append([ops.to_numpy(each) for each in (Y.dataXd, dX, *gradients)])
+    assert len(found[0]) == 2 + 12
+    for on_host, on_device in zip(*found):
+        np.testing.assert_allclose(on_device, on_host, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_drop_the_same_cells_back_as_forth(xp):
+    """A step along the gradient adds to what is summed up as much as the gradient says."""
+    X, dY, lengths = drawn(9, 8), drawn(9, 8), np.array([4, 5], dtype="i")
+
+    def run(X):
+        with backend(0) as ops:
+            ops.seed(3)
+            block = TransformerBlock(8, n_heads=2, dropout=0.5)
+        block.initialize()
+        draw_weights(block, ops)
+        Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
+        dX = backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd
+        return (Y.dataXd.get().astype("d") * dY).sum(), dX.get()
+
+    _, dX = run(X)
+    step = 1e-2 / np.linalg.norm(dX)
+    gained = run(X + step * dX)[0] - run(X - step * dX)[0]
+    assert gained == pytest.approx(2 * step * (dX.astype("d") ** 2).sum(), rel=1e-2)
+
+
+def vectors(lengths, width):
+    return Ragged(drawn(sum(lengths), width), np.array(lengths, dtype="i"))
+
+
+TOKENS = ragged([[3, 3, 0, (2, 1), (9, 5)], [], [(1, 70), 4, 4, (3, 70)], *[[5]] * 150])
+# Layers that have kernels of their own on a GPU, and what they read.
+LAYERS = {
+    "linear": (lambda: Linear(33, 5), drawn(70, 5)),
+    "relu": (lambda: Relu(33, 5), drawn(70, 5)),
+    "scale": (lambda: Scale(10.0), drawn(70, 5)),
+    "feed forward": (lambda: ResidualFeedForward(12, 33), drawn(70, 12)),
+    "layer norm": (lambda: LayerNorm(33), drawn(70, 33)),
+    "windows": (lambda: WindowBlock(8, n_pieces=3), vectors([3, 1, 0, 70], 8)),
+    "lstm": (lambda: BiLSTM(10, 3), vectors([3, 1, 9, 2], 3)),
+    "memories": (lambda: MemoryHops(4, n_hops=3), vectors([3, 1, 140, 2], 16)),
+    "lines": (lambda: LineEmbed(6, 10, n_positions=3), TOKENS),
+    "tokens": (lambda: TokenEmbed(6, 10), TOKENS),
+    "bags": (lambda: BagEmbed(6, 10, segments="separate"), TOKENS),
+    "highest": (lambda: pool("max"), vectors([3, 0, 70], 5)),
+    "highest and mean": (lambda: pool("max+mean"), vectors([3, 0, 70], 5)),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", LAYERS)
+def test_gpu_kernels_layers_are_those_of_the_cpu(name, xp):
+    layer, X = LAYERS[name]
+    weights, found = made(layer, X).to_bytes(), []
+    for gpu_id in (-1, 0):
+        with backend(gpu_id) as ops:
+            model, host = layer().from_bytes(weights), ops.to_numpy
+            of_ops = ops.asarray(X) if isinstance(X, np.ndarray) else on_ops(ops, X)
+            for _ in range(2):  # Gradients are added up.
+                Y, backprop = model.begin_update(of_ops)
+                dY = ops.asarray(drawn(*rows_of(Y).shape))
+                dX = backprop(Ragged(dY, Y.lengths) if isinstance(Y, Ragged) else dY)
+            gradients = [node.get_grad(each) for node in model.walk() for each in grads_of(node)]
+            found.append([host(each) for each in (rows_of(Y), rows_of(dX), *gradients)])
+    assert len(found[0]) == len(found[1])
+    for on_device, of_numpy in zip(*reversed(found)):
+        np.testing.assert_allclose(on_device, of_numpy, rtol=2e-4, atol=2e-5)
+
+
+def on_ops(ops, X):
+    return Ragged(ops.asarray(X.dataXd), ops.asarray(X.lengths))
+
+
+def rows_of(Y):
+    return Y.dataXd if isinstance(Y, Ragged) else Y
+
+
+def grads_of(node):
+    return [name for name in node.param_names if node.has_grad(name)]
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_normalise_what_is_dropped_out_and_added(xp):
+    X, skip, bias, G, b, dY = drawn(9, 6), drawn(10, 6)[1:], *drawn(3, 6), drawn(11, 6)[2:]
+    mask = kernels.Mask(0.5, 3, 1)
+    factors, on = kernels.dropout_mask((9, 6), mask).get(), xp.asarray
+    Y, hat, scales = kernels.layer_norm(on(skip + factors * (X + bias)), on(G), on(b))
+    of_kernel = kernels.add_norm(*map(on, (X, bias, skip)), (on(G), on(b)), mask)
+    for one, other in zip(of_kernel, (Y, hat, scales)):
+        close(one, other.get())
+    wanted = kernels.backprop_layer_norm(on(dY), on(G), hat, scales)
+    gradients = tuple(xp.zeros((6,), dtype="f") for _ in range(3))
+    dS, dX = kernels.backprop_add_norm(on(dY), on(G), hat, scales, mask, gradients)
+    close(dX, factors * wanted[0].get())
+    for one, other in zip((dS, *gradients), (*wanted, dX.sum(axis=0))):
+        close(one, other.get())
+    # The same behind a maxout of two pieces.
+    pieces, bias = drawn(9, 6, 2), drawn(6, 2)
+    Z = pieces + bias
+    Y, hat, scales = kernels.layer_norm(on(Z.max(axis=2)), on(G), on(b))
+    found, run = kernels.maxout_norm(*map(on, (pieces, bias, skip)), (on(G), on(b)), mask)
+    close(found, skip + factors * Y.get())
+    wanted = kernels.backprop_layer_norm(on(factors * dY), on(G), hat, scales)
+    gradients = tuple(xp.zeros(shape, dtype="f") for shape in ((6,), (6,), (6, 2)))
+    dX = kernels.backprop_maxout_norm(on(dY), on(bias), on(G), run, mask, gradients)
+    close(dX, (Z == Z.max(axis=2, keepdims=True)) * wanted[0].get()[:, :, None])
+    for one, other in zip(gradients, (*wanted[1:], dX.sum(axis=0))):
+        close(one, other.get())
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_scale_grows_no_further_than_its_end(xp):
+    X, dY, s, ds = (xp.asarray(each) for each in (*drawn(2, 40, 5), drawn(1) * 0 + 6, drawn(1)))
+    before = ds.get()
+    close(kernels.scale(X, s, 100.0), 100 * X.get())
+    close(kernels.backprop_scale(dY, X, s, 100.0, ds), 100 * dY.get())
+    assert ds.get() == before
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_judge_as_numpy_does(xp):
+    Z, losses = drawn(300, 41).round(), abs(drawn(300))
+    Z[3, 7] = np.nan
+    targets = Z.argmax(axis=1)
+    targets[:100] += 1
+    best, found = kernels.judge(*map(xp.asarray, (Z, targets, losses)))
+    assert best.get().tolist() == Z.argmax(axis=1).tolist()
+    close(found, [200, losses.sum()])
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
+    host = drawn(2, 100)
+    values, gradients = map(xp.asarray, host.copy())
+    table = Part(70, 90, 5, xp.asarray([1, 3], "i"), xp.ones((2, 5), "f"))
+    parts = [Part(8, 20), Part(40, 70), table]
+    changed = np.zeros(100, dtype=bool)
+    for part in parts[:2]:
+        changed[part.start : part.stop] = True
+    norm = step_on_device(LazyAdam(0.1), (0, "W"), values, gradients, parts, 0.5, ops)
+    close(norm, [0.5 * np.sqrt((host[1][changed] ** 2).sum() + 10)])
+    close(gradients, np.where(changed, 0, host[1]))
+    changed[[*range(75, 80), *range(85, 90)]] = True
+    assert ((values.get() != host[0]) == changed).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["80", "90", "120"])
-def test_gpu_kernels_compile_for_real_devices(architecture, tmp_path):
+@pytest.mark.parametrize("head", [0, 32, 128])
+def test_gpu_kernels_compile_for_real_devices(head, architecture, tmp_path):
+    code = f"#define HEAD {head}\n{kernels.source('attention')}" if head else kernels.source()
     try:
         import nvidia.cuda_nvrtc as package
 
@@ -108,12 +315,12 @@ def test_gpu_kernels_compile_for_real_devices(architecture, tmp_path):
         if shutil.which("nvcc") is None:
             pytest.skip("needs NVRTC (pip install nvidia-cuda-nvrtc-cu12) or nvcc")
         source = tmp_path / "kernels.cu"
-        source.write_text(kernels.source())
+        source.write_text(code)
         out = ["-o", str(tmp_path / "kernels.cubin"), str(source)]
         subprocess.run(["nvcc", "-cubin", f"-arch=sm_{architecture}", *out], check=True)
         return
     nvrtc, program = ctypes.CDLL(str(file)), ctypes.c_void_p()
-    text, name = kernels.source().encode(), b"kernels.cu"
+    text, name = code.encode(), b"kernels.cu"
     assert not nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name, 0, None, None)
     option = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{architecture}".encode())
     assert not nvrtc.nvrtcCompileProgram(program, 1, option)

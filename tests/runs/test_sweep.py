@@ -146,6 +146,8 @@ def test_sweep_refuses_a_folder_of_something_else(tmp_path):
     run_sweep(tmp_path / "s", {RATE: [0.01]})
     with pytest.raises(OutputError, match=r"other settings: training.max_steps \(was 3, is 4\)"):
         run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"training.max_steps": 4})
+    # Who reads the data is no other setting.
+    run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"loader.workers": 1})
 
 
 def test_sweep_whose_state_is_damaged_says_how_to_go_on(tmp_path):

@@ -1,11 +1,14 @@
 """Data sets of users: iterables, indexables, files."""
 
+import os
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from thincdialog.api import DataError
+from tests.processes import little_memory, no_longer_than, slow
+from thincdialog.api import ConfigError, DataError
 from thincdialog.contract import CodeError
 from thincdialog.teachers.dataset import Dataset
 
@@ -29,6 +32,16 @@ class Indexed:
 
     def __getitem__(self, number):
         return self.rows[number % len(self.rows)]
+
+
+class Again:
+    """Can be gone through again, and not be indexed."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
 
 
 class Endless(Indexed):
@@ -75,6 +88,33 @@ def test_dataset_of_unlabelled_rows():
     assert [row.get("eval_labels") for row in shown(rows)] == [None, ["x"]]
 
 
+def test_dataset_labels_come_in_many_forms():
+    labels = [np.array([0, 2]), np.int64(3), 4, 0.5, ("a", 1)]
+    rows = [{"text": "a", "label": label} for label in labels]
+    said = [row["eval_labels"] for row in shown(rows)]
+    assert said == [["0", "2"], ["3"], ["4"], ["0.5"], ["a", "1"]]
+    (row,) = shown([{"text": "a", "labels": "x", "label_candidates": "x"}])
+    assert row["eval_labels"] == ["x"] == row["label_candidates"]
+
+
+def test_dataset_shares_are_held_out_by_the_number_of_the_row():
+    rows = [(f"text {number}", "ab"[number % 2]) for number in range(200)]
+    found = []
+    for data in (rows, Indexed(rows), Again(rows)):
+        teacher = Dataset(data, dev_share=0.2, test_share=0.1)
+        parts = {
+            split: [message["id"] for message in teacher.for_split(split).examples()]
+            for split in ("train", "dev", "test")
+        }
+        assert sorted(sum(parts.values(), [])) == sorted(f"{number}/0" for number in range(200))
+        found.append(parts)
+    assert found[0] == found[1] == found[2]
+    assert [len(part) for part in found[0].values()] == [146, 36, 18]
+    assert "20 % of the training conversations" in teacher.data_of("dev").about()
+    with pytest.raises(ConfigError, match="'dev_share' of .* is given beside 'dev'"):
+        Dataset(rows, rows, dev_share=0.1)
+
+
 def test_dataset_fields_have_other_names():
     rows = [{"question": "who?", "answer": 2, "label": "kept"}]
     assert shown(rows, text_field="question", label_field="answer") == [
@@ -90,7 +130,21 @@ def test_dataset_fields_have_other_names():
         ([], DataError, "has no examples"),
         ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
         ([{"txet": "a", "label": "x"}], None, ""),
+        (
+            [{"text": "a", "labels": 3}],
+            DataError,
+            "'labels' of row 0 .* set label_field = 'labels'",
+        ),
+        ([{"text": "a", "labels": [3]}], DataError, "'labels' of row 0 must be strings, found"),
+        ([{"text": "a", "label": {"x": 1}}], DataError, "'labels' of row 0 must be strings"),
+        ([{"text": "a", "label": "x", "label_candidates": ["y"]}], DataError, "'x' is not among"),
         ([{"label": "x"}], DataError, "row 0 has no 'text'"),
+        (
+            [{"text": "a", "label_candidates": [1]}],
+            DataError,
+            "'label_candidates' of row 0 must be",
+        ),
+        ([{"text": "a", "eval_labels": "b"}], DataError, 'set label_field = "eval_labels"'),
         (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed.__getitem__\(\) returned an int"),
         (Endless(None), CodeError, r"test_dataset.py:\d+  Endless.__len__\(\) returned None"),
         (Endless(-1), CodeError, r"Endless.__len__\(\) returned an int \(-1\), .* 0 or more"),
@@ -171,6 +225,97 @@ def test_dataset_damaged_files(arrow, tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=words):
         shown(str(tmp_path / name))
+
+
+DAMAGED = """
+import random, sys
+from pathlib import Path
+sys.path[:0] = [sys.argv[1], sys.argv[2]]
+from tests.teachers.test_dataset import shown
+from thincdialog.api import DataError
+n_told = 0
+for path in sorted(Path(sys.argv[3]).iterdir()):
+    content = path.read_bytes()
+    for seed in range(int(sys.argv[4])):
+        chance, damaged = random.Random(seed), bytearray(content)
+        for _ in range(chance.choice([1, 2, 5, 30])):
+            place = 4 * chance.randrange(len(damaged) // 4)
+            odd = [b"\\xff\\xff\\xff\\x7f", b"\\0\\0\\0\\x80", b"\\xff" * 4, chance.randbytes(4)]
+            damaged[place : place + 4] = chance.choice(odd)
+        path.write_bytes(damaged)
+        print(path.name, seed, flush=True)
+        try:
+            shown(str(path))
+        except DataError as error:
+            assert str(error).startswith(str(path)) and "\\n" not in str(error)
+            n_told += 1
+assert n_told > 40
+"""
+
+
+@pytest.mark.parametrize("n", [40, slow(2000)])
+def test_dataset_any_damage_is_told(arrow, root, tmp_path, n):
+    """In a process of its own: places in a file that lead out of it can end it."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, form in (("a.parquet", "parquet"), ("b.arrow", "file"), ("c.arrow", "stream")):
+        save(arrow, table(arrow, 40), folder / name, form)
+    words = [sys.executable, "-W", "ignore", "-c", DAMAGED, str(root), str(root), str(folder)]
+    done = subprocess.run([*words, str(n)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-100:] + done.stderr
+
+
+def test_dataset_odd_columns_are_kept_or_told(arrow, tmp_path):
+    """Lists that are no array stay lists; names of classes that are none are not followed."""
+    columns = {"text": ["a", "b"], "label": [0, 7], "episode_done": [[1.0], [2.0]]}
+    columns.update(rows=[[[1], [2, 3]], [[4]]], gaps=[[None, 1], [2, 2]], whole=[[1, 2], None])
+    names = '{"info": {"features": {"label": {"names": [{"no": 1}]}, "rows": {"names": 5}}}}'
+    path = tmp_path / "a.parquet"
+    save(
+        arrow, arrow.table(columns).replace_schema_metadata({"huggingface": names}), path, "parquet"
+    )
+    first, second = shown(str(path))
+    assert first["rows"] == [[1], [2, 3]] and first["gaps"] == [None, 1]
+    assert first["whole"].tolist() == [1, 2] and "whole" not in second
+    assert first["eval_labels"] == ["0"] and second["eval_labels"] == ["7"]
+
+
+def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
+    """A few kilobytes that would fill gigabytes."""
+    many = arrow.table({"text": ["a" * (1 << 25)], "label": ["x"]})
+    from pyarrow import feather, parquet
+
+    parquet.write_table(many, tmp_path / "a.parquet", compression="zstd")
+    feather.write_feather(many, tmp_path / "a.feather", compression="zstd")
+    for path in sorted(tmp_path.iterdir()):
+        assert path.stat().st_size < 10_000
+        with pytest.raises(DataError, match="1 rows unpack to more than 200 times the file's size"):
+            shown(str(path))
+    told_once = arrow.DictionaryArray.from_arrays([0] * 3000, ["a" * (1 << 20)])
+    save(arrow, arrow.table({"text": told_once}), tmp_path / "b.arrow", "stream")
+    with little_memory():
+        rows = shown(str(tmp_path / "b.arrow"))
+    assert len(rows) == 3000 and len(rows[-1]["text"]) == 1 << 20
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["[" * 300, "{}", *('{"_data_files": %s}' % each for each in ("[[]]", "3", "[3]"))]
+    + ['{"_data_files": [{"filename": "%s"}]}' % each for each in ("../x.arrow", "..")]
+    + ['{"_data_files": [{"filename": 3}]}'],
+)
+def test_dataset_lists_of_files_are_told_if_odd(arrow, tmp_path, state):
+    (tmp_path / "state.json").write_text(state)
+    with pytest.raises(DataError, match=r"state\.json  (is no list|names files outside)"):
+        shown(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_dataset_pipes_are_not_waited_for(arrow, tmp_path, name, in_folder):
+    os.mkfifo(tmp_path / name)
+    with no_longer_than(60), pytest.raises(DataError, match=f"{name}  is no plain file"):
+        shown(str(tmp_path if in_folder else tmp_path / name))
 
 
 def test_dataset_missing_file_and_folder_of_splits(arrow, tmp_path):

@@ -53,6 +53,22 @@ def pairs(replies: list, streaming: bool = False):
     return IterableTeacher({"train": lambda: rows, "dev": rows}, streaming=streaming)
 
 
+@registry.agents("tests.first_batches.Looking.v1")
+class Looking(RankerAgent):
+    """Keeps what it was shown, and wants to see three batches."""
+
+    seen = []
+    has_looked = property(lambda self: len(self.seen) >= 3)
+
+    def look(self, batch):
+        self.seen.append(("look", batch[0]["text"]))
+        return True
+
+    def learn(self, batch):
+        self.seen.append(("learn", batch[0]["text"]))
+        return super().learn(batch)
+
+
 def config(replies, world=OF_ONE, candidates="batch", streaming=False):
     parts = {"replies": json.dumps(list(replies)), "streaming": json.dumps(streaming)}
     return CONFIG.format(world=world, candidates=candidates, **parts)
@@ -97,3 +113,32 @@ def test_first_batches_of_a_stream_are_refused_when_all_have_come(tmp_path):
 def test_first_batches_with_others_to_tell_from_train(changed):
     result, _ = quietly_train(changed)
     assert result.stopped_because == "max_epochs = 2 reached"
+
+
+ROWS = """
+[tasks.pairs]
+@teachers = "thincdialog.ParlAIText.v1"
+train = "{path}"
+dev = "{path}"
+
+[tokenizer]"""
+
+
+def test_first_batches_are_looked_at_without_what_is_ignored(tmp_path):
+    """An example whose label is no candidate has many, and is not learnt."""
+    rows = ["text:a\tlabels:x\tlabel_candidates:x\tepisode_done:True\n",
+            "text:b\tlabels:y\tlabel_candidates:u|v|w\tepisode_done:True\n"]  # fmt: skip
+    path = tmp_path / "rows.txt"
+    path.write_text("".join(rows * 3))
+    changed = ROWS.format(path=path) + config("a", candidates="inline").partition("[tokenizer]")[2]
+    with pytest.raises(TrainingError, match="In all 6 batches, right replies are their only"):
+        quietly_train(changed, agent__ignore_bad_candidates=True)
+
+
+def test_first_batches_are_shown_to_an_agent_of_a_users_till_it_has_looked(tmp_path, monkeypatch):
+    monkeypatch.setattr(Looking, "seen", [])
+    changed = config("abcdef").replace("thincdialog.Ranker.v1", "tests.first_batches.Looking.v1")
+    quietly_train(changed, training__max_epochs=1.0)
+    looked, learnt = Looking.seen[:3], Looking.seen[3:]
+    assert [what for what, _ in Looking.seen] == ["look"] * 3 + ["learn"] * 6
+    assert [text for _, text in looked] == [text for _, text in learnt[:3]]

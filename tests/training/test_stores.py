@@ -92,9 +92,7 @@ LINES = RANKER.replace('@batchers = "thincdialog.Fixed.v1"\nsize = 16\n', WORDS)
 CONFIGS = {
     "ranker, inline": RANKER,
     "ranker, words": LINES,
-    "ranker, long episodes": RANKER.replace("mutators.*.flatten", "mutators.*.limit").replace(
-        "Flatten.v1", 'Limit.v1"\nn_episodes = 20\nx = "' if False else "EpisodeReverse.v1"
-    ),
+    "ranker, long episodes": RANKER.replace("Flatten.v1", "EpisodeReverse.v1"),
     "star space": COFFEE + STAR.replace("CANDIDATES", "batch"),
     "star space, fixed": COFFEE + STAR.replace("CANDIDATES", "fixed"),
     "classifier": CLASSES,
@@ -245,6 +243,47 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
     assert len(list((files / "stores").glob("tokenizer-*"))) == 2
 
 
+def test_a_kept_tokenizer_is_of_the_tasks_that_are_shown(tmp_path):
+    changes = {"loader.store": str(tmp_path / "store"), "training.max_epochs": 1.0}
+    for drinks in (0.0, 1.0):
+        config = f"{CONFIGS['mixture']}\n[mixture.weights]\ncolours = 1\ndrinks = {drinks}\n"
+        folder = tmp_path / f"{drinks}"
+        quietly_train(config, folder, **changes)
+        quietly_train(config, folder / "held", **{**changes, "loader.store": None})
+        assert weights(folder) == weights(folder / "held")
+    tokenizers = set((tmp_path / "store").glob("tokenizer-*"))
+    assert len(tokenizers) == 2
+    # What is built of other data leaves those alone.
+    made(CONFIGS["mixture"], **{**changes, "tasks.colours.words": "red green blue amber"})
+    assert tokenizers < set((tmp_path / "store").glob("tokenizer-*"))
+
+
+OPENING = """
+from pathlib import Path
+from thincdialog.api import IterableTeacher, registry
+
+@registry.teachers("tests.opening.v1")
+def opening(where):
+    def rows():
+        return [(text, text[-1]) for text in Path(where, "rows.txt").read_text().split()]
+
+    return IterableTeacher({"train": rows})
+"""
+
+
+def test_files_that_a_users_reader_opens_itself_are_looked_at(files):
+    (files / "mine").mkdir()
+    (files / "mine" / "rows.txt").write_text("xa yb za")
+    (files / "opening.py").write_text(OPENING)
+    task = FILES[FILES.index("[tasks.intent]") : FILES.index("[tokenizer]")]
+    config = FILES.replace(task, '[tasks.intent]\n@teachers = "tests.opening.v1"\nwhere = "mine"\n')
+    config = config.replace("[training]", "[training]\neval_every_epochs = 0")
+    made(config, code="opening.py")
+    (files / "mine" / "rows.txt").write_text("xa yb zb")
+    with pytest.raises(DialogError, match="its file rows.txt has changed"):
+        quietly_train(config, code="opening.py", **STORED)
+
+
 def test_files_that_are_only_newer_are_the_same(files):
     made()
     os.utime(files / "train.csv", ns=(1, 1))
@@ -361,6 +400,7 @@ def assert_same_arrays(files):
 
 def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
+    monkeypatch.setattr(token_writer, "CHUNK", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
@@ -371,13 +411,15 @@ def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     started = []
     start = readers.Readers._processes
 
-    def noted(self, reading, n):
-        started.append((reading.split.name, n))
-        return start(self, reading, n)
+    def noted(self, make_work, n, what):
+        started.append((what, n))
+        return start(self, make_work, n, what)
 
     monkeypatch.setattr(readers.Readers, "_processes", noted)
     assert made(**{"loader.workers": 2})["intent/train"] == "it is new"
-    assert started == [("train", 2), ("dev", 2)]
+    wanted = [f"reads '{split}' of {split}.csv" for split in ("train", "dev")]
+    wanted += [f"tokenizes stores/intent/{split}" for split in ("train", "dev")]
+    assert started == [(what, 2) for what in wanted]
     assert_same_arrays(files)
 
 

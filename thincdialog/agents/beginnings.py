@@ -15,7 +15,7 @@ class Carried(NamedTuple):
     """What an agent has from another one, besides weights.
 
     lines (Sequence[str]): For the user.
-    grown (Tuple[int, int]): How many classes that one had, which come first, and this one has.
+    grown (Tuple[int, int]): Classes of that one, which come first; classes of this one.
     """
 
     lines: Sequence[str] = ()

@@ -3,7 +3,9 @@
 from typing import (
     Any,
     Callable,
+    Collection,
     Dict,
+    Iterator,
     List,
     Literal,
     Mapping,
@@ -15,7 +17,7 @@ from typing import (
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from thinc.api import Model
+from thinc.api import Model, add, concatenate
 
 from ..batchers import Lengths
 from ..data import Tokenizer
@@ -24,8 +26,10 @@ from ..examples.batch import CONTEXT, Batch
 from ..examples.store import Store
 from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
+from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
+from ..models.committee import Committee
 from ..ops.known_numbers import put
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
@@ -38,8 +42,12 @@ from .watched_loss import watched_loss
 
 # The number of a label that is no class.
 NO_CLASS = -1
-# Where Thinc's layers are that give probabilities.
+# Where Thinc's layers are that give probabilities, and layers that join what all of theirs give;
+# of others, the last one's output is theirs.
 SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
+SIDE_BY_SIDE = (
+    add.__module__, concatenate.__module__, Parts.__module__, Committee.__module__
+)  # fmt: skip
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -97,7 +105,7 @@ class ClassifierAgent(ModelAgent):
             raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
         if classes is not None and len(set(classes)) < 2:
             raise ValueError("classes needs at least two different classes")
-        if _last_layer(model)._func.__module__ in SOFTMAX:
+        if any(layer._func.__module__ in SOFTMAX for layer in _last_layers(model)):
             raise ValueError(
                 "the model ends in a softmax, but logits are expected: the agent makes the "
                 "probabilities itself. Take it off, or put Linear.v1 in its place"
@@ -126,12 +134,13 @@ class ClassifierAgent(ModelAgent):
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
 
-    @property
-    def choices(self) -> Sequence[str]:
-        return self.classes
+    def reachable(self, example: Message) -> Collection[str]:
+        own = [text for text in example.get("label_candidates") or () if text in self._index]
+        rejected = [] if self.reject_class is None else [self.reject_class]
+        return [*(own or self.classes), *rejected]
 
     def reading(self) -> ReadingOptions:
-        options = super().reading()._replace(has_classes=True, labels=self.given_classes)
+        options = super().reading()._replace(labels=self.given_classes)
         if self.collate is not None:
             return options
         return options._replace(n_features=self.n_features or 0)
@@ -299,9 +308,8 @@ class ClassifierAgent(ModelAgent):
         targets, weights = (*found, None)[:2]
         logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
-        d_logits, losses = self.loss(logits, targets, weights)
-        replies = self.judged(logits, targets, lambda: self.classes, losses)
-        self.count_losses(batch, losses)
+        given = (targets, weights)
+        d_logits, replies = self.judged(batch, logits, self.loss, given, lambda: self.classes)
         backprop(d_logits)
         return replies
 
@@ -410,8 +418,10 @@ def _n_features(features: Any) -> Optional[int]:
     return len(features) if is_row else None
 
 
-def _last_layer(model: Model) -> Model:
-    """The layer whose output is the model's."""
-    while model.layers:
-        model = model.layers[-1]
-    return model
+def _last_layers(model: Model) -> Iterator[Model]:
+    """The layers whose outputs are, or make up, the model's."""
+    if not model.layers:
+        yield model
+    is_side_by_side = model._func.__module__ in SIDE_BY_SIDE
+    for layer in model.layers if is_side_by_side else model.layers[-1:]:
+        yield from _last_layers(layer)

@@ -12,7 +12,7 @@ from ..registry import registry
 
 # Takes a batch, whose fields are ``batch.column(name)``, and the tokens of its contexts (Ragged;
 # None if there is no [tokenizer]); gives the model's input: a Ragged, an array with one row for
-# each example, or a tuple of such ones.
+# each example, or a tuple of these.
 Collate = Callable[[Batch, Optional[Ragged]], Any]
 
 registry.collates.makes(Callable)
@@ -31,7 +31,7 @@ def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: 
         wanted = (
             f"arrays of numbers with one row for each of the {len(batch)} examples, or a Ragged"
         )
-        raise wrong_value(collate, made, f"{wanted}, or a tuple of such ones")
+        raise wrong_value(collate, made, f"{wanted}, or a tuple of these")
     return tuple(found) if isinstance(made, tuple) else found[0]
 
 

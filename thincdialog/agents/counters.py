@@ -54,7 +54,7 @@ class Counters:
         self.examples = 0
         self.losses: List[Number] = []
         self.n_losses = 0
-        self.n_right: Any = 0  # A number on a device may be added.
+        self.n_right: List[Number] = []
         self.n_judged = 0
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
@@ -71,12 +71,9 @@ class Counters:
         self.losses.append(total)
         self.n_losses += n
 
-    def judge(self, n_right: Any, n: int) -> None:
-        """It is known how many of n such examples the agent would have answered rightly.
-
-        n_right (int or array): An int, or an array of one number on a device.
-        """
-        self.n_right = n_right if self.n_judged == 0 else self.n_right + n_right
+    def judge(self, n_right: Number, n: int) -> None:
+        """It is known how many of n such examples the agent would have answered rightly."""
+        self.n_right.append(n_right)
         self.n_judged += n
 
     def add_evaluation_loss(self, loss: float) -> None:
@@ -100,7 +97,7 @@ class Counters:
         told = self._told
         told.losses.extend(self.losses)
         told.n_losses += self.n_losses
-        told.n_right = self.n_right if told.n_judged == 0 else told.n_right + self.n_right
+        told.n_right.extend(self.n_right)
         told.n_judged += self.n_judged
         told.counts.update(self.counts)
         self.clear()
@@ -113,7 +110,8 @@ class Counters:
         told = self._told
         counts = told.counts + self.counts
         losses = exact_sum(settle([*told.losses, *self.losses]))
-        n_right, n_judged = int(told.n_right) + int(self.n_right), told.n_judged + self.n_judged
+        n_right = int(sum(settle([*told.n_right, *self.n_right])))
+        n_judged = told.n_judged + self.n_judged
         report: Dict[str, Metric] = {
             "loss": AverageMetric(losses, told.n_losses + self.n_losses),
             "accuracy": AverageMetric(n_right, n_judged),
@@ -142,12 +140,12 @@ class Counters:
 
 
 class _Told:
-    """Of what does not wait for an update, or no longer does."""
+    """Sums of what was updated on, or never waits for an update."""
 
     def __init__(self) -> None:
         self.losses: List[Number] = []
         self.n_losses = 0
-        self.n_right: Any = 0
+        self.n_right: List[Number] = []
         self.n_judged = 0
         self.counts: Counter = Counter()
 

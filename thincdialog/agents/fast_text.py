@@ -13,7 +13,7 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..registry import registry
 from .classifier import ClassifierAgent
 from .compiled_steps import CompiledSteps
-from .negatives import draw_classes
+from .negatives import check_negatives, draw_classes
 
 # Negative sampling draws a class as often as the root of its examples' number says, times
 # this, as a whole number.
@@ -35,7 +35,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     negatives (int): Wrong classes that each example is told from, drawn by the root of
         their frequency, each by a logistic loss of its own: for thousands of classes
         (probabilities of replies are the softmax of the scores all the same). 0 for the
-        softmax over all classes.
+        softmax over all classes, 1,000,000 at most.
     classes (Optional[List[str]]): All classes; from the training labels if None.
     class_weights (Union[Dict[str, float], str, None]): See ``thincdialog.Classifier.v1``.
     reject_class (Optional[str]): Reply when the best class is less probable than
@@ -68,8 +68,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         speaker_tokens: bool = False,
         use_reply: Literal["label", "model", "none"] = "none",
     ):
-        if negatives < 0:
-            raise ValueError(f"negatives = {negatives}, expected 1 or more, or 0 for the softmax")
+        check_negatives(negatives, 0, ", or 0 for the softmax")
         if not (model.has_ref("table") and model.has_ref("output")):
             raise ValueError(
                 f"[agent.model] is '{model.name}', but this agent trains only "

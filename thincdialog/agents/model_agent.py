@@ -48,6 +48,7 @@ from ..layers.watched import (
 from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
+from ..models.bi_encoder import FORGETS_OUTPUT
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -56,8 +57,9 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
+from ..ops.gpu import kernels
 from ..ops.known_numbers import put
-from ..ops.later import Later
+from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -310,10 +312,6 @@ class ModelAgent(ConversationAgent, Learner):
             self._parameters = self._parameters.replica(self.model)
         self.set_tokenizer(state["_text"])
 
-    def survey(self, train: Teacher) -> None:
-        """Take from the training data what is not weights (classes, candidates)."""
-        raise NotImplementedError
-
     def sample(self) -> Sequence[Any]:
         """Arguments for ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError
@@ -355,7 +353,7 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
-            # What a layer of a user's that lost rows leads to is found elsewhere.
+            # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
@@ -385,42 +383,59 @@ class ModelAgent(ConversationAgent, Learner):
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
-    def count_losses(self, batch: Batch, losses: Any) -> None:
-        """Count the losses of training examples, and see that they are finite.
+    def judged(
+        self,
+        batch: Batch,
+        scores: Floats2d,
+        loss: Callable,
+        given: Tuple[Any, ...],
+        texts: Callable[[], Sequence[str]],
+        allowed: Optional[Any] = None,
+    ) -> Tuple[Floats2d, MessageBatch]:
+        """The gradient of a loss, and what would have been replied to examples that are learnt;
+        counts how many are right, and their losses, and sees that these are finite. Seldom does
+        anybody look at the replies, so their texts are found when somebody does.
 
-        losses (Floats1d): One for each example.
-        RAISES (TrainingError): If the sum is not finite.
+        scores (Floats2d): Shape (n_examples, n_texts); not to be read afterwards, as on a device
+            the gradient may take their place.
+        loss (Callable): A registered loss.
+        given (Tuple): What it is given beside the scores: first the number of each example's
+            right text; on the device of the scores.
+        texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
+        allowed (Optional[Array2d]): Bools like scores: what may be replied; None for all.
+        RAISES (TrainingError): If the sum of the losses is not finite.
         """
-        total: Any = losses.sum()
-        if is_numpy_array(losses):
-            total = float(total)
-            if total - total != 0.0:  # inf and nan
-                raise not_finite("loss", batch.ids())
-        else:  # Nobody waits for a device; who reads the loss is told.
-            total = Later(total, lambda: not_finite("loss", batch.ids()))
+        n_right: Number
+        total: Number
+        best: Any
+        is_on_device = not is_numpy_array(scores)
+        if is_on_device and hasattr(loss, "on_device"):
+            is_used_up = self.model.attrs.get(FORGETS_OUTPUT, False)
+            gradient, losses, best, found = loss.on_device(scores, *given, is_used_up=is_used_up)
+        else:
+            gradient, losses = loss(scores, *given)
+            xp = self.model.ops.xp
+            known: Any = scores if allowed is None else xp.where(allowed, scores, -xp.inf)
+            if is_on_device:
+                best, found = kernels.judge(known, given[0], losses)
+            else:
+                best = known.argmax(axis=1)
+        if not is_on_device:
+            n_right, total = int((best == given[0]).sum()), float(losses.sum())
+        else:  # The device is not waited for: the error comes when the loss is read.
+            n_right = Later(found[:1], ValueError)
+            total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
+        self.counters.judge(n_right, len(best))
+        if isinstance(total, float) and total - total != 0.0:  # inf and nan
+            raise not_finite("loss", batch.ids())
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
-
-    def judged(
-        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
-    ) -> MessageBatch:
-        """What would have been replied to examples that are learnt; counts how many are right.
-        Seldom does anybody look at the replies, so their texts are found when somebody does.
-
-        scores (Floats2d): Shape (n_examples, n_texts).
-        targets (Ints1d): Number of each example's right text, on the device of the scores.
-        texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
-        losses (Floats1d): Of the examples.
-        """
-        best: Any = scores.argmax(axis=1)
-        n_right = (best == targets).sum()
-        self.counters.judge(int(n_right) if is_numpy_array(best) else n_right, len(best))
 
         def replied() -> Sequence[str]:
             among = texts()
             return [among[number] for number in best.tolist()]
 
-        return MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
+        return gradient, MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
@@ -437,7 +452,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the function of a user's that gave
+        """An error for numbers that are not finite, with the user's function that gave
         them first, if one did: what was learnt is learnt once more, and looked at.
 
         batches (Sequence[Batch]): Of the step.

@@ -4,6 +4,20 @@ import numpy as np
 
 from ..ops.compiled import load_kernels
 
+# More for an example train no better, and a mistyped number would take all memory.
+MAX_NEGATIVES = 1_000_000
+
+
+def check_negatives(n: int, least: int, or_else: str = "") -> None:
+    """See that a number of wrong ones for each example is one.
+
+    least (int): The smallest.
+    or_else (str): What that means, for the message.
+    RAISES (ValueError): If it is smaller, or larger than ``MAX_NEGATIVES``.
+    """
+    if not least <= n <= MAX_NEGATIVES:
+        raise ValueError(f"negatives = {n}, expected 1 to {MAX_NEGATIVES:,}{or_else}")
+
 
 def draw_negatives(
     generator: np.random.Generator, rights: np.ndarray, pool: np.ndarray, n: int

@@ -28,7 +28,7 @@ from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
-from ..messages import SELF, Message, MessageBatch
+from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND, best_pairs
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
@@ -79,8 +79,9 @@ class RankerAgent(ModelAgent):
         reply, its own where that is unknown), "model" (its own; nothing in training,
         where it only learns) or "none".
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
-        turn of the conversation, or a line of one, come behind all others, in a chat and in
-        an evaluation; if None, only where fewer than one in fifty training labels do.
+        turn of the conversation, or a line of one, come behind all others, in a chat, in
+        ``predict`` and in an evaluation, whatever history_size; if None, only where fewer than
+        one in fifty training labels do.
     collate (Optional[Callable]): A registered function that puts together what the context
         encoder reads of a batch, such as texts and images; if None, texts. The model has a
         ``candidate_encoder`` of its own then.
@@ -156,18 +157,18 @@ class RankerAgent(ModelAgent):
         return replica
 
     def reading(self) -> ReadingOptions:
-        path = self.fixed_path
-        options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
-        if path is not None:
-            # A saved model knows them: the file may be gone.
-            return options._replace(labels=self.fixed or read_list(path))
-        from_training = self.eval_candidates in (None, "inline", "fixed")
-        is_fixed = from_training and self.candidates != "vocab"
-        return options._replace(repeats_training=is_fixed)
+        path, options = self.fixed_path, super().reading()
+        # A saved model knows them: the file may be gone.
+        return options if path is None else options._replace(labels=self.fixed or read_list(path))
 
-    @property
-    def choices(self) -> Sequence[str]:
-        return self.fixed
+    def reachable(self, example: Message) -> Optional[Collection[str]]:
+        own: Optional[Sequence[str]] = example.get("label_candidates")
+        source = self.eval_candidates
+        if source in ("batch", "batch_all"):
+            return None  # Others in the batch bring them.
+        if source == "inline" or (source is None and own):
+            return own
+        return self._numbers(self.words if source == "vocab" else self.fixed) or None
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         if self.candidates not in ("batch", "batch_all"):
@@ -188,7 +189,8 @@ class RankerAgent(ModelAgent):
             found = train.frequent_labels(self.max_fixed_candidates)
             if not found:
                 raise no_labels(train)
-        self.fixed = found[: self.max_fixed_candidates]
+        # Words come with the tokenizer.
+        self.fixed = [] if self.candidates == "vocab" else found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def _check_labels(self, train: Teacher) -> None:
@@ -262,7 +264,18 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def n_choices(self, batch: Batch) -> int:
+    @property
+    def has_looked(self) -> bool:
+        return self.lone_replies.is_over
+
+    def look(self, batch: Batch) -> bool:
+        good = self._good_rows(batch)
+        batch = batch if good is None else batch.take(good)
+        if len(batch.rows):
+            self.lone_replies.see(self._n_choices(batch))
+        return len(batch.rows) > 0
+
+    def _n_choices(self, batch: Batch) -> int:
         """Most candidates that a label of the batch is told from, itself among them."""
         if self.candidates == "batch":
             return len(np.unique(batch.label_ids))
@@ -280,22 +293,20 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        n_rows, good = len(batch.rows), self._with_good_candidates(batch)
+        n_rows, good = len(batch.rows), self._good_rows(batch)
         if good is not None:
+            self.counters.counts["ignored_examples"] += n_rows - len(good)
             batch = batch.take(good)
         if not len(batch.rows):
             return None
-        if not self.lone_replies.is_over:
-            self.lone_replies.see(self.n_choices(batch))
-        ops = self.model.ops
+        if not self.has_looked:
+            self.lone_replies.see(self._n_choices(batch))
         X, texts, targets, mask = self._training_input(batch)
         n_candidates = X[1].lengths.shape[0]
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         self.check_scores(scores, (len(batch.rows), n_candidates))
-        d_scores, losses = self.loss(scores, targets, mask)
-        known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
-        replies = self.judged(known, targets, texts, losses)
-        self.count_losses(batch, losses)
+        given = (targets, mask)
+        d_scores, replies = self.judged(batch, scores, self.loss, given, texts, mask)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 
@@ -329,10 +340,10 @@ class RankerAgent(ModelAgent):
         X = (self.collated(batch, tokens), replies)
         return X, lambda: among, targets, mask[0] if mask else None
 
-    def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
+    def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
 
-        RAISES (DataError): If a label is not, and such ones are not to be ignored.
+        RAISES (DataError): If a label is not, and that is an error.
         """
         if self.candidates == "batch":
             return None
@@ -344,7 +355,6 @@ class RankerAgent(ModelAgent):
         if is_good.all():
             return None
         if self.ignore_bad_candidates:
-            self.counters.counts["ignored_examples"] += int((~is_good).sum())
             return np.flatnonzero(is_good)
         at = int(is_good.argmin())
         found = f"has the label {labels[at]!r}, which is not among its" if known[at] else "has no"
@@ -364,7 +374,7 @@ class RankerAgent(ModelAgent):
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
-        said = self._said(batch)
+        said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
         all_scores = self._scores(vectors, lists, pools)
         if self.model.has_ref(SECOND):
             self._look_again(inputs, lists, all_scores)
@@ -421,15 +431,16 @@ class RankerAgent(ModelAgent):
         inline = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if inline:
             sizes = [len(lists[row]) for row in inline]
-            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
-            own = self._score_own(vectors[ops.asarray1i(inline)], known.vectors[at], sizes)
+            candidates = known.of([text for row in inline for text in lists[row]], version)
+            own = self._score_own(vectors[ops.asarray1i(inline)], candidates, sizes)
             for row, products in zip(inline, own):
                 scores[row] = products
         for pool in pools:
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows and scores[rows[0]] is None:
-                at = ops.asarray1i(known.rows(pool, version))
-                products = self._score_all(vectors[ops.asarray1i(rows)], known.vectors[at])
+                is_lasting = pool is self.fixed or pool is self.words
+                candidates = (known.of_lasting if is_lasting else known.of)(pool, version)
+                products = self._score_all(vectors[ops.asarray1i(rows)], candidates)
                 for row, of_row in zip(rows, ops.to_numpy(products)):
                     scores[row] = of_row
         return scores
@@ -475,20 +486,6 @@ class RankerAgent(ModelAgent):
         # (n_candidates_of_all, width) each: one product a candidate, no padding.
         products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
         return np.split(products, ends[:-1])
-
-    def _said(self, batch: Batch) -> List[Collection[str]]:
-        """What each row is not to be answered with, if there is anything else."""
-        if self.blocks_repeats:
-            return list(batch.said())
-        labels = zip(batch.column("labels"), batch.column("eval_labels"))
-        is_chat = [not (known or right) for known, right in labels]
-        if not any(is_chat):
-            return [()] * len(is_chat)
-        # In a chat nothing of its own is said twice.
-        return [
-            {text for role, text in turns if role == SELF} if alone else ()
-            for turns, alone in zip(batch.turns(self.history_size), is_chat)
-        ]
 
     def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Any:
         """Which of a row's candidates were said; shape (n_candidates,), bool."""

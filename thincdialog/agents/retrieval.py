@@ -37,8 +37,8 @@ class RetrievalAgent(ConversationAgent):
     k1 (float): For bm25: how slowly repeated terms stop counting, 0.0 or more.
     b (float): For bm25: how much long texts are marked down, 0.0 to 1.0.
     block_repeats (Optional[bool]): Whether replies that equal the message or an earlier turn
-        of the conversation, or a line of one, are given only where there is no other; if
-        None, where fewer than one in fifty training labels do.
+        of the conversation, or a line of one, are given only where there is no other,
+        whatever history_size; if None, where fewer than one in fifty training labels do.
     RAISES (ValueError): If a value is out of range.
     """
 

@@ -16,7 +16,7 @@ from ..optimizers.state import KEY
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
-from .negatives import draw_negatives
+from .negatives import check_negatives, draw_negatives
 from .ranker import Candidates, RankerAgent
 
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
@@ -35,7 +35,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     model (Model): ``thincdialog.StarSpace.v1``.
     loss (Optional[Callable]): ``thincdialog.RankingHinge.v1``, with the mean of its
         negatives, or ``thincdialog.RankingSoftmax.v1``; the hinge if None.
-    negatives (int): Wrong replies for each example, 1 or more.
+    negatives (int): Wrong replies for each example, 1 to 1,000,000.
     candidates (str): What they are drawn from: "batch" (the right replies of the batch;
         the fixed candidates where these are all the same) or "fixed".
     eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
@@ -52,7 +52,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         "none"; see ``thincdialog.Ranker.v1``.
     block_repeats (Optional[bool]): Whether candidates that repeat something said in the
         conversation come behind all others; see ``thincdialog.Ranker.v1``.
-    RAISES (ValueError): If negatives or max_fixed_candidates is below 1, or the loss or
+    RAISES (ValueError): If negatives or max_fixed_candidates is out of range, or the loss or
         model is another one.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
@@ -78,8 +78,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         use_reply: Literal["label", "model", "none"] = "label",
         block_repeats: Optional[bool] = None,
     ):
-        if negatives < 1:
-            raise ValueError(f"negatives = {negatives}, expected 1 or more")
+        check_negatives(negatives, 1)
         if not model.has_ref("label_table"):
             raise ValueError(
                 f"[agent.model] is '{model.name}', but this agent trains only "
@@ -119,9 +118,10 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def n_choices(self, batch: Batch) -> int:
+    @property
+    def has_looked(self) -> bool:
         # Wrong replies are drawn from all of them, where the batch has none.
-        return len(self.fixed)
+        return True
 
     def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""

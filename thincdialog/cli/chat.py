@@ -106,6 +106,8 @@ def _on_one_line(text: str) -> str:
 
 
 def _lines(is_terminal: bool) -> Iterator[str]:
+    if hasattr(sys.stdin, "reconfigure"):  # What is no text is none to the model, either.
+        sys.stdin.reconfigure(errors="replace")
     if not is_terminal:
         yield from sys.stdin or ()  # None if it is closed.
         return

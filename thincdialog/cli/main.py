@@ -116,11 +116,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _told_of_code(error: BaseException) -> str:
-    """What went wrong in code of a user's, or where such code was at work; "" if there is
-    none, and the defect is ours."""
+    """What went wrong in a user's code, that the memory is full, or where such code was at work;
+    "" if there is none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code
 
     text = told_of_code(error)
+    if not text and isinstance(error, MemoryError):
+        return _no_memory(error)
     files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}
     if text or not files:
         return text
@@ -142,6 +144,12 @@ def _what_failed(error: OSError) -> str:
     from ..contract import place_in
 
     return f"{what}: {reason} ({place_in(error) or '--traceback shows where'})"
+
+
+def _no_memory(error: MemoryError) -> str:
+    reason = str(error) or "nothing is left"
+    hint = "lower a number in the config that it grows with: sizes of batches, widths, candidates"
+    return f"there is not enough memory: {reason[:1].lower()}{reason[1:]}; {hint}"
 
 
 def _drop_output() -> None:

@@ -18,6 +18,9 @@ _SIGNS = {
     "fail": ("✘", "[x]", 31),
 }
 
+# Letters of a line of a message: no path is longer, but what stands for one may be.
+_LONGEST_LINE = 5000
+
 # Metrics that count, so that 1 is a whole number, too, and no share.
 _COUNTS = ("examples", "tokens")
 
@@ -75,6 +78,7 @@ class Messages:
         stream = self.stream or sys.stderr
         sign, plain, code = _SIGNS[kind]
         sign = sign if can_show(sign, stream) else plain
+        text = "\n".join(map(_cut, text.split("\n")))
         with suppress(OSError):  # The terminal may have gone, and with it who would read it.
             stream.write(f"{coloured(sign, code, stream)} {text}\n")
             stream.flush()
@@ -86,6 +90,11 @@ class Messages:
 
 
 messages = Messages()
+
+
+def _cut(line: str) -> str:
+    half = _LONGEST_LINE // 2
+    return line if len(line) <= _LONGEST_LINE else f"{line[:half]} ... {line[-half:]}"
 
 
 def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:

@@ -10,6 +10,7 @@ from typing import Dict, List, Sequence, Union
 
 from ..contract import CODE_PREFIX, CodeError
 from ..errors import DialogError
+from ..files.real_path import real_path
 
 PathLike = Union[str, Path]
 CodeLike = Union[PathLike, Sequence[PathLike], None]
@@ -31,7 +32,7 @@ def told_apart(files: Sequence[str]) -> List[str]:
 
     files (Sequence[str]): Their paths; one that is there twice counts once.
     """
-    paths = list(dict.fromkeys(Path(file).resolve() for file in files))
+    paths = list(dict.fromkeys(real_path(file) for file in files))
     n_parts = 1
     while len({path.parts[-n_parts:] for path in paths}) < len(paths):
         n_parts += 1
@@ -53,7 +54,7 @@ def load_code(code: CodeLike) -> List[ModuleType]:
 
 
 def _load_file(path: str) -> ModuleType:
-    file = Path(path).resolve()
+    file = real_path(path)
     if file in _IMPORTED:
         return _IMPORTED[file]
     if not file.is_file():

@@ -169,20 +169,26 @@ class TextEncoder:
             each segment, the last for all older ones.
         has_labels (bool): Whether labels are wanted.
         """
-        store, conversations, found = self._look_up(batch, batch if has_labels else (), replies)
+        wanted = (
+            (batch if has_labels else (), replies) if replies else (batch if has_labels else (),)
+        )
+        store, conversations, found = self._look_up(batch, *wanted)
         limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
         if label_limits is not None:
             label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
             store,
             conversations,
-            np.concatenate(found),
+            found[0] if len(found) == 1 else np.concatenate(found),
             self.speaker_tokens,
             self.delimiter,
             ONE_SEGMENT,
             n_segments,
             (self.max_context or NO_LIMIT, self.max_label or NO_LIMIT),
-            tuple(_NO_LIMITS if each is None else each for each in (limits, label_limits)),
+            (
+                _NO_LIMITS if limits is None else limits,
+                _NO_LIMITS if label_limits is None else label_limits,
+            ),
             self._first_sight.slots(store.entries.shape[1]),
         )
         texts = PackedTexts(*packed)
@@ -257,10 +263,10 @@ class TextEncoder:
         self._count(field, len(whole), n_cut, n_tokens)
 
     def _count(self, field: str, n: int, n_cut: int, n_tokens: int) -> None:
-        counts = self.counts
-        counts[f"{field}s"] += n
-        counts[f"truncated_{field}s"] += n_cut
-        counts[f"truncated_{field}_tokens"] += n_tokens
+        self.counts[f"{field}s"] += n
+        if n_cut:
+            self.counts[f"truncated_{field}s"] += n_cut
+            self.counts[f"truncated_{field}_tokens"] += n_tokens
 
     def _look_up(
         self, conversations: Contexts, *replies: Replies

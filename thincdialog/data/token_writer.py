@@ -1,22 +1,72 @@
 """Writes the tokens of a store to disk, as an encoder makes them."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Generator, Iterable, List, NamedTuple, Optional, Protocol, Tuple
 
 import numpy as np
 
 from ..examples.batch import Batch
 from ..examples.mapped_store import MappedStore
+from ..examples.portion import Encoding
 from ..examples.store_cells import BITS, NO_CELL, STRING, TURNS
-from ..files.growing_folder import GrowingFolder
-from ..messages import SELF
+from ..files.growing_folder import GrowingFolder, read_manifest
+from ..messages import SELF, Turn
 from ..ops.slices import slice_places
 from .text_encoder import TextEncoder
 
 # Rows and labels that are tokenized at once.
-CHUNK = 1 << 16
+CHUNK = 1 << 14
 _KIND = (1 << BITS) - 1
+
+
+class Some(NamedTuple):
+    """Labels or rows of a store that follow each other.
+
+    what (str): "labels" or "rows".
+    first, last (int): The first of them, and behind the last.
+    """
+
+    what: str
+    first: int
+    last: int
+
+
+class Tokenized(NamedTuple):
+    """What came of some labels or rows.
+
+    some (Some): Which.
+    turns (np.ndarray): Of rows, each turn's number among the different ones, int64.
+    n_turns (np.ndarray): Of rows, how many turns each has, int64.
+    tokens (np.ndarray): Of the labels, or of the different turns, as they are written.
+    entries (np.ndarray): Of each of these, where its tokens begin, how many they are, and its
+        units; shape (n, 3), int64.
+    """
+
+    some: Some
+    turns: np.ndarray
+    n_turns: np.ndarray
+    tokens: np.ndarray
+    entries: np.ndarray
+
+
+class CarryOut(Protocol):
+    """Has tasks carried out (see ``loader.Readers.carry_out``)."""
+
+    def __call__(
+        self, tasks: Iterable[Any], make_work: Any, what: str
+    ) -> Generator[Any, None, None]:
+        """What comes of the tasks, in their order.
+
+        make_work (Callable): Gives what carries out a task.
+        what (str): It does, in words.
+        """
+
+
+def alone(tasks: Iterable[Any], make_work: Any, what: str) -> Generator[Any, None, None]:
+    """What comes of tasks that this process carries out."""
+    yield from map(make_work(), tasks)
 
 
 def write_tokens(
@@ -25,6 +75,7 @@ def write_tokens(
     folder: Path,
     fingerprint: Any,
     progress: Optional[Callable[[int], None]] = None,
+    carry_out: CarryOut = alone,
 ) -> None:
     """Tokenize the labels of a store, and the turns of all its rows; go on where this was
     stopped.
@@ -32,62 +83,84 @@ def write_tokens(
     folder (Path): Of the tokens.
     fingerprint (Any): Of what they are made of, as JSON.
     progress (Optional[Callable]): Called with the number of rows done so far.
+    carry_out (CarryOut): Who tokenizes; this process writes.
     RAISES (OSError): If it cannot be written.
     """
+    encoding, n_ids = encoder.encoding, encoder.tokenizer.n_ids
+    assert encoding is not None
+    # Ids alone are enough where all segments of a turn are 0; read as rows they are so on
+    # machines where the id comes first.
+    is_wide = encoder.segments == "line" or sys.byteorder != "little"
+    kind = "<i8" if is_wide else "<u2" if n_ids <= 1 << 16 else "<i4"
     files = GrowingFolder(folder, fingerprint)
     try:
-        _Tokens(files, store, encoder).write(progress)
+        bounds, turns = files.array("bounds", "<i8"), files.array("turns", "<i4")
+        entries, tokens = files.array("entries", "<i8", 3), files.array("tokens", kind)
+        if not bounds.n_rows:
+            bounds.append([0])
+        state = files.state or {"labels": 0, "rows": 0}
+        sizes = {"labels": len(store.label_texts), "rows": store.n_rows}
+        tasks = (
+            Some(what, first, min(first + CHUNK, size))
+            for what, size in sizes.items()
+            for first in range(state[what], size, CHUNK)
+        )
+        make_work = Tokenizing(store.folder, encoding, kind)
+        what = f"tokenizes {store.folder.parent}"
+        with closing(carry_out(tasks, make_work, what)) as all_made:
+            for made in all_made:
+                turns.append(entries.n_rows + made.turns)
+                bounds.append(turns.n_rows - made.n_turns.sum() + made.n_turns.cumsum())
+                entries.append(made.entries + np.array([tokens.n_rows, 0, 0]))
+                tokens.append(made.tokens)
+                state[made.some.what] = made.some.last
+                files.save(state)
+                if progress is not None:
+                    progress(state["rows"])
+        n_tokens = tokens.n_rows
+        files.end_arrays()
+        files.finish({"n_ids": n_ids, "tokens": n_tokens})
     finally:
         files.close()
 
 
-class _Tokens:
-    def __init__(self, files: GrowingFolder, store: MappedStore, encoder: TextEncoder):
-        self.files, self.store, self.encoder = files, store, encoder
-        self.n_ids = encoder.tokenizer.n_ids
-        # Ids alone are enough where all segments of a turn are 0; read as rows they are so on
-        # machines where the id comes first.
-        self.is_wide = encoder.segments == "line" or sys.byteorder != "little"
-        kind = "<i8" if self.is_wide else "<u2" if self.n_ids <= 1 << 16 else "<i4"
-        self.bounds, self.turns = files.array("bounds", "<i8"), files.array("turns", "<i4")
-        self.entries, self.tokens = files.array("entries", "<i8", 3), files.array("tokens", kind)
-        self.state = files.state or {"labels": 0, "rows": 0}
-        if not self.bounds.n_rows:
-            self.bounds.append([0])
+class Tokenizing(NamedTuple):
+    """What someone needs who tokenizes some of a store; called, it gives a function that does.
 
-    def write(self, progress: Optional[Callable[[int], None]]) -> None:
-        state, texts = self.state, self.store.label_texts
-        while state["labels"] < len(texts):
-            some = texts[state["labels"] : state["labels"] + CHUNK]
-            self._add([(SELF, text) for text in some])
-            state["labels"] += len(some)
-            self.files.save(state)
-        while state["rows"] < self.store.n_rows:
-            rows = slice(state["rows"], min(state["rows"] + CHUNK, self.store.n_rows))
-            turns, n_turns = self._turns_of(rows)
-            self.turns.append(turns)
-            self.bounds.append(self.turns.n_rows - n_turns.sum() + n_turns.cumsum())
-            state["rows"] = rows.stop
-            self.files.save(state)
-            if progress is not None:
-                progress(rows.stop)
-        n_tokens = self.tokens.n_rows
-        self.files.end_arrays()
-        self.files.finish({"n_ids": self.n_ids, "tokens": n_tokens})
+    folder (Path): Of the store.
+    encoding (Encoding): Makes the tokens.
+    kind (str): Of the tokens on disk.
+    """
 
-    def _add(self, turns: Any) -> int:
-        """Tokenize turns; RETURNS the entry of the first."""
-        first, start = self.entries.n_rows, self.tokens.n_rows
-        rows, lengths, units = self.encoder.lay_out(turns)
-        if not self.is_wide:
+    folder: Path
+    encoding: Encoding
+    kind: str
+
+    def __call__(self) -> Callable[[Some], Tokenized]:
+        store = MappedStore(self.folder, read_manifest(self.folder) or {})
+        return _Tokenizer(store, self.encoding, self.kind).tokenize
+
+
+class _Tokenizer:
+    def __init__(self, store: MappedStore, encoding: Encoding, kind: str):
+        self.store, self.encoding, self.kind = store, encoding, np.dtype(kind)
+
+    def tokenize(self, some: Some) -> Tokenized:
+        numbers = n_turns = np.zeros(0, dtype=np.int64)
+        if some.what == "rows":
+            different, numbers, n_turns = self._turns_of(slice(some.first, some.last))
+        else:
+            different = [(SELF, text) for text in self.store.label_texts[some.first : some.last]]
+        rows, lengths, units = self.encoding.lay_out(different)
+        if self.kind.itemsize < 8:
             rows = rows.view(np.int32)[::2]
-        self.tokens.append(rows)
-        self.entries.append(np.stack((start + lengths.cumsum() - lengths, lengths, units), axis=1))
-        return first
+        entries = np.stack((lengths.cumsum() - lengths, lengths, units), axis=1)
+        return Tokenized(some, numbers, n_turns, rows.astype(self.kind), entries)
 
-    def _turns_of(self, rows: slice) -> Tuple[np.ndarray, np.ndarray]:
-        """The entries of the turns of some rows, and how many each has; they are added."""
-        store, most = self.store, self.encoder.history_size
+    def _turns_of(self, rows: slice) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
+        """The different turns of some rows, the number of each turn among these, and how many
+        each row has."""
+        store, most = self.store, self.encoding.history_size
         codes = store.codes("text", rows)
         before = np.full(len(codes), NO_CELL) if most == 1 else store.codes("context", rows)
         has_context = before != NO_CELL
@@ -104,21 +177,18 @@ class _Tokens:
         turns[last] = 2 * (codes >> BITS)
         places = slice_places(last - n_turns + 1, n_turns - 1)
         turns[places] = store.list_values[slice_places(starts, n_turns - 1)]
-        if not self.encoder.speaker_tokens:
+        if not self.encoding.has_speakers:
             turns &= ~1
-        different, numbers = np.unique(turns, return_inverse=True)
-        first = self._add([(turn & 1, store.string(turn >> 1)) for turn in different.tolist()])
-        return first + numbers, n_turns
+        codes, numbers = np.unique(turns, return_inverse=True)
+        different = [(code & 1, store.string(code >> 1)) for code in codes.tolist()]
+        return different, numbers, n_turns
 
-    def _by_cells(self, rows: slice) -> Tuple[np.ndarray, np.ndarray]:
+    def _by_cells(self, rows: slice) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
         """The same, example by example: some lack a text, or have a context of another form."""
         batch = Batch(self.store, np.arange(rows.start, rows.stop))
-        of_rows = batch.turns(self.encoder.history_size)
-        of_rows = [
-            turns[-most:] if (most := self.encoder.history_size) > 0 else turns for turns in of_rows
-        ]
-        turns = [tuple(turn) for own in of_rows for turn in own]
+        most = self.encoding.history_size
+        of_rows = [turns[-most:] if most > 0 else turns for turns in batch.turns(most)]
+        turns = [(role, text) for own in of_rows for role, text in own]
         numbers = {turn: number for number, turn in enumerate(dict.fromkeys(turns))}
-        first = self._add(list(numbers))
         n_turns = np.array(list(map(len, of_rows)), dtype=np.int64)
-        return first + np.array([numbers[turn] for turn in turns], dtype=np.int64), n_turns
+        return list(numbers), np.array([numbers[turn] for turn in turns], dtype=np.int64), n_turns

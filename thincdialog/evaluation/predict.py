@@ -1,6 +1,5 @@
 """``predict``: a saved model's replies or classes for what nobody has labelled."""
 
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
@@ -136,13 +135,12 @@ class Answers:
         )
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
-        agent = experiment.agent
-        classes = frozenset(agent.choices or ()) if agent.has_classes else None
+        agent, reads = experiment.agent, experiment.agent.reading()
         self.reading = own._replace(
             taken=self._added_names(),
-            n_features=agent.reading().n_features,
-            other_fields=agent.reading().other_fields,
-            classes=classes or None,
+            n_features=reads.n_features,
+            other_fields=reads.other_fields,
+            classes=frozenset(agent.classes) or None,
         )
         if isinstance(self.source, str):
             check_format(self.source, form, self.reading)
@@ -160,14 +158,9 @@ class Answers:
             rows = read_inputs(self.source, self.reading, self._at)
         else:
             rows = given_inputs(self.source, self.reading, self._at)
-        with ExitStack() as stack:
+        with self.experiment.agent.evaluating():
             while chunk := list(islice(self._counted(rows), N_ROWS)):
-                # Agents remember the candidates of an evaluation: a file may have any number.
                 messages = [one.message for one in chunk if one.message is not None]
-                has_own = any("label_candidates" in message for message in messages)
-                if has_own or not self.bad.n_answered:
-                    stack.close()
-                    stack.enter_context(self.experiment.agent.evaluating())
                 replies = iter(self._replies(messages))
                 self.bad.n_answered += len(messages)
                 for row, message in chunk:

@@ -1,7 +1,8 @@
 """Labels that an agent can never give, as they are among nobody's candidates."""
 
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Dict
+from typing import Dict, List
 
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -9,10 +10,79 @@ from ..teachers import Teacher
 # More than this share of labels is worth a word; so many examples of each task are looked at.
 MOST_SHARE = 0.5
 N_LOOKED_AT = 2000
-REMEDY = (
-    "set n_candidates = 100 in [evaluation] (or --evaluation.n_candidates 100), or give the data "
-    "or [agent] candidates with the labels among them"
-)
+# Labels that are named.
+N_NAMED = 3
+NOBODYS = "are among nobody's candidates and can never be given"
+
+
+@dataclass
+class Unreachable:
+    """What an agent can never give, of the first examples of a task.
+
+    count (int): Examples of which it can give no label.
+    n_labelled (int): Those that were looked at, have a label, and of which that can be told.
+    share (float): Of these, 0.0 to 1.0.
+    ids (List[str]): Labels of the first ones.
+    remedy (str): What the user can do, if there are any.
+    """
+
+    count: int = 0
+    n_labelled: int = 0
+    share: float = 0.0
+    ids: List[str] = field(default_factory=list)
+    remedy: str = ""
+
+    def text(self, task: str = "") -> str:
+        """What was found, for the user.
+
+        task (str): Its name, if there are several.
+        """
+        of_task = f" of {task}" if task else ""
+        return f"{100 * self.share:.1f} % of {self.n_labelled:,} labels{of_task}"
+
+
+def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
+    """See which right replies an agent cannot give, by task.
+
+    agent (Agent): Has seen the training data (``survey``), at least.
+    teacher (Teacher): Of a split, to evaluate on.
+    """
+    return {name: _of_task(agent, task) for name, task in teacher.by_task().items()}
+
+
+def _of_task(agent: Agent, teacher: Teacher) -> Unreachable:
+    found, has_own = Unreachable(), False
+    for example in islice(teacher.examples(), N_LOOKED_AT):
+        labels = example.all_labels
+        allowed = agent.reachable(example) if labels else None
+        if allowed is None:
+            continue
+        found.n_labelled += 1
+        if any(label in allowed for label in labels):
+            continue
+        found.count += 1
+        found.ids += labels[:1] if len(found.ids) < N_NAMED else []
+        has_own = has_own or example.get("label_candidates") is not None
+    found.share = found.count / max(1, found.n_labelled)
+    found.remedy = _remedy(agent, has_own) if found.count else ""
+    return found
+
+
+def _remedy(agent: Agent, has_own: bool) -> str:
+    """What helps, as the agent is set.
+
+    has_own (bool): Whether examples have candidates, and their label is none of them.
+    """
+    if agent.has_classes:
+        return "spell them as in the training data, or train on examples of them"
+    others = "let [agent] choose from fixed_candidates with the labels among them"
+    if not agent.heeds_candidates:
+        change = "leave out eval_candidates in [agent] and set n_candidates = 100 in [evaluation]"
+        return f"{change}, or {others}"
+    if has_own:
+        return "put each label among the label_candidates of its example"
+    change = "set n_candidates = 100 in [evaluation] (or --evaluation.n_candidates 100)"
+    return f"{change}, give the data label_candidates, or {others}"
 
 
 def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
@@ -21,24 +91,12 @@ def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
     teacher (Teacher): Of a split, to evaluate on; its first examples are looked at.
     RETURNS (str): A line for the user, if it cannot give most of them; else "".
     """
-    choices = None if agent.choices is None else frozenset(agent.choices)
-    found: Dict[str, str] = {}
-    for name, task in teacher.by_task().items():
-        n_labelled = n_outside = 0
-        for example in islice(task.examples(), N_LOOKED_AT):
-            labels = example.all_labels
-            own = None if agent.has_classes else example.get("label_candidates")
-            allowed = own or choices
-            if labels and allowed is not None:
-                n_labelled += 1
-                n_outside += not any(label in allowed for label in labels)
-        if n_outside > MOST_SHARE * n_labelled:
-            of_task = f" of {name}" if name else ""
-            found[name] = f"{100 * n_outside / n_labelled:.1f} % of {n_labelled:,} labels{of_task}"
-    if not found:
+    of_tasks = find_unreachable(agent, teacher)
+    many = {name: found for name, found in of_tasks.items() if found.share > MOST_SHARE}
+    if not many:
         return ""
-    shares = " and ".join(found.values())
+    shares = " and ".join(found.text(name) for name, found in many.items())
+    remedy = "; ".join(dict.fromkeys(found.remedy for found in many.values()))
     if agent.has_classes:
-        remedy = "spell them as in the training data, or train on examples of them"
         return f"{shares} are no class of the model, which can never find them: {remedy}"
-    return f"{shares} are among nobody's candidates and can never be given: {REMEDY}"
+    return f"{shares} {NOBODYS}: {remedy}"

@@ -38,7 +38,7 @@ class MappedTokens:
         label_ids (np.ndarray): Of all rows of the store.
         """
         self._files.note(len(rows))
-        labels = label_ids[rows].astype(np.int64)
+        labels = label_ids.take(rows).astype(np.int64)
         return Encoded(self._bounds, self._turns, self._entries, self._tokens, rows, labels)
 
     def check_numbers(self) -> None:

@@ -1,7 +1,7 @@
 """Applies mutators to the episodes of a split, and sees that they give episodes."""
 
 import copy
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator, Union
 
 from ..contract import is_users, place_of
 from ..errors import ConfigError, DataError, Problem
@@ -37,23 +37,29 @@ def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Epi
     origin (str): What the data is, for error messages.
     RAISES (DataError): If it gives anything else.
     """
-    if hasattr(mutator, "rewrite"):
+    rewrites = hasattr(mutator, "rewrite")
+    is_own = is_users(mutator.rewrite if rewrites else mutator)
+    if rewrites:
         episodes = lambda: (episode for episode in read() if episode)  # noqa: E731
-        given = f"for the split '{split}'"
-        yield from _checked(mutator.rewrite(episodes, split), mutator, given, origin)
+        yield from _checked(mutator.rewrite(episodes, split), mutator, is_own, split, origin)
         return
     for episode in read():
         if episode:
-            given = f"for the episode of {short(episode[0]['id'])}"
-            yield from _checked(mutator(episode), mutator, given, origin)
+            yield from _checked(mutator(episode), mutator, is_own, episode, origin)
 
 
-def _checked(made: Any, mutator: Any, given: str, origin: str) -> Iterator[Episode]:
+def _checked(
+    made: Any, mutator: Any, is_own: bool, given: Union[str, Episode], origin: str
+) -> Iterator[Episode]:
+    """The episodes that were made, if they are some.
+
+    is_own (bool): Whether the mutator is a user's.
+    given (Union[str, Episode]): Name of the split, or the episode, that they were made of.
+    """
     # Asking typing costs more than all the rest, and most give a list.
     is_iterable = isinstance(made, list) or isinstance(made, Iterable)
     if not is_iterable or isinstance(made, (str, dict)):
         raise _error(mutator, made, given, origin)
-    is_own = is_users(mutator if callable(mutator) else mutator.rewrite)
     for episode in made:
         if not isinstance(episode, list):
             raise _error(mutator, episode, given, origin, "among others ")
@@ -64,7 +70,12 @@ def _checked(made: Any, mutator: Any, given: str, origin: str) -> Iterator[Episo
         yield episode
 
 
-def _error(mutator: Any, made: Any, given: str, origin: str, part: str = "") -> DataError:
+def _error(
+    mutator: Any, made: Any, given: Union[str, Episode], origin: str, part: str = ""
+) -> DataError:
     where = place_of(mutator if callable(mutator) else mutator.rewrite)
-    what = f"gave {part}{short(made)} ({type(made).__name__}) {given}"
+    of = f"the split '{given}'"
+    if not isinstance(given, str):
+        of = f"the episode of {short(given[0]['id'])}"
+    what = f"gave {part}{short(made)} ({type(made).__name__}) for {of}"
     return DataError(origin, f"the mutator {where} {what}: expected {_WANTED}")

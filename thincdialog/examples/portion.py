@@ -1,7 +1,19 @@
 """Episodes in few arrays: how they come from a worker that read them."""
 
 from itertools import chain
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -156,23 +168,32 @@ def n_letters(message: Mapping[str, Any]) -> int:
     return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
-def pack(episodes: Sequence[Episode], encoding: Optional[Encoding] = None) -> Portion:
+def pack(
+    episodes: Sequence[Episode], encoding: Optional[Encoding] = None, without: Collection[str] = ()
+) -> Portion:
     """Episodes as a portion.
 
     encoding (Optional[Encoding]): Makes tokens of them, too.
+    without (Collection[str]): Fields to leave out: all rows have the same in them.
     """
     store = MemoryStore(is_held=False)
     with collection_paused():
         for episode in episodes:
             store.append(episode)
-    return pack_store(store, encoding)
+    return pack_store(store, encoding, without)
 
 
-def pack_store(store: MemoryStore, encoding: Optional[Encoding] = None) -> Portion:
+def pack_store(
+    store: MemoryStore, encoding: Optional[Encoding] = None, without: Collection[str] = ()
+) -> Portion:
     """The episodes of a store as a portion, see ``pack``."""
     with collection_paused():
         numbers: Dict[str, int] = {}
-        columns = {name: _packed(values, numbers) for name, values in store.columns.items()}
+        columns = {
+            name: _packed(values, numbers)
+            for name, values in store.columns.items()
+            if name not in without
+        }
         starts = np.array(store.starts, dtype=np.int64)
         tokens = None
         if encoding is not None:

@@ -87,8 +87,7 @@ class ReadAhead:
             next(split.episodes(), None)
 
     def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
-        fixed = self.split.fixed_candidates()
-        return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
+        return PackedStore(portions, self.split.in_common())
 
     def blocks(
         self,
@@ -117,7 +116,9 @@ class ReadAhead:
         window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
         number = origin = start["episode"] - skipped
         n_waiting = 0 if store is None else store.n_episodes
-        waiting = [pack_store(store, encoding)] if store is not None and n_waiting else []
+        waiting = []
+        if store is not None and n_waiting:
+            waiting = [pack_store(store, encoding, split.in_common())]
         for read in self._read(start, encoding):
             whole, first = read.portion, min(skipped, read.portion.n_episodes)
             skipped -= first

@@ -84,6 +84,12 @@ def needs_all(split: Any) -> bool:
     return any(hasattr(mutator, "rewrite") for mutator in split.mutators)
 
 
+def are_apart(split: Any) -> bool:
+    """Whether some of a split can be read without what stands before it."""
+    is_cut = getattr(split.source, "is_by_line", False) or isinstance(split.source, Sharded)
+    return is_cut and not needs_all(split)
+
+
 class Tasks:
     """The tasks that a split is cut into, from one of its places on; they are as large as takes
     ``SECONDS``.
@@ -98,9 +104,9 @@ class Tasks:
         self.split, self.start = split, start
         self.is_serial = needs_all(split)
         self._is_over = False
-        self._by_line = not self.is_serial and getattr(split.source, "is_by_line", False)
-        self._by_number = not self.is_serial and isinstance(split.source, Sharded)
-        self.are_apart = self._by_line or self._by_number
+        self.are_apart = are_apart(split)
+        self._by_number = self.are_apart and isinstance(split.source, Sharded)
+        self._by_line = self.are_apart and not self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
 
     def note(self, read: Read) -> None:
@@ -187,7 +193,7 @@ class Reader:
         else:
             read, mark, is_last = self._range(task)
             episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
-        portion = pack(episodes, self.reading.encoding)
+        portion = pack(episodes, self.reading.encoding, split.in_common())
         bad = getattr(split.source, "bad", {}) if is_last else {}
         return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
 

@@ -1,4 +1,4 @@
-"""Sources of a user's that can be read from anywhere: by number, or part by part."""
+"""A user's source that can be read from any place: by number, or part by part."""
 
 from typing import Any, Iterable, Iterator, Protocol
 

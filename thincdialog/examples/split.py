@@ -74,7 +74,7 @@ class Split:
     ):
         self.name = name
         self.source = source if isinstance(source, Store) else sharded(source)
-        # What gives the episodes, which may be code of a user's.
+        # What gives the episodes, which may be a user's code.
         self._given = self.source.read if isinstance(self.source, Sharded) else source
         # Who reads it beside this process, if anybody does, and what makes tokens of it then.
         self.readers: Optional[Readers] = None
@@ -153,7 +153,7 @@ class Split:
         at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
             cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates and such ones are not tolerated.
+            candidates, and that is not tolerated.
         """
         at = at or Bookmark()
         is_empty = at.file == 0 and at.is_at_begin
@@ -193,6 +193,11 @@ class Split:
         self.fixed_candidates()
         bare._fixed = self._fixed
         return bare
+
+    def in_common(self) -> Dict[str, Any]:
+        """Fields with a value that all examples share."""
+        fixed = self.fixed_candidates()
+        return {} if fixed is None else {"label_candidates": fixed}
 
     def fixed_candidates(self) -> Optional[List[str]]:
         """The one list of candidates of all messages, if there is one."""
@@ -427,10 +432,12 @@ class Split:
                 if "eval_labels" in message:  # The split tells what they are for.
                     message.setdefault("labels", message["eval_labels"])
                     del message["eval_labels"]
+                if "episode_done" in message:  # The order tells it.
+                    del message["episode_done"]
             yield episode
 
     def _of_user(self, episodes: Any) -> Iterator[Episode]:
-        """Episodes from a function of a user's: they are what they must be."""
+        """Episodes from a user's function: they are what they must be."""
         wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
             raise wrong_value(self._given, episodes, wanted)

@@ -15,7 +15,7 @@ from ..errors import ModelError
 from .plain_file import open_plain, size_of
 
 # What NumPy, and zipfile below it, raise for a file that is cut or not one of theirs.
-_DAMAGED = (
+DAMAGED = (
     ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, RuntimeError, SyntaxError,
     TokenError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -35,7 +35,7 @@ def reading_arrays(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ModelError(f"{path}  cannot be read: {error.strerror or error}.") from None
-    except _DAMAGED as error:
+    except DAMAGED as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(f"{path}  is damaged ({reason}). Save the model again.") from None
 

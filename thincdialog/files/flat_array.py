@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0
 
 from ..errors import DataError
+from .array_file import DAMAGED
 from .plain_file import open_plain, size_of
 
 # Bytes before the first value, as NumPy writes them for arrays of any length.
@@ -30,18 +31,20 @@ class GrowingArray:
     dtype (str): Of the values.
     width (int): Values in a row, where rows have several; 0 for an array of one dimension.
     n_rows (int): Rows to go on behind; what follows them is cut off.
-    RAISES (DataError): If there are fewer.
     """
 
     def __init__(self, path: Path, dtype: str, width: int = 0, n_rows: int = 0):
         self.path, self.dtype, self.width = path, np.dtype(dtype), width
         self.n_rows = n_rows
         self._file = path.open("r+b" if path.exists() else "w+b")
-        end = HEADER + n_rows * self.dtype.itemsize * max(1, width)
-        if n_rows and os.fstat(self._file.fileno()).st_size < end:
-            raise DataError(path, f"has fewer than the {n_rows:,} rows that it had")
+        end = self.n_bytes
         self._file.truncate(end)
         self._file.seek(end)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the file, with the header."""
+        return HEADER + self.n_rows * self.dtype.itemsize * max(1, self.width)
 
     def append(self, values: Any) -> None:
         """Add rows behind the last one."""
@@ -144,7 +147,7 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
         if not all(type(size) is int and 0 <= size < 1 << 60 for size in shape) or not shape:
             raise ValueError(f"shape {shape}")
         return dtype, shape
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except DAMAGED as error:
         raise damaged(path, " ".join(str(error).split())[:80]) from None
 
 

@@ -42,15 +42,16 @@ class GrowingFolder:
         self.folder, self.fingerprint = folder, fingerprint
         self.beside = folder.with_name(f"{folder.name}{BUILDING}")
         try:
-            self.beside.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.beside)
         except OSError as error:
             raise OutputError(
                 f"{folder}  cannot be made: {error.strerror}. Give another folder."
             ) from None
-        self._lock = _locked(self.beside)
         last = _last_entry(self.beside / JOURNAL, fingerprint)
         if any(not_plain(path) for path in self.beside.iterdir()):
             last = None  # A link or a pipe, which nobody here has made: nothing goes on from it.
+        elif last is not None and not _has_all(self.beside, last["bytes"]):
+            last = None  # The disk lost what was written, as when the power fails.
         self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
         self.state: Any = None if last is None else last["state"]
         self._arrays: Dict[str, GrowingArray] = {}
@@ -79,8 +80,11 @@ class GrowingFolder:
         for each in self._arrays.values():
             each.sync()
         self.state = state
+        # Files that are new must be found again, too.
+        sync(self.beside)
         rows = {name: array.n_rows for name, array in self._arrays.items()}
-        self._note({"rows": rows, "state": state})
+        sizes = {array.path.name: array.n_bytes for array in self._arrays.values()}
+        self._note({"rows": rows, "bytes": sizes, "state": state})
         self._saved = time.monotonic()
 
     def _note(self, entry: Dict[str, Any]) -> None:
@@ -126,14 +130,27 @@ class GrowingFolder:
 
 
 def _locked(folder: Path) -> int:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    """Make a folder if it is not there, and hold it."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            text = f"{folder}  is being written by another process: wait until it is done."
+            raise OutputError(text) from None
+        # Another process may have finished it, and moved it away, before it was held.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(folder)):
+                return handle
         os.close(handle)
-        text = f"{folder}  is being written by another process: wait until it is done."
-        raise OutputError(text) from None
-    return handle
+
+
+def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
+    """Whether files have what was written of them, at least."""
+    there = {path.name: path.stat().st_size for path in folder.iterdir()}
+    return all(there.get(name, -1) >= size for name, size in sizes.items())
 
 
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:

@@ -2,10 +2,11 @@
 anything in their place, and nothing but a plain file that lies where it should is read."""
 
 import errno
+import io
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, Optional
+from typing import BinaryIO, Optional, Union
 
 # Largest file of JSON, or of a tokenizer, in a model's or run's folder; arrays have limits of
 # their own: what the file says of itself.
@@ -44,8 +45,7 @@ def open_plain(
     try:
         facts = os.fstat(file.fileno())
         _check_kind(path, facts)
-        if _is_hollow(file, facts):
-            raise _refused(path, f"it says {facts.st_size:,} bytes, but holds next to nothing")
+        check_whole(path, file)
         if most is not None and facts.st_size > most:
             raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
     except BaseException:
@@ -92,7 +92,17 @@ def _check_kind(path: Path, facts: os.stat_result) -> None:
         raise _refused(path, f"{what}, expected a plain file")
 
 
-def _is_hollow(file: BinaryIO, facts: os.stat_result) -> bool:
+def check_whole(path: Union[str, Path], file: io.IOBase) -> None:
+    """See that a file which is open, and at its begin, is no hole of gigabytes.
+
+    RAISES (OSError): If it is.
+    """
+    facts = os.fstat(file.fileno())
+    if _is_hollow(file, facts):
+        raise _refused(path, f"it says {facts.st_size:,} bytes, but holds next to nothing")
+
+
+def _is_hollow(file: io.IOBase, facts: os.stat_result) -> bool:
     """Whether nearly all of a large file is a hole: zeros that weigh nothing. Some file systems
     do not count blocks, but then they know of no holes."""
     blocks = getattr(facts, "st_blocks", None)
@@ -108,5 +118,5 @@ def _is_hollow(file: BinaryIO, facts: os.stat_result) -> bool:
         file.seek(0)
 
 
-def _refused(path: Path, reason: str) -> OSError:
+def _refused(path: Union[str, Path], reason: str) -> OSError:
     return OSError(errno.EINVAL, reason, str(path))

@@ -8,6 +8,7 @@ from typing import Iterator, Optional
 
 from ..errors import OutputError
 from .held import held
+from .real_path import real_path
 
 _STREAM = re.compile(r"/dev/(?:stdout|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
@@ -41,7 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if not is_plain(path):
         yield path
         return
-    target = path.resolve()
+    target = real_path(path)
     with held(target, 0o666) as beside:
         yield beside
         sync(beside)

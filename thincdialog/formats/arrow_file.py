@@ -1,17 +1,20 @@
 """Rows of Arrow and Parquet files, and of folders that the library datasets has saved."""
 
-import json
+import os
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Union
 
 import numpy as np
 
 from ..errors import DataError, MissingPackageError
+from ..files.json_text import parse_json
+from ..files.plain_file import read_plain
+from .text_file import MAX_TIMES, MAX_UNPACKED
 from .wording import short
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
-# Rows that are taken out of a file together.
-N_ROWS = 1024
+# Rows that are taken out of a file together: a text may stand there once for all of them.
+N_ROWS = 128
 
 
 def read_arrow(path: Union[str, Path]) -> Iterator[Dict[str, Any]]:
@@ -30,11 +33,20 @@ def read_arrow(path: Union[str, Path]) -> Iterator[Dict[str, Any]]:
     for file in _files(Path(path)):
         try:
             for batch in _batches(file):
-                names = _class_names(batch.schema)
-                yield from _rows(batch, names)
-        except (pyarrow.ArrowException, OSError) as error:
+                _check(batch, file)
+                yield from _rows(batch, _class_names(batch.schema))
+        # Names of columns that are no text are told of as what Python makes of them.
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             text = f"cannot be read as {file.suffix[1:]}: {short(str(error), 200)}"
             raise DataError(file, text) from None
+
+
+def _check(batch: Any, file: Path) -> None:
+    """See that the places in a batch lie in it: Arrow follows them wherever they lead."""
+    batch.validate(full=True)
+    if batch.nbytes > max(MAX_UNPACKED, MAX_TIMES * os.stat(file).st_size):
+        text = f"{batch.num_rows:,} rows unpack to more than {MAX_TIMES} times the file's size"
+        raise DataError(file, f"{text}: it is no data that somebody wrote")
 
 
 def _files(path: Path) -> List[Path]:
@@ -47,10 +59,11 @@ def _files(path: Path) -> List[Path]:
     state = path / "state.json"
     if state.is_file():  # It says which files, and in which order.
         try:
-            names = [entry["filename"] for entry in json.loads(state.read_text())["_data_files"]]
+            names = [entry["filename"] for entry in parse_json(read_plain(state))["_data_files"]]
+            are_inside = all(Path(name).name == name != ".." for name in names)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise DataError(state, f"is no list of files ({error})") from None
-        if any(Path(name).name != name for name in names):
+        if not are_inside:
             raise DataError(state, "names files outside of its folder")
         return [path / name for name in names]
     files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
@@ -63,6 +76,8 @@ def _files(path: Path) -> List[Path]:
 
 
 def _batches(file: Path) -> Iterator[Any]:
+    if file.exists() and not file.is_file():
+        raise DataError(file, "is no plain file: give a file, or the folder of a data set")
     if file.suffix == ".parquet":
         from pyarrow.parquet import ParquetFile
 
@@ -87,15 +102,33 @@ def _batches(file: Path) -> Iterator[Any]:
 def _rows(batch: Any, names: Dict[str, List[str]]) -> Iterator[Dict[str, Any]]:
     columns = {}
     for field, column in zip(batch.schema, batch.columns):
-        values = column.to_pylist()
+        values = _values(column)
         kind = _numbers_in(field.type)
         if kind:
-            values = [None if value is None else np.array(value, dtype=kind) for value in values]
+            values = [_as_array(value, kind) for value in values]
         elif field.name in names:
             values = [_named(value, names[field.name]) for value in values]
         columns[field.name] = values
     for row in range(batch.num_rows):
         yield {name: values[row] for name, values in columns.items() if values[row] is not None}
+
+
+def _values(column: Any) -> List[Any]:
+    """What a column holds; what stands there once for many rows is one object."""
+    from pyarrow import DictionaryArray
+
+    if not isinstance(column, DictionaryArray):
+        return column.to_pylist()
+    values = column.dictionary.to_pylist()
+    return [None if place is None else values[place] for place in column.indices.to_pylist()]
+
+
+def _as_array(value: Any, kind: str) -> Any:
+    """Numbers as an array; as they are if it cannot hold them, or their rows differ in length."""
+    try:
+        return None if value is None else np.array(value, dtype=kind)
+    except (ValueError, TypeError, OverflowError):
+        return value
 
 
 def _named(value: Any, names: List[str]) -> Any:
@@ -118,8 +151,9 @@ def _numbers_in(kind: Any) -> str:
 def _class_names(schema: Any) -> Dict[str, List[str]]:
     """Names of classes that the library datasets keeps in the schema, by column."""
     try:
-        info = json.loads((schema.metadata or {})[b"huggingface"])
+        info = parse_json((schema.metadata or {})[b"huggingface"])
         features = info["info"]["features"].items()
-        return {name: each["names"] for name, each in features if "names" in each}
+        named = {name: each["names"] for name, each in features if "names" in each}
+        return {name: list(map(str, texts)) for name, texts in named.items()}
     except (KeyError, ValueError, TypeError, AttributeError):
         return {}

@@ -1,7 +1,7 @@
-"""Candidates of labels: read from a file, and seen to hold the labels."""
+"""Labels and their candidates: read from a file, seen to be lists of strings, and to agree."""
 
 from pathlib import Path
-from typing import List, Optional, Union
+from typing import Iterable, List, Optional, Union
 
 from ..errors import DataError
 from ..messages import Message
@@ -13,7 +13,7 @@ from .wording import short
 def check_candidates(message: Message, path: object, line: Optional[int] = None) -> None:
     """See that a message's labels are among its candidates, if it has any.
 
-    RAISES (DataError): If one is not, and such ones are not tolerated.
+    RAISES (DataError): If one is not, and that is not tolerated.
     """
     if "label_candidates" in message:
         candidates = message["label_candidates"]
@@ -24,6 +24,23 @@ def check_candidates(message: Message, path: object, line: Optional[int] = None)
                 )
                 hint = "add it there, or leave label_candidates out"
                 raise DataError(path, f"{text}: {hint}", line)
+
+
+def list_texts(message: Message, path: object, where: str, hint: str = "") -> None:
+    """Make lists of strings of a message's labels and candidates, which Python code gave.
+
+    where (str): The message, for errors; hint (str): what to say after them.
+    RAISES (DataError): If they hold anything else, or do not agree (``check_candidates``).
+    """
+    for name in ("labels", "label_candidates"):
+        if name in message:
+            value = message[name]
+            is_one = isinstance(value, str) or not isinstance(value, Iterable)
+            values = message[name] = [value] if is_one else list(value)
+            if not all(isinstance(item, str) for item in values):
+                text = f"'{name}' of {where} must be strings, found {short(values)}{hint}"
+                raise DataError(path, text)
+    check_candidates(message, f"{path}: {where}")
 
 
 def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, Iterable, Iterator, Union, cast
 
 from ..errors import OutputError
+from ..files.real_path import real_path
 from ..files.whole_file import is_plain, open_already, whole_file
 
 
@@ -28,7 +29,7 @@ def open_output(
     check_output_file(path, force, reads)
     try:
         if is_plain(target):
-            target.resolve().parent.mkdir(parents=True, exist_ok=True)
+            real_path(target).parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as place, ExitStack() as files:
             # What is open already is written on, behind what is in it.
             number = open_already(target)

@@ -26,6 +26,7 @@ from typing import (
 
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
+from ..files.plain_file import check_whole
 from .bookmark import Bookmark
 from .wording import kind, nearest, short
 
@@ -336,6 +337,8 @@ def _opened(
         with io.BufferedReader(file, 1 << 18) as packed:
             if stat.S_ISCHR(os.fstat(packed.fileno()).st_mode) and not packed.isatty():
                 raise DataError(path, "is a device: give a file or a pipe")
+            if str(path) != STDIN:
+                check_whole(path, file)
             if packed.peek(2)[:2] != GZIP_MAGIC:
                 yield _as_text(packed, path, at)
             else:

@@ -87,7 +87,7 @@ def batching_costs(
             whole = Spent(*(each * sizes[name] / len(found) for each in spent))
             costs.workers.append(choice("auto", split, whole).text)
     costs.n_examples, costs.reading_seconds = len(rows), seconds / max(1, len(rows))
-    costs.pads = any(getattr(experiment.agent, "padded", ()))
+    costs.pads = any(experiment.agent.padded)
     if encoder is None or not rows:
         return costs
     batch = Batch.of(rows)

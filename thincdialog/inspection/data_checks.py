@@ -1,9 +1,9 @@
 """What a report of data warns of."""
 
 from itertools import chain
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Tuple, Union
 
-from ..evaluation.unreachable import REMEDY
+from ..evaluation.unreachable import NOBODYS, Unreachable
 from .data_report import DataReport, DataWarning, Limits, Some, SplitReport
 
 CHECKS = (
@@ -70,9 +70,8 @@ def _of_labels(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator
         hint = "add it to the candidates or classes"
         yield "candidates", f"{text}: {_names(part.outside)} (first in {ids})", hint
     if part.unreachable.share > limits.max_unreachable:
-        text = f"{_share(part.unreachable, 'have')} a label that is among nobody's candidates, "
-        text += "which are the replies of training; scores will be about 0 whatever is learnt"
-        yield "candidates", f"{text}: {_names(part.unreachable)}", REMEDY
+        text = f"{part.unreachable.text()} {NOBODYS}: {_names(part.unreachable)}"
+        yield "candidates", text, part.unreachable.remedy
     if has_classes and is_train and part.n_rare_classes:
         name, count = (part.rare_labels or part.frequent_labels)[-1]
         text = f"{part.n_rare_classes} of {part.n_labels} classes have fewer than "
@@ -133,7 +132,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.001 or not share else "< 0.1 %"
 
 
-def _names(some: Some) -> str:
+def _names(some: Union[Some, Unreachable]) -> str:
     return ", ".join(map(_short, some.ids[:3]))
 
 

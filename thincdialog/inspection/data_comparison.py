@@ -6,6 +6,7 @@ from typing import Dict, Iterable, List, Sequence
 import numpy as np
 
 from ..evaluation.shared_file import shared_file
+from ..evaluation.unreachable import Unreachable
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
 from .data_report import SkippedSome, Some, SplitReport
@@ -23,6 +24,7 @@ def report_split(
     teacher: Teacher,
     train: Sequence[Survey],
     min_of_class: int,
+    unreachable: Unreachable,
 ) -> SplitReport:
     """What to say of a split.
 
@@ -31,6 +33,7 @@ def report_split(
     teacher (Teacher): Gives the ids of examples.
     train (Sequence[Survey]): Of the training data of all tasks.
     min_of_class (int): A class with fewer examples is rare.
+    unreachable (Unreachable): Labels that the agent can never give.
     """
     reading, pairs, answers = survey.reading, survey.prints("pairs"), survey.prints("answers")
     labelled = np.flatnonzero(answers != UNLABELLED)
@@ -49,10 +52,6 @@ def report_split(
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
     names = _ids(teacher, wanted)
-    is_bound = survey.reading.repeats_training
-    # Whose label can only be given if it was one in training.
-    bound = survey.prints("candidates")[new] == hash(False)
-    n_unreachable = int(np.count_nonzero(bound)) if is_bound else 0
     some = {
         name: _some(survey, len(numbers), [names[number] for number in numbers[:N_IDS].tolist()])
         for name, numbers in found.items()
@@ -101,7 +100,7 @@ def report_split(
             SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)), bad.unit)
             for bad in teacher.bad_data(split)
         ],
-        unreachable=_some(survey, n_unreachable, new_labels[:N_NAMED]),
+        unreachable=unreachable,
         **some,
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..evaluation.unreachable import Unreachable
 from .batching_costs import BatchingCosts
 from .data_lengths import LengthSurvey
 
@@ -58,8 +59,7 @@ class SplitReport:
     new_labels (Some): Whose first label is not in the training data; labels for ids.
     outside (Some): With a label that is not among the candidates; likewise.
     outside_examples (List[str]): Ids of the first of these.
-    unreachable (Some): Whose first label is among nobody's candidates, as these are the
-        training replies and the example has none of its own; likewise.
+    unreachable (Unreachable): Labels of an evaluation that are among nobody's candidates.
     duplicates (Some): Read and answered before, in this split.
     contradictions (Some): Read elsewhere in this split with another answer.
     in_train (Some): Read and answered in training, too.
@@ -94,7 +94,7 @@ class SplitReport:
     new_labels: Some
     outside: Some
     outside_examples: List[str]
-    unreachable: Some
+    unreachable: Unreachable
     duplicates: Some
     contradictions: Some
     in_train: Some

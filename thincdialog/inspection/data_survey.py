@@ -13,11 +13,11 @@ from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..data.words import normalise, split_words
 from ..evaluation.predictions import both_sides
 from ..messages import SILENCE, Message
-from ..protocol import ReadingOptions
+from ..protocol import Agent
 from ..teachers import Teacher
 
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
-PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "candidates", "conversations")
+PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
 # What is no input, or was looked at already.
@@ -38,11 +38,11 @@ _Cut = Callable[[str], List[str]]
 class Reading:
     """How the agent of a config reads its data, with a tokenizer.
 
-    options (ReadingOptions): As the agent says.
+    agent (Agent): Need not have seen any data.
     tokenizer (Optional[Tokenizer]): Built already.
 
-    history_size (int), use_reply (str), has_classes, repeats_training, other_fields (bool): As
-        in ``options``.
+    history_size (int), use_reply (str), other_fields (bool): As in its ``ReadingOptions``.
+    has_classes (bool): Whether labels are names of classes; else they are texts, too.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
@@ -51,14 +51,13 @@ class Reading:
     allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
     """
 
-    def __init__(self, options: ReadingOptions, tokenizer: Optional[Tokenizer]):
+    def __init__(self, agent: Agent, tokenizer: Optional[Tokenizer]):
+        options, self.has_classes = agent.reading(), agent.has_classes
         self.history_size, self.use_reply = options.history_size, options.use_reply
-        self.has_classes, labels = options.has_classes, options.labels
-        self.repeats_training = options.repeats_training
         self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)
         self.max_label: int = 0 if self.has_classes else options.encoder.get("max_label", 0)
-        self.allowed = None if labels is None else frozenset(labels)
+        self.allowed = None if options.labels is None else frozenset(options.labels)
         lower = getattr(tokenizer, "lower", True)
         self.words: _Cut = lambda text: split_words(normalise(text, "NFC", lower))
         self.pieces: Optional[_Cut] = None
@@ -73,7 +72,7 @@ class Reading:
 
 
 class Survey:
-    """What was counted in one split. Memory: 56 bytes an example; different words and labels.
+    """What was counted in one split. Memory: 48 bytes an example; different words and labels.
 
     reading (Reading): How the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
@@ -95,9 +94,9 @@ class Survey:
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
         # Fingerprints (Python's hashes of 64 bits) of each example, in order: what the agent
-        # reads, that and the labels, the current text, the first label, the id, whether it has
-        # candidates; and of each conversation its name. Different things have the same one by
-        # chance in less than one of a million data sets of ten million examples.
+        # reads, that and the labels, the current text, the first label, the id; and of each
+        # conversation its name. Different things have the same one by chance in less than one of
+        # a million data sets of ten million examples.
         self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
         self._conversation: Optional[str] = None
         self._candidates: Any = None
@@ -157,8 +156,7 @@ class Survey:
         name = str(message.get("id", self.n_examples))
         read = hash(read)
         found = (read, (read, tuple(labels)), read if said is None else said)
-        has_candidates = message.get("label_candidates") is not None
-        values = (*found, labels[0] if labels else None, name, has_candidates)
+        values = (*found, labels[0] if labels else None, name)
         for place, value in zip(PRINTS, values):
             self._prints[place].append(hash(value))
         conversation = both_sides(name.rpartition("/")[0])

@@ -7,6 +7,7 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..errors import DataError
+from ..evaluation.unreachable import Unreachable, find_unreachable
 from ..formats.bad_data import BadData, BadDataError
 from ..formats.tolerance import tolerating
 from ..messages import SPLITS
@@ -31,7 +32,7 @@ def debug_data(
     """Read all data of a config and report on it, without building a model's weights.
 
     The training data is read in any case: others are compared with it. Equal examples are
-    found by fingerprints of 8 bytes, 56 bytes for each example in all, so what a
+    found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
     stream holds may be larger than memory; other data is held as for training. Labels that
     are not among their candidates, which training refuses, are counted here. What cannot be
     read does not end the reading: all of it is in one error, or, where it may be skipped, in
@@ -68,9 +69,7 @@ def _report(
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
-    reading = Reading(agent.reading(), tokenizer)
-    if experiment.evaluation["n_candidates"]:
-        reading.repeats_training = False  # Each example has its label among candidates.
+    reading = Reading(agent, tokenizer)
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary
@@ -89,9 +88,16 @@ def _report(
             surveys[name, split] = Survey(reading, known).read(teacher, progress)
     n_known = len(known if known is not None else _gathered(surveys.values()))
     train = [survey for (_, split), survey in surveys.items() if split == "train"]
+    unreachable = _unreachable(experiment, [split for split in wanted if split != "train"])
     reports = [
         report_split(
-            name, split, surveys[name, split], teachers[name, split], train, limits.min_of_class
+            name,
+            split,
+            surveys[name, split],
+            teachers[name, split],
+            train,
+            limits.min_of_class,
+            unreachable.get((name, split), Unreachable()),
         )
         for name in tasks
         for split in wanted
@@ -105,10 +111,30 @@ def _report(
     if "train" in wanted:
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
         # Of the survey's, the encoder knows these texts already.
-        encoder = Reading(agent.reading(), tokenizer).encoder
+        encoder = Reading(agent, tokenizer).encoder
         sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
         report.costs = batching_costs(experiment, encoder, limits_of, sizes)
     return report
+
+
+def _unreachable(
+    experiment: Experiment, splits: Sequence[str]
+) -> Dict[Tuple[str, str], Unreachable]:
+    """Labels that the agent could never give in an evaluation, by task and split. Of classes,
+    the new ones are told of already."""
+    agent, splits = experiment.agent, list(filter(experiment.has_split, splits))
+    if agent.has_classes or not splits:
+        return {}
+    try:
+        agent.survey(experiment.training_split())
+    except DataError:
+        return {}  # There are no labels, or the like: training says so.
+    (only, *_) = experiment.tasks
+    return {
+        (name or only, split): found
+        for split in splits
+        for name, found in find_unreachable(agent, experiment.evaluation_split(split)).items()
+    }
 
 
 def _gathered(surveys: Iterable[Survey]) -> Dict[str, int]:

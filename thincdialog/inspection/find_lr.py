@@ -155,12 +155,14 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
     # Well in the fall. (Where in it the slope is steepest, noise decides.)
     is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
-    fallen = rates[int(np.flatnonzero(is_above)[-1])]
+    # Nothing is above in a curve that rises from its begin on.
+    before_fall = np.flatnonzero(is_above)
+    fallen = rates[int(before_fall[-1])] if len(before_fall) else rates[0]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
     rises = np.flatnonzero(smoothed[lowest:] > smoothed[lowest] + margin)
     turn = rates[lowest + int(rises[0])] if len(rises) else rates[-1] if diverged else None
     suggestion: Optional[float] = None
-    if not lowest or fell <= CLEARLY * noise:
+    if not lowest or not len(before_fall) or fell <= CLEARLY * noise:
         why = (
             "The loss did not fall clearly at any rate, so nothing can be suggested: try more "
             "--steps, or larger batches."

@@ -9,6 +9,7 @@ from ..config import build_block
 from ..config.functions import describe_function
 from ..contract import CodeError, called, check_attributes, is_users, place_in, told_of_code
 from ..errors import ConfigError, DataError, PlanError, Problem
+from ..evaluation.unreachable import find_unreachable
 from ..examples.mutating import mutated, own_mutator
 from ..loggers.chain import DONE, PAIR
 from ..loggers.logger import LoggedRun
@@ -33,7 +34,7 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     """Let the agent learn and answer a few invented texts in its world, and the metrics score
     the answers; give such texts to mutators of users, and invented rows to their loggers and
     callbacks: to find what users' parts do wrong. Other errors are no problem here, as texts
-    and labels are not those that the config is for; and an agent or a mutator of a user's may
+    and labels are not those that the config is for; and an agent or a user's mutator may
     need what nobody can invent: of its errors, ``SLIPS`` are told. Loggers and callbacks leave
     nothing behind.
 
@@ -71,7 +72,7 @@ class _Rehearsal:
         """Call a part of the rehearsal; whether it came to its end.
 
         section (str): Of the config, that the part is of.
-        told (Kinds): Errors that are problems, if they come from a line of a user's. Those of
+        told (Kinds): Errors that are problems, if they come from a user's line. Those of
             files and servers never are.
         """
         where = f"[{section}] " if section else ""
@@ -94,7 +95,7 @@ class _Rehearsal:
 
 
 def _own_blocks(experiment: Experiment, kind: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
-    """The section of each block that a function of a user's builds, and what builds it.
+    """The section of each block that a user's function builds, and what builds it.
 
     kind (str): Their registry.
     """
@@ -184,3 +185,4 @@ def _learn_and_answer(experiment: Experiment) -> None:
                 if agent.learns and each is train:
                     agent.update(experiment.optimizer)
             report_values(world.report())
+    find_unreachable(agent, dev)

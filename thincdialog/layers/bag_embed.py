@@ -8,10 +8,11 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
-from ..ops.bags import row_gradients, split_bags, sum_bags
+from ..ops.bags import parts_by_row, split_bags, sum_bags
 from ..ops.known_numbers import derived
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
+from .gradients import no_gradient
 
 InT = Ragged
 OutT = Floats2d
@@ -87,9 +88,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         else:
             d_pooled = dY.reshape(pooled.shape)  # (n_bags, width)
         # The rows that occur, and what each gets: (n,), (n, width).
-        rows, values = row_gradients(ops, d_pooled, ids, lengths, scale)
+        rows, values = parts_by_row(ops, d_pooled, ids, lengths, scale)
         model.attrs["touched_rows"].add(model, rows, values)
-        return Ragged(ops.xp.zeros_like(X.dataXd), X.lengths)
+        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
 
     return Y, backprop
 

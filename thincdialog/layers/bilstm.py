@@ -9,9 +9,11 @@ from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
 from ..ops.compiled_lstm import LSTMRun
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.known_numbers import derived, on_host
 from ..registry import registry
+from .gradients import gradient
 
 InT = Ragged
 OutT = Ragged
@@ -52,6 +54,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     if not X.shape[0]:
         empty = Ragged(ops.alloc2f(0, 2 * nH), Xr.lengths)
         return empty, lambda dYr: Ragged(ops.alloc2f(0, model.get_dim("nI")), Xr.lengths)
+    if isinstance(ops, DialogCupyOps):
+        return _forward_on_device(model, ops, X, Xr.lengths)
     W = cast(Floats3d, model.get_param("W"))  # (2, 4 * nH, nI)
     U = cast(Floats3d, model.get_param("U"))  # (2, 4 * nH, nH)
     b = cast(Floats2d, model.get_param("b"))  # (2, 4 * nH)
@@ -93,6 +97,21 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         return Ragged(dX, Xr.lengths)
 
     return Ragged(Y, Xr.lengths), backprop
+
+
+def _forward_on_device(
+    model: Model[InT, OutT], ops: DialogCupyOps, X: Floats2d, lengths: Ints1d
+) -> Tuple[OutT, Callable]:
+    W, U, b = map(model.get_param, ("W", "U", "b"))
+    Y, backprop_steps = ops.bilstm(X, W, U, b, lengths)  # (n_tokens, nO)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dYr: OutT) -> InT:
+        info.check_consistency(dYr.dataXd)
+        gradients = (gradient(model, name) for name in ("W", "U", "b"))
+        return Ragged(backprop_steps(dYr.dataXd, *gradients), lengths)
+
+    return Ragged(Y, lengths), backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

@@ -3,13 +3,15 @@
 from typing import Any, Callable, Tuple
 
 import numpy
-from thinc.api import Dropout, Model
+from thinc.api import Model
+from thinc.layers.dropout import forward as thinc_forward
 from thinc.types import Ragged
 
 from ..ops.bags import bag_numbers
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
 from ..registry import registry
+from .gradients import gradient_of_rows
 
 InT = Ragged
 OutT = Ragged
@@ -24,7 +26,23 @@ def CheckedDropout(rate: float) -> Model:
     """
     if not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout = {rate}, but it must be at least 0 and below 1")
-    return Dropout(rate)
+    return Model("dropout", _forward_cells, attrs={"dropout_rate": rate, "is_enabled": True})
+
+
+def _forward_cells(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+    rate, ops = rate_now(model, is_train), model.ops
+    if not (rate and isinstance(ops, DialogCupyOps)):
+        return thinc_forward(model, X, is_train)
+    if not isinstance(X, Ragged):
+        return ops.dropout(X, rate)
+    Y, backprop = ops.dropout(X.dataXd, rate)
+    return Ragged(Y, X.lengths), lambda dY: Ragged(backprop(dY.dataXd), X.lengths)
+
+
+def rate_now(model: Model, is_train: bool) -> float:
+    """The rate of a dropout layer; 0 where nothing is dropped."""
+    is_on = is_train and model.attrs["is_enabled"]
+    return float(model.attrs["dropout_rate"]) if is_on else 0.0
 
 
 @registry.layers("thincdialog.drop_tokens.v1")
@@ -71,9 +89,7 @@ def _drop_on_device(ops: DialogCupyOps, X: Ragged, rate: float) -> Tuple[Ragged,
     kept, tokens, lengths = derived(ops, _kept, X.dataXd, X.lengths, rate, ops.next_draws())
 
     def backprop(dY: OutT) -> InT:
-        dX = ops.xp.zeros(X.dataXd.shape, dtype=dY.dataXd.dtype)
-        dX[kept] = dY.dataXd  # (n_tokens, 2) from (n_kept, 2)
-        return Ragged(dX, X.lengths)
+        return Ragged(gradient_of_rows(ops, X.dataXd, [(kept, dY.dataXd)]), X.lengths)
 
     return Ragged(tokens, lengths), backprop
 

@@ -6,6 +6,7 @@ import numpy
 from thinc.api import Model
 from thinc.types import Ragged
 
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived, on_host
 from ..registry import registry
 
@@ -32,6 +33,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     filled, lengths, places = derived(ops, _filled, tokens, X.lengths)
 
     def backprop(dY: OutT) -> InT:
+        if isinstance(ops, DialogCupyOps) and ops.is_no_gradient(dY.dataXd):
+            return Ragged(ops.no_gradient(tokens), X.lengths)
         return Ragged(dY.dataXd[places], X.lengths)  # (n_old_tokens, 2)
 
     return Ragged(filled, lengths), backprop

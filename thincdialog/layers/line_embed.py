@@ -8,11 +8,14 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import sum_by_key
+from ..ops.bags import parts_by_key, products_by_key, sum_by_key
+from ..ops.dialog_cupy_ops import DialogCupyOps
+from ..ops.gpu import kernels
 from ..ops.known_numbers import derived
 from ..ops.slices import slice_places
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
+from .gradients import add_rows, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -58,6 +61,8 @@ def LineEmbed(
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp = model.ops, model.ops.xp
+    if isinstance(ops, DialogCupyOps):
+        return _forward_on_device(model, ops, X)
     E = cast(Floats2d, model.get_param("E"))
     P = cast(Floats2d, model.get_param("P"))
     T = cast(Floats2d, model.get_param("T"))
@@ -82,6 +87,27 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         model.inc_grad("P", dP)
         model.inc_grad("T", dT)
         return Ragged(xp.zeros_like(X.dataXd), X.lengths)
+
+    return Ragged(Y, lines_of_examples), backprop
+
+
+def _forward_on_device(
+    model: Model[InT, OutT], ops: DialogCupyOps, X: InT
+) -> Tuple[OutT, Callable]:
+    E, P, T = (cast(Floats2d, model.get_param(name)) for name in ("E", "P", "T"))
+    found = derived(ops, _lines_of_kernels, X.dataXd, X.lengths, P.shape[0], T.shape[0])
+    ids, lines, places, segments, starts, lines_of_examples = found
+    Y = kernels.sum_products(E, ids, P, places, starts, T, segments)  # (n_lines, nO)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        d_lines: Any = dY.dataXd
+        info.check_consistency(d_lines)
+        factors, words = (d_lines, lines, P, places), (d_lines, lines, E, ids)
+        model.attrs["touched_rows"].add(model, *products_by_key(ops, ids, *factors))
+        add_rows(model, "P", *products_by_key(ops, places, *words))
+        add_rows(model, "T", *parts_by_key(ops, d_lines, segments))
+        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
 
     return Ragged(Y, lines_of_examples), backprop
 
@@ -114,3 +140,11 @@ def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tupl
         sizes.astype("int32"),
         numpy.bincount(distinct >> 32, minlength=len(lengths)).astype("int32"),
     )
+
+
+def _lines_of_kernels(*given: Any) -> Tuple[Any, ...]:
+    """``_lines`` as int32, and where the tokens of each line begin in place of how many it has."""
+    ids, lines, places, segments, sizes, lines_of_examples = _lines(*given)
+    starts = numpy.concatenate(([0], sizes.cumsum()))
+    found = (ids, lines, places, segments, starts, lines_of_examples)
+    return tuple(each.astype("i") for each in found)

@@ -7,6 +7,7 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
 from ..registry import registry
 
@@ -43,6 +44,9 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
+    if isinstance(ops, DialogCupyOps):
+        Y, backprop_rows = ops.memory_hops(X.dataXd, X.lengths, n_hops)
+        return Y, lambda dY: Ragged(backprop_rows(dY), X.lengths)
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
     # Where memories and questions stand; of each example how many memories, and of each
     # memory the example.

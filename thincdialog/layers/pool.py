@@ -1,11 +1,12 @@
 """One vector for each sequence."""
 
-from typing import Any, Callable, Literal, Optional, Tuple, cast
+from typing import Any, Callable, List, Literal, Optional, Tuple, cast
 
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width
 
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
 from ..registry import registry
 
@@ -29,6 +30,8 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, how = model.ops, model.attrs["how"]
     X = cast(Floats2d, Xr.dataXd)
+    if isinstance(ops, DialogCupyOps):
+        return _forward_on_device(ops, how, Xr)
     full, lengths = derived(ops, _full_ones, Xr.lengths)  # (n_full,) each
     highest, means = X[:0], X[:0]  # (n_full, nI) each
     which: Any = None
@@ -54,6 +57,28 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         if "mean" in how:
             dX += ops.backprop_reduce_mean(ops.as_contig(d_full[:, -width:]), lengths)
         return Ragged(dX, Xr.lengths)
+
+    return Y, backprop
+
+
+def _forward_on_device(ops: DialogCupyOps, how: How, Xr: InT) -> Tuple[OutT, Callable]:
+    """Kernels of a GPU know empty sequences."""
+    X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
+    pooled: List[Any] = []
+    backprops: List[Callable] = []
+    if "max" in how:
+        highest, which = ops.pool_max(X, lengths)
+        pooled.append(highest)
+        backprops.append(lambda d: ops.backprop_pool_max(d, which, lengths))
+    if "mean" in how:
+        pooled.append(ops.reduce_mean(X, lengths))
+        backprops.append(lambda d: ops.backprop_reduce_mean(d, lengths))
+    Y = pooled[0] if len(pooled) == 1 else ops.xp.concatenate(pooled, axis=1)
+
+    def backprop(dY: OutT) -> InT:
+        gradients = map(ops.as_contig, ops.xp.split(dY, len(pooled), axis=1))
+        parts = [each(gradient) for each, gradient in zip(backprops, gradients)]
+        return Ragged(parts[0] if len(parts) == 1 else parts[0] + parts[1], lengths)
 
     return Y, backprop
 

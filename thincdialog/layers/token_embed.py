@@ -8,10 +8,13 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import sum_by_key
+from ..ops.bags import parts_by_keys
+from ..ops.dialog_cupy_ops import DialogCupyOps
+from ..ops.gpu import kernels
 from ..ops.known_numbers import derived
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
+from .gradients import add_rows, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -47,23 +50,24 @@ def TokenEmbed(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops, xp = model.ops, model.ops.xp
+    ops: Any = model.ops
     E = cast(Floats2d, model.get_param("E"))
     S = cast(Floats2d, model.get_param("S"))
     # (n_tokens,) each
     ids, segments = derived(ops, _ids_and_segments, X.dataXd, S.shape[0])
-    Y = E[ids] + S[segments]  # (n_tokens, nO)
+    if isinstance(ops, DialogCupyOps):
+        Y = kernels.add_rows(E, ids, S, segments)  # (n_tokens, nO)
+    else:
+        Y = E[ids] + S[segments]
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        model.attrs["touched_rows"].add(model, *sum_by_key(ops, dY, ids))
-        rows, values = sum_by_key(ops, dY, segments)  # (n,), (n, nO)
-        dS = xp.zeros_like(S)
-        dS[rows] = values
-        model.inc_grad("S", dS)
-        return Ragged(xp.zeros_like(X.dataXd), X.lengths)
+        of_ids, of_segments = parts_by_keys(ops, dY, ids, segments)
+        model.attrs["touched_rows"].add(model, *of_ids)  # (n,), (n, nO)
+        add_rows(model, "S", *of_segments)
+        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
 
     return Ragged(Y, X.lengths), backprop
 
@@ -77,4 +81,5 @@ def init(
 
 
 def _ids_and_segments(tokens: Any, n_segments: int) -> Tuple[Any, ...]:
-    return tokens[:, 0], numpy.minimum(tokens[:, 1], n_segments - 1)
+    segments = numpy.minimum(tokens[:, 1], n_segments - 1)
+    return numpy.ascontiguousarray(tokens[:, 0]), segments

@@ -22,7 +22,7 @@ _MUST_BE_FINITE = ContextVar("must_be_finite", default=False)
 
 
 class NotFiniteError(CodeError):
-    """A layer of a user's gives nan or inf, and was not given any."""
+    """A user's layer gives nan or inf, and was not given any."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def finding_not_finite() -> Iterator[None]:
 
 
 def check_finite(function: Callable, given: Any, found: Any) -> None:
-    """Where it is to be found out: see that what a function of a user's returned is finite, if
+    """Where it is to be found out: see that what a user's function returned is finite, if
     what it was given is.
 
     RAISES (NotFiniteError): If it is not.
@@ -159,7 +159,7 @@ def look_at(model: Model) -> str:
 
 
 def changed_rows(model: Model) -> Optional[CodeError]:
-    """The error for a layer of a user's that changed the number of rows; None if none did."""
+    """The error for a user's layer that changed the number of rows; None if none did."""
     forwards: List[Any] = [node._func for node in model.walk()]
     for forward in forwards:
         if isinstance(forward, WatchedForward) and forward.change:

@@ -14,7 +14,7 @@ class Failure(NamedTuple):
     path, line: Of a ``DataError``.
     traceback (str): Where it came from; "" if a user can mend it.
     examples (Sequence[str]): Ids of those at hand.
-    place (str): The line of a user's that it came from, if it did.
+    place (str): The line of a user's code that it came from, if it did.
     cause (Optional[BaseException]): Itself, in the same process.
     """
 

@@ -14,6 +14,7 @@ from typing import (
     Callable,
     Dict,
     Generator,
+    Iterable,
     Iterator,
     Literal,
     NamedTuple,
@@ -25,7 +26,7 @@ from typing import (
 )
 
 from ..errors import ConfigError, Problem
-from ..examples.reading import Read, Reading, Task, Tasks, needs_all
+from ..examples.reading import Read, Reading, Tasks, are_apart, needs_all
 from ..examples.split import Split
 from .clocks import NO_TIME, Spent
 from .cores import n_cores
@@ -95,7 +96,29 @@ class Readers:
         n_threads, n_processes = self._chosen.get(_name(reading.split), (0, 0))
         if n_threads:
             return ThreadHands(reading, n_threads)
-        return self._processes(reading, n_processes) if n_processes else None
+        what = f"reads '{reading.split.name}' of {reading.split.origin}"
+        return self._processes(reading, n_processes, what) if n_processes else None
+
+    def carry_out(
+        self, tasks: Iterable[Any], make_work: MakeWork, what: str
+    ) -> Generator[Any, None, None]:
+        """What comes of tasks that compute, in their order; others help once it is seen that
+        there is much to do.
+
+        make_work (MakeWork): Gives what carries out a task, each time a new one.
+        what (str): It does, in words.
+        """
+        n = self.workers if self.workers != "auto" else n_cores() if n_cores() > 1 else 0
+        mapped = OrderedMap(iter(tasks), make_work)
+        try:
+            for made in mapped:
+                if n and not mapped.has_hands and mapped.seconds > WORTH_SECONDS:
+                    mapped.bring_in(self._processes(make_work, n, what))
+                    if self.workers == "auto":
+                        self.note(f"[loader] workers: {n} processes for what {what}: it computes")
+                yield made
+        finally:
+            mapped.close()
 
     def watch(self, split: Split) -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if it is clear."""
@@ -112,22 +135,24 @@ class Readers:
         if not (found.n_threads or found.n_processes):
             return False
         self._chosen[_name(split)] = found.n_threads, found.n_processes
+        best = choice("auto", split, spent)
         if self.workers == "auto":
             self.note(f"[loader] workers: {found.text}")
+        elif best.n_threads > found.n_processes:
+            self.note(f'[loader] workers = {self.workers}: "auto" would choose {best.text}')
         return True
 
-    def _processes(self, reading: Reading, n: int) -> Hands:
+    def _processes(self, make_work: MakeWork, n: int, what: str) -> Hands:
         if multiprocessing.current_process().daemon:
             # A worker that is a process may start none.
-            return ThreadHands(reading, n)
+            return ThreadHands(make_work, n)
         method = self.start_method or "forkserver"
-        make_work: MakeWork = reading
         if method != "fork":
             try:
-                make_work = partial(_opened, tuple(self.code), pickle.dumps(reading))
+                make_work = partial(_opened, tuple(self.code), pickle.dumps(make_work))
             except Exception as error:
                 if self.start_method is not None:
-                    raise _cannot_go(reading, method, error) from None
+                    raise _cannot_go(what, method, error) from None
                 method = "fork"
         return ProcessHands(make_work, n, method, self.note)
 
@@ -193,13 +218,14 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
         return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
     if workers != "auto":
         n = 1 if is_serial else workers
-        return Choice(0, n, f"{n} processes, as the config says")
+        return Choice(0, n, f"{n} process{'es' * (n > 1)}, as the config says")
     does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
     reason = f"{reading} {does} % of its time"
-    if is_waiting and not is_serial:
+    if is_waiting and are_apart(split):
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
-        return Choice(0, 0, f"none, {reason}, and its mutators must see everything")
+        # Each would wait for all that stands before its own.
+        return Choice(1, 0, f"1 thread, {reason}, and no part can be read by itself")
     if n_cores() < 2:
         return Choice(0, 0, "none, as there is one processor")
     n = 1 if is_serial else n_cores()
@@ -210,7 +236,7 @@ def _name(split: Split) -> Tuple[str, str]:
     return split.name, split.origin
 
 
-def _opened(code: Sequence[str], content: bytes) -> Callable[[Task], Read]:
+def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
     """In a worker: what carries out tasks."""
     if code:
         from ..config.code import load_code
@@ -219,9 +245,9 @@ def _opened(code: Sequence[str], content: bytes) -> Callable[[Task], Read]:
     return pickle.loads(content)()
 
 
-def _cannot_go(reading: Reading, method: str, error: Exception) -> ConfigError:
-    text = f"[loader] start_method = \"{method}\", but what reads '{reading.split.name}' of "
-    text += f"{reading.split.origin} cannot be sent to a process: {error}"
+def _cannot_go(what: str, method: str, error: Exception) -> ConfigError:
+    text = f'[loader] start_method = "{method}", but what {what} '
+    text += f"cannot be sent to a process: {error}"
     hint = "define it at the top of its file, or leave start_method out"
     return ConfigError([Problem("", " ".join(text.split()), hint)])
 

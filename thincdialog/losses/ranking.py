@@ -34,7 +34,7 @@ class RankingSoftmax:
             respect to the scores, and the loss of each example in nats.
         """
         if not is_numpy_array(scores):
-            return kernels.softmax_loss(scores, targets, allowed)
+            return kernels.softmax_loss(scores, targets, allowed)[:2]
         xp: Any = get_array_module(scores)
         Z: Any = scores
         at = (xp.arange(Z.shape[0]), targets)
@@ -49,6 +49,21 @@ class RankingSoftmax:
         gradient /= total
         gradient[at] -= 1
         return gradient, xp.log(total[:, 0]) - right
+
+    def on_device(
+        self,
+        scores: Floats2d,
+        targets: Ints1d,
+        allowed: Optional[Array2d] = None,
+        *,
+        is_used_up: bool,
+    ) -> Tuple[Any, Any, Any, Any]:
+        """On a GPU: gradient and losses; and of each example the best candidate, and how many
+        are right with the sum of the losses, shape (2,).
+
+        is_used_up (bool): Whether the gradient takes the place of the scores.
+        """
+        return kernels.softmax_loss(scores, targets, allowed, is_used_up=is_used_up)
 
 
 @registry.losses("thincdialog.RankingHinge.v1")

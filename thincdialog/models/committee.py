@@ -4,9 +4,11 @@ from functools import reduce
 from operator import add
 from typing import Any, Callable, List, Optional, Tuple
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.types import Array1d, Floats2d, Ints1d, Ragged
 
+from ..layers.gradients import gradient_of_rows
 from ..ops.bags import bag_numbers
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
@@ -99,30 +101,41 @@ def _forward_on_device(model: Model[InT, OutT], ops: DialogCupyOps, X: Ragged) -
     """The host draws, so that it knows who gets what."""
     tokens, n_members = X.dataXd, len(model.layers)
     found = derived(ops, _drawn, tokens, X.lengths, n_members, ops.next_draws())
-    Y = ops.alloc2f(X.lengths.shape[0], model.get_dim("nO"))
-    parts: List[Tuple[Any, Any, Callable]] = []
+    in_order, places, *of_members = found  # (n_examples,) twice; and of each member
+    scores: List[Any] = []
+    parts: List[Tuple[Any, Callable]] = []
     for number, member in enumerate(model.layers):
-        rows, places, own, lengths = found[4 * number : 4 * number + 4]
-        if rows.shape[0]:
-            Y[rows], backprop_member = member(Ragged(own, lengths), True)  # (n_rows, nO)
-            parts.append((rows, places, backprop_member))
+        rows, own, lengths = of_members[3 * number : 3 * number + 3]
+        if lengths.shape[0]:
+            of_member, backprop_member = member(Ragged(own, lengths), True)  # (n_rows, nO)
+            scores.append(of_member)
+            parts.append((rows, backprop_member))
+    if not scores:
+        empty = ops.alloc2f(0, model.get_dim("nO"))
+        return empty, lambda dY: Ragged(ops.no_gradient(tokens), X.lengths)
+    Y: Any = ops.xp.concatenate(scores).take(places, axis=0)  # (n_examples, nO)
 
     def backprop(dY: OutT) -> InT:
-        dX = ops.xp.zeros(tokens.shape, dtype=tokens.dtype)
-        for rows, places, backprop_member in parts:
-            dX[places] = _array(backprop_member(dY[rows]))
-        return Ragged(dX, X.lengths)
+        d_parts = ops.xp.take(dY, in_order, axis=0)
+        start = 0
+        gradients = []
+        for each, (rows, backprop_member) in zip(scores, parts):
+            d_part = backprop_member(d_parts[start : start + each.shape[0]])
+            gradients.append((rows, d_part.dataXd))
+            start += each.shape[0]
+        return Ragged(gradient_of_rows(ops, tokens, gradients), X.lengths)
 
     return Y, backprop
 
 
 def _drawn(tokens: Any, lengths: Any, n_members: int, draws: Any) -> Tuple[Any, ...]:
-    """Of each member the examples, the places of their tokens, these tokens, and how many each
-    example has."""
+    """The examples in the order of their members, the place of each among these; and of each
+    member the places of its tokens, these tokens, and how many each of its examples has."""
     chosen = draws.integers(n_members, size=len(lengths))
     of_tokens = chosen.repeat(lengths)
-    found: List[Any] = []
+    in_order = numpy.argsort(chosen, kind="stable")
+    found: List[Any] = [in_order, numpy.argsort(in_order, kind="stable")]
     for number in range(n_members):
-        rows, places = ((each == number).nonzero()[0] for each in (chosen, of_tokens))
-        found += [rows, places, tokens[places], lengths[rows]]
+        own = (of_tokens == number).nonzero()[0]
+        found += [own, tokens[own], lengths[chosen == number]]
     return tuple(found)

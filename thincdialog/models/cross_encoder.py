@@ -2,11 +2,12 @@
 
 from typing import Literal, Tuple
 
-from thinc.api import Linear, Model, chain
+from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d, Ragged
 
 from ..layers.dropout import CheckedDropout
 from ..layers.joined_pairs import JoinedPairs
+from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..registry import registry
 

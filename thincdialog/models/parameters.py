@@ -13,7 +13,14 @@ from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.later import Later, Number
 from ..ops.table_gradient import TableGradient, TouchedRows
-from ..optimizers.row_sparse import Part, Rows, RowSparseOptimizer, clipped_step, step_on_device
+from ..optimizers.row_sparse import (
+    Part,
+    Rows,
+    RowSparseOptimizer,
+    clears_gradients,
+    clipped_step,
+    step_on_device,
+)
 from ..optimizers.state import KEY
 
 
@@ -238,12 +245,14 @@ class FlatParameters:
         else:
             found = step_on_device(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
             norm = Later(found, error or _not_finite)
-        for part in parts:
-            if part.rows is None:
-                gradients[part.start : part.stop].fill(0)
+        if is_numpy_array(gradients) or not clears_gradients(optimizer):
+            for part in parts:
+                if part.rows is None:
+                    gradients[part.start : part.stop].fill(0)
+        is_whole = not isinstance(optimizer, RowSparseOptimizer)
         for _, table in self._stretches:
             if table is not None:
-                table.clear()
+                table.clear(is_zero=is_whole)
         optimizer.step_schedules()
         return norm
 

@@ -6,6 +6,7 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Floats3d, Ints1d
 
+from .dialog_cupy_ops import DialogCupyOps
 from .known_numbers import derived
 
 # A group of sequences of one length: queries, keys, values and weights, and their rows.
@@ -19,7 +20,7 @@ def attend(
 
         Y = softmax(Q Kᵀ / sqrt(width of a head)) V        of each sequence and head
 
-    Sequences of one length are computed together, so no cell is padded.
+    Sequences of one length are computed together, so no cell is padded; on a GPU, all are.
 
     QKV (Floats2d): Queries, keys and values side by side, each of all heads, shape
         (n_tokens, 3 * width), float32.
@@ -29,6 +30,8 @@ def attend(
         takes the gradient of Y to that of QKV.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
+    if isinstance(ops, DialogCupyOps):
+        return ops.attend(QKV, lengths, n_heads)
     n_tokens, width = QKV.shape[0], QKV.shape[1] // 3
     head = width // n_heads
     factor = numpy.float32(head**-0.5)
@@ -79,6 +82,8 @@ def attend_with(
         sequence without tokens; and the function that takes the gradient of Y to those of
         queries and X.
     """
+    if isinstance(ops, DialogCupyOps):
+        return ops.attend_with(queries, X, lengths)
     matmul = ops.xp.matmul
     n_tokens, width = X.shape
     Y = ops.alloc3f(lengths.shape[0], queries.shape[0], width)

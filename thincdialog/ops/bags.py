@@ -4,7 +4,7 @@ They run on stock ops of the CPU, too, in blocks that stay in its cache; on ``Di
 they are compiled. On a GPU, the host says which rows there are, and kernels add them up.
 """
 
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 import numpy
 from thinc.api import Ops
@@ -64,12 +64,25 @@ def row_gradients(
         and the gradient of each, shape (n, width).
     """
     if not is_numpy_array(d_sums):
-        rows, sources, chunks, groups = derived(ops, _bags_by_id, ids, lengths)
-        parts = kernels.sum_rows(d_sums, sources, chunks, weights=scale)
-        return rows, kernels.sum_rows(parts, None, groups)
+        return sum_parts(ops, [parts_by_row(ops, d_sums, ids, lengths, scale)])
     if scale is not None:
         d_sums = d_sums * scale
     return sum_by_key(ops, d_sums, ids, sources=bag_numbers(ops, lengths, ids.shape[0]))
+
+
+def parts_by_row(
+    ops: Ops,
+    d_sums: Floats2d,
+    ids: Ints1d,
+    lengths: Ints1d,
+    scale: Optional[Floats2d] = None,
+) -> Tuple[Ints1d, Floats2d]:
+    """``row_gradients``, but on a device, the gradient of a row that occurs often stays in parts.
+    Who needs those of several batches adds all up at once (``sum_parts``)."""
+    if is_numpy_array(d_sums):
+        return row_gradients(ops, d_sums, ids, lengths, scale)
+    rows, sources, chunks = derived(ops, _bags_by_id, ids, lengths)
+    return rows, kernels.sum_rows(d_sums, sources, chunks, weights=scale)
 
 
 def sum_by_key(
@@ -86,10 +99,7 @@ def sum_by_key(
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
     if not is_numpy_array(values):
-        given = (keys,) if sources is None else (keys, sources)
-        rows, places, chunks, groups = derived(ops, _by_key, *given)
-        parts = kernels.sum_rows(values, places, chunks)
-        return rows, kernels.sum_rows(parts, None, groups)
+        return sum_parts(ops, [parts_by_key(ops, values, keys, sources)])
     xp: Any = ops.xp
     n = keys.shape[0]
     if isinstance(ops, DialogFastOps):
@@ -113,6 +123,39 @@ def sum_by_key(
     for groups, part in _blocks(counts):
         sums[groups] = ops.reduce_sum(xp.take(values, rows[part], axis=0), counts[groups])
     return in_order[firsts], sums
+
+
+def parts_by_key(
+    ops: Ops, values: Floats2d, keys: Ints1d, sources: Optional[Ints1d] = None
+) -> Tuple[Ints1d, Floats2d]:
+    """``sum_by_key``, but a device leaves the sums in parts, as in ``parts_by_row``."""
+    if is_numpy_array(values):
+        return sum_by_key(ops, values, keys, sources)
+    given = (keys,) if sources is None else (keys, sources)
+    rows, places, chunks = derived(ops, _by_key, *given)
+    return rows, kernels.sum_rows(values, places, chunks)
+
+
+def parts_by_keys(ops: Ops, values: Floats2d, *keys: Ints1d) -> Tuple[Tuple[Ints1d, Floats2d], ...]:
+    """``parts_by_key`` for each of several keys of the same values."""
+    if is_numpy_array(values):
+        return tuple(sum_by_key(ops, values, each) for each in keys)
+    *rows, places, chunks = derived(ops, _by_keys, *keys)
+    parts: Any = kernels.sum_rows(values, places, chunks)
+    ends = numpy.cumsum([each.shape[0] for each in rows]).tolist()
+    return tuple((each, parts[end - each.shape[0] : end]) for each, end in zip(rows, ends))
+
+
+def products_by_key(
+    ops: Ops, keys: Ints1d, A: Floats2d, a: Ints1d, B: Floats2d, b: Ints1d
+) -> Tuple[Ints1d, Floats2d]:
+    """Of a device: the products of rows of A and B, by their numbers, summed in parts (see
+    ``parts_by_row``) of one key each.
+
+    keys, a, b (Ints1d): Of each product, shape (n,), int32.
+    """
+    rows, of_A, of_B, chunks = derived(ops, _by_key, keys, a, b)
+    return rows, kernels.sum_products(A, of_A, B, of_B, chunks)
 
 
 def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
@@ -166,20 +209,67 @@ def _bags_by_id(ids: Any, lengths: Any) -> Tuple[Any, ...]:
     return _by_key(ids, *_bag_numbers(lengths))
 
 
-def _by_key(keys: Any, sources: Any = None) -> Tuple[Any, ...]:
-    """Distinct keys, ascending; the sources in the order of their keys; where chunks of these
-    begin, none with two keys or more than ``_CHUNK``; and where the chunks of each key begin.
-    All int32."""
-    order = numpy.argsort(keys, kind="stable")
-    in_order = keys[order]
-    firsts = numpy.flatnonzero(numpy.diff(in_order, prepend=-1))
+def sum_parts(
+    ops: Ops, parts: Sequence[Tuple[Ints1d, Floats2d]], into: Optional[Floats2d] = None
+) -> Tuple[Ints1d, Floats2d]:
+    """Add up what a device has of the same rows, in its order.
+
+    parts (Sequence[Tuple[Ints1d, Floats2d]]): One or more: row numbers that the host knows, and
+        what belongs to them, shape (n, width).
+    into (Optional[Floats2d]): Array of all rows, to add it to.
+    RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, and the sum for each,
+        or ``into``.
+    """
+    rows, places, starts = derived(ops, _rows_of_parts, *(each for each, _ in parts))
+    values: Any = [each for _, each in parts]
+    together = values[0] if len(values) == 1 else ops.xp.concatenate(values)
+    more = {} if into is None else {"rows": rows, "into": into}
+    return rows, kernels.sum_rows(together, places, starts, **more)
+
+
+def add_to_rows(ops: Ops, gradient: Floats2d, parts: Sequence[Tuple[Ints1d, Floats2d]]) -> Ints1d:
+    """``sum_parts`` into a gradient; RETURNS (Ints1d): The rows that were added to."""
+    return sum_parts(ops, parts, gradient)[0]
+
+
+def _by_key(keys: Any, *sources: Any) -> Tuple[Any, ...]:
+    """The sources, or the places of the keys, in the order of their keys, cut into chunks, none
+    with two keys or more than ``_CHUNK``: of each chunk its key, the sources, and where the
+    chunks begin. All int32."""
+    order, in_order, firsts = _sorted(keys)
     counts = numpy.diff(firsts, append=len(keys))
     n_chunks = -(-counts // _CHUNK)
-    groups = numpy.concatenate(([0], n_chunks.cumsum()))
     chunks = slice_places(numpy.zeros_like(n_chunks), n_chunks) * _CHUNK + firsts.repeat(n_chunks)
-    found: Tuple[Any, ...] = (in_order[firsts], order if sources is None else sources[order])
-    found += (numpy.append(chunks, len(keys)), groups)
+    of_chunks = in_order[firsts].repeat(n_chunks)
+    in_chunks = [each[order] for each in sources] or [order]
+    found = (of_chunks, *in_chunks, numpy.append(chunks, len(keys)))
     return tuple(each.astype("i") for each in found)
+
+
+def _by_keys(*keys: Any) -> Tuple[Any, ...]:
+    """``_by_key`` of each, one after the other: of each its chunks' keys; the places; and where
+    the chunks begin."""
+    rows, places, chunks = zip(*map(_by_key, keys))
+    n = len(keys[0])
+    starts = [each[:-1] + n * number for number, each in enumerate(chunks)]
+    ends = numpy.array([n * len(keys)], dtype="i")
+    return (*rows, numpy.concatenate(places), numpy.concatenate([*starts, ends]).astype("i"))
+
+
+def _rows_of_parts(*rows: Any) -> Tuple[Any, ...]:
+    """Distinct rows, ascending; the places in the order of their rows; and where in these each
+    row begins, and the end of the last. All int32."""
+    together = numpy.concatenate(rows)
+    order, in_order, firsts = _sorted(together)
+    starts = numpy.append(firsts, len(together))
+    return tuple(each.astype("i") for each in (in_order[firsts], order, starts))
+
+
+def _sorted(keys: Any) -> Tuple[Any, Any, Any]:
+    """Places in the order of their keys, the keys in this order, and where each begins there."""
+    order = numpy.argsort(keys, kind="stable")
+    in_order = keys[order]
+    return order, in_order, numpy.flatnonzero(numpy.diff(in_order, prepend=-1))
 
 
 def _scaled(Y: Any, scale: Any) -> Any:

@@ -120,7 +120,7 @@ def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSeque
     drawn before, and never that of another microbatch.
 
     seed (int): The run's seed, 0 or more.
-    step (int): Number of the optimizer step, counted from 0.
+    step (int): Number of the optimizer step, counted from 1.
     microbatch (int): Number of the microbatch within the step, counted from 0.
     RETURNS (SeedSequence): What the ops' generator is made of.
     """

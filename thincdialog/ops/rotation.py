@@ -8,12 +8,11 @@ from thinc.api import Ops
 from thinc.types import Floats2d, Ints1d
 
 from .compiled import are_plain, load_kernels
+from .dialog_cupy_ops import BASE, DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
+from .gpu import kernels
 from .known_numbers import derived
 from .slices import slice_places
-
-# Slowest turn: once in about this many tokens times two pi.
-_BASE = 10000.0
 
 
 def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floats2d], None]:
@@ -32,6 +31,9 @@ def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floa
         if isinstance(ops, DialogFastOps) and are_plain(X, ndim=2):
             cos, sin = _tables(half, _highest(places))
             load_kernels("rotation").rotate(X, places, cos, sin, n_heads, direction)
+            return
+        if isinstance(ops, DialogCupyOps):
+            kernels.rotate(X, None, ops.turns(places, half), half, direction)
             return
         # Of queries and keys: (n_tokens, 2, n_heads, 2, half)
         points = X.reshape(n_tokens, 3, n_heads, 2, half)[:, :2]
@@ -71,6 +73,6 @@ def _highest(places: Any) -> int:
 @lru_cache(maxsize=16)
 def _tables(half: int, n_places: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """Cosine and sine of each turn, shape (n_places, half), float32."""
-    speeds = _BASE ** (-numpy.arange(half) / half)
+    speeds = BASE ** (-numpy.arange(half) / half)
     angles = numpy.arange(n_places)[:, None] * speeds
     return numpy.cos(angles).astype("f"), numpy.sin(angles).astype("f")

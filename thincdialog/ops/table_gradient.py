@@ -7,7 +7,7 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d
 from thinc.util import is_numpy_array
 
-from .bags import sum_by_key
+from .bags import add_to_rows, sum_by_key, sum_parts
 from .known_numbers import derived
 
 
@@ -25,24 +25,28 @@ class TableGradient:
         self._dense: Any = dense
         self._kept: List[Tuple[Ints1d, Floats2d]] = []
         self._n_kept = 0
-        # Rows of the array that may not be zero; None while all are.
+        # Rows of the array that may not be zero; None while all are. A mask, or on a device
+        # numbers of rows, which the host knows, too.
         self._is_written: Any = None
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
         """Add values to some rows.
 
-        rows (Ints1d): Distinct row numbers, ascending, int32, shape (n,).
+        rows (Ints1d): Row numbers, int32, shape (n,); on the CPU distinct and ascending.
         values (Floats2d): Shape (n, width); not to be changed from now on.
         """
         self._kept.append((rows, values))
         self._n_kept += rows.shape[0]
-        # On a device it would have to be waited for which rows of the array are not zero.
         if self._n_kept > self._dense.shape[0] and is_numpy_array(self._dense):
             self.write()
 
     def write(self) -> None:
         """Put all that was added into the array. Its rows stay noted until ``clear``:
         gradients may be taken out of it, summed elsewhere and written back."""
+        if self._kept and not is_numpy_array(self._dense):
+            rows = add_to_rows(self.ops, self._dense, self._kept)
+            self._is_written = [*(self._is_written or ()), rows]
+            self._kept = []
         for rows, values in self._kept:
             if self._is_written is None:
                 self._is_written = self.ops.xp.zeros((self._dense.shape[0],), dtype=bool)
@@ -56,30 +60,37 @@ class TableGradient:
         xp = self.ops.xp
         if self._is_written is not None:
             self.write()
-            numbers = self._is_written.nonzero()[0]
+            numbers = self._written_rows()
             return numbers, self._dense.take(numbers, axis=0)
         if not self._kept:
             return xp.zeros((0,), dtype="int64"), self._dense[:0]
+        if not is_numpy_array(self._dense):
+            return sum_parts(self.ops, self._kept)
         rows: Any
         rows, values = self._kept[0]
         if len(self._kept) > 1:
-            (keys,) = derived(self.ops, _one_after_the_other, *(each for each, _ in self._kept))
+            keys = xp.concatenate([each for each, _ in self._kept])
             rows, values = sum_by_key(self.ops, xp.concatenate([v for _, v in self._kept]), keys)
-        return (rows.astype("int64") if is_numpy_array(rows) else rows), values
+        return rows.astype("int64"), values
 
-    def clear(self) -> None:
-        """The gradient is zero again."""
-        if self._is_written is not None:
-            if is_numpy_array(self._dense):
-                self._dense[self._is_written] = 0
-            else:  # Which these are would have to be waited for.
-                self._dense.fill(0)
-            self._is_written = None
+    def clear(self, *, is_zero: bool = False) -> None:
+        """The gradient is zero again.
+
+        is_zero (bool): Whether the array is already.
+        """
+        if self._is_written is not None and not is_zero:
+            self._dense[self._written_rows()] = 0
+        self._is_written = None
         self._kept, self._n_kept = [], 0
 
+    def _written_rows(self) -> Any:
+        if is_numpy_array(self._dense):
+            return self._is_written.nonzero()[0]
+        return derived(self.ops, _distinct, *self._is_written)[0]
 
-def _one_after_the_other(*arrays: Any) -> Tuple[Any, ...]:
-    return (numpy.concatenate(arrays),)
+
+def _distinct(*rows: Any) -> Tuple[Any, ...]:
+    return (numpy.unique(numpy.concatenate(rows)),)
 
 
 class TouchedRows:
@@ -103,7 +114,7 @@ class TouchedRows:
         """Add values to rows of the gradient: in place, or where they are kept.
 
         layer (Model): The layer that holds this.
-        rows (Ints1d): Distinct row numbers, ascending, int32, shape (n,).
+        rows (Ints1d): Row numbers, int32, shape (n,); on the CPU distinct and ascending.
         values (Floats2d): Shape (n, width); not to be changed from now on.
         """
         if self._kept is not None:
@@ -113,4 +124,7 @@ class TouchedRows:
             table: Any = layer.get_param("E")
             layer.set_grad("E", layer.ops.alloc2f(*table.shape))
         gradient: Any = layer.get_grad("E")
-        layer.ops.scatter_add(gradient, rows, values)
+        if is_numpy_array(gradient):
+            layer.ops.scatter_add(gradient, rows, values)
+        else:
+            add_to_rows(layer.ops, gradient, [(rows, values)])

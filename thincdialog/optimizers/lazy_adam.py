@@ -1,6 +1,6 @@
 """Adam that updates only the rows of an embedding table that the batch used."""
 
-from typing import Any, List, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import ADAM_DEFAULTS, FloatOrSeq
@@ -10,7 +10,7 @@ from thinc.util import get_array_module
 from ..ops.gpu import kernels
 from ..registry import registry
 from .moments import least_second_moment
-from .row_sparse import RowSparseOptimizer
+from .row_sparse import Part, RowSparseOptimizer, dense_and_tables
 from .state import Key
 
 
@@ -71,12 +71,15 @@ class LazyAdam(RowSparseOptimizer):
         return self.L2_is_weight_decay or not self.L2
 
     def _step_of_kernel(
-        self, views: List[Any], dW: Any, rows: Any, found: Any, n_updates: int
+        self, arrays: List[Any], gradients: Any, parts: Sequence[Part], found: Any, n_updates: int
     ) -> None:
         _, *settings = self.kernel_settings(1.0, n_updates)
         decay = float(self.learn_rate * self.L2)
-        W, mom1, mom2 = views
-        kernels.adam_rows(W, dW, mom1, mom2, rows, found, (*settings, decay))
+        bounds, tables = dense_and_tables(parts)
+        of_tables = [(part.start, part.rows, part.d_rows) for part in tables]
+        W, *moments = arrays
+        all_arrays = (W, gradients, *moments)
+        kernels.adam(all_arrays, found, bounds, of_tables, (*settings, decay))
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
         moments = (scale, self.b1, self.b2, self._least(n_updates), self.eps)

@@ -135,7 +135,8 @@ class RowSparseOptimizer(Optimizer):
         scale: Any = 1.0,
         ops: Optional[Ops] = None,
     ) -> None:
-        """One step. Changes values in place, leaves the gradients as they are.
+        """One step. Changes values in place, leaves the gradients as they are; on a device,
+        those of the parts may be zero afterwards.
 
         key (Key): Under which the state is kept.
         values (Floats1d): All parameters, shape (n,), float32.
@@ -150,14 +151,14 @@ class RowSparseOptimizer(Optimizer):
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
         is_compiled = isinstance(ops, DialogFastOps)
-        for part in parts:
+        is_one_kernel = not isinstance(scale, float) and self._has_kernel()
+        if is_one_kernel:
+            self._step_of_kernel(arrays, gradients, parts, scale, n_updates)
+        for part in () if is_one_kernel else parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels know decay of the weights, not of the gradient.
             if is_compiled and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
-                continue
-            if not isinstance(scale, float) and self._has_kernel():
-                self._step_of_kernel(views, gradient, part.rows, scale, n_updates)
                 continue
             for now in part.blocks(gradient):
                 index = now if part.rows is None else part.rows[now]
@@ -202,7 +203,7 @@ class RowSparseOptimizer(Optimizer):
         return False
 
     def _step_of_kernel(
-        self, views: List[Any], dW: Any, rows: Optional[Ints1d], found: Any, n_updates: int
+        self, arrays: List[Any], gradients: Any, parts: Sequence[Part], found: Any, n_updates: int
     ) -> None:
         raise NotImplementedError
 
@@ -334,20 +335,31 @@ def step_on_device(
     RETURNS (Floats1d): The norm, shape (1,); if it is not finite, the gradient counted as 0, and
         Adam did nothing.
     """
-    xp = get_array_module(values)
-    sums = xp.empty((len(parts), kernels.N_SUMS), dtype="f")
-    for place, part in enumerate(parts):
-        kernels.square_sums(sums[place], part.gradient(gradients))
     is_ours = isinstance(optimizer, RowSparseOptimizer)
-    found = kernels.clip_factor(sums, scale, optimizer.grad_clip if is_ours else 0.0)
+    bounds, tables = dense_and_tables(parts)
+    limit = optimizer.grad_clip if is_ours else 0.0
+    d_rows = [part.d_rows for part in tables]
+    found = kernels.found_factor(gradients, bounds, d_rows, scale, limit)
     if isinstance(optimizer, RowSparseOptimizer):
         optimizer.update_parts(key, values, gradients, parts, scale=found, ops=ops)
         return found[:1]
-    gradients[:] = scaled_on_device(xp, gradients, found)
+    kernels.times_found(gradients, found)
     stepped, _ = optimizer(key, values, gradients)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return found[:1]
+
+
+def clears_gradients(optimizer: Optimizer) -> bool:
+    """Whether the gradients of the parts are zero after ``step_on_device``."""
+    return isinstance(optimizer, RowSparseOptimizer) and optimizer._has_kernel()
+
+
+def dense_and_tables(parts: Sequence[Part]) -> Tuple[Any, List[Part]]:
+    """Parts as kernels take them: where each that is no table begins and ends, on the device;
+    and the tables."""
+    dense = tuple((part.start, part.stop) for part in parts if part.rows is None)
+    return kernels.bounds(dense), [part for part in parts if part.rows is not None]
 
 
 def scaled_on_device(xp: Any, gradient: Any, found: Any) -> Any:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from fnmatch import fnmatchcase
-from typing import Any, Dict, List, Mapping, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from ..errors import ConfigError, DataError, Problem
 from ..loggers.values import leaves
@@ -11,13 +11,17 @@ from ..messages import SPLITS
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 
+# Settings that say only where and how the same is done.
+SAME_OUTCOME = (
+    "system.gpu_id", "system.ops", "loader.store", "loader.workers", "loader.start_method",
+    "training.logger*",
+)  # fmt: skip
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
-    "paths.*", "system.gpu_id", "system.ops", "evaluation.world*", "baselines.*", "tasks.*.test",
-    "loader.store", "loader.workers", "loader.start_method",
-    "training.max_*", "training.eval_every_*", "training.log_every_*",
-    "training.checkpoint_*", "training.patience",
-    "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
+    *SAME_OUTCOME,
+    "paths.*", "evaluation.world*", "baselines.*", "tasks.*.test", "training.max_*",
+    "training.eval_every_*", "training.log_every_*", "training.checkpoint_*", "training.patience",
+    "training.target_score", "training.n_samples", "training.callbacks.*",
 )  # fmt: skip
 # Settings that can be added: what was measured so far is measured alike.
 ADDABLE = ("evaluation.metrics.*",)
@@ -49,6 +53,11 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name} {self.old!r} -> {self.new!r}"
+
+
+def is_among(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a dotted name of a setting is one of these, which may hold stars."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, Dict[str, List[Print]]]:
@@ -144,7 +153,7 @@ def check_config(
     problems = []
     for change in changes:
         allowed = (*HARMLESS, *runner, *paths, *(ADDABLE if change.old == MISSING else ()))
-        if not any(fnmatchcase(change.name, name) for name in allowed):
+        if not is_among(change.name, allowed):
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
             hint = "give the old value to go on, or begin another run in another --output"

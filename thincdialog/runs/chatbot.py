@@ -7,7 +7,7 @@ from ..errors import DialogError
 from ..files.saved_model import model_folder
 from ..formats.wording import short
 from ..messages import DONT_KNOW, PARTNER, SELF, Message
-from ..protocol import Agent, can_batch
+from ..protocol import Agent
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
 # Conversations that are answered together.
@@ -133,8 +133,8 @@ class Chatbot:
             some = messages[start : start + TOGETHER]
             players = [self.agent.clone() for _ in some]
             observations = [player.observe(each) for player, each in zip(players, some)]
-            if can_batch(self.agent):
-                replies = self.agent.batch_act(observations)  # type: ignore[attr-defined]
+            if self.agent.can_batch:
+                replies = self.agent.batch_act(observations)
             else:
                 replies = [player.act() for player in players]
             for reply in replies:
@@ -173,7 +173,7 @@ def _check(top: Optional[int], threshold: float) -> None:
 
 
 def _check_classes(agent: Agent, candidates: Optional[Sequence[str]]) -> None:
-    classes = agent.choices if agent.has_classes else None
+    classes = agent.classes
     if candidates and classes and set(candidates).isdisjoint(classes):
         given, found = (
             ", ".join(map(short, texts[:3])) + (", ..." if len(texts) > 3 else "")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from ..errors import DataError
+from ..files.real_path import real_path
 from ..loggers.row_file import is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES
@@ -43,7 +44,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     for path in map(Path, paths):
         try:
             for run in _in_path(path):
-                known.setdefault(run.resolve(), run)
+                known.setdefault(real_path(run), run)
         except OSError as error:
             raise _unreadable(path, error) from None
     runs = []

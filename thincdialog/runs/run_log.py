@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Tuple
 
 from ..errors import OutputError
+from ..files.real_path import real_path
 from ..files.whole_file import writing
 from ..loggers.logger import Finalize, LoggedRun, LogStep
 from ..loggers.row_file import RowFile, read_rows
@@ -136,5 +137,5 @@ def read_log(path: Path) -> List[Dict[str, Any]]:
     path (Path): The run's folder, or a file of rows, which may lie anywhere.
     RAISES (OSError): If the file cannot be read.
     """
-    file = path / LOG if path.is_dir() else path.resolve()
+    file = path / LOG if path.is_dir() else real_path(path)
     return read_rows(file) if os.path.lexists(file) else []

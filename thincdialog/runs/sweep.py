@@ -15,6 +15,7 @@ from ..files.json_file import read_json, write_json
 from ..files.plain_file import not_plain
 from ..files.whole_file import whole_file, writing
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
+from .changes import SAME_OUTCOME, is_among
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -25,8 +26,6 @@ REMEDY = 'Write {"runs": {}} into it to go on with the runs that are there.'
 FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
 # Combinations that are all checked; of more, enough to have every value once.
 MAX_CHECKED = 64
-# What a run's folder may have been trained with differently.
-HARMLESS = ("system.gpu_id", "system.ops", "training.logger")
 
 
 @dataclass
@@ -207,7 +206,7 @@ def _check_trained(
             difference
             for difference in diff_config(checked, path)
             if difference.kind != "same"
-            and not f"{difference.section}.{difference.key}".startswith(HARMLESS)
+            and not is_among(f"{difference.section}.{difference.key}", SAME_OUTCOME)
         ]
         if others:
             shown = ", ".join(

@@ -15,13 +15,14 @@ from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
 from ..files.held import AGENT, mend, temporary_folder
+from ..files.real_path import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.first_batches import check_first_batches
+from ..training.first_batches import show_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
@@ -175,7 +176,7 @@ class TrainingRun:
                 if shared := shared_file(task, split):
                     self._note(f"[tasks.{name}] {split}: {shared}.")
         if state is None:
-            check_first_batches(experiment)
+            show_first_batches(experiment)
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
@@ -330,7 +331,7 @@ def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
     """
     if experiment.stores is None or folder is None:
         return
-    root, own = experiment.stores.root.resolve(), folder.resolve()
+    root, own = real_path(experiment.stores.root), real_path(folder)
     if own == root or own in root.parents:
         checked = experiment.checked
         text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"

@@ -58,29 +58,22 @@ class FileOptions:
         given (Mapping[str, Optional[PathOrPaths]]): Of each split the files.
         RAISES (ConfigError): If not.
         """
-        problems = []
-        for name, split in (("dev_share", "dev"), ("test_share", "test")):
-            share = getattr(self, name)
-            if not 0.0 <= share < 1.0:
-                problems.append((f"is {share}", name, "give 0.0 or more, less than 1.0"))
-            elif share and given.get(split):
-                problems.append((f"is given beside '{split}'", name, "leave one of them out"))
-        if not problems and self.dev_share + self.test_share >= 1.0:
-            text = f"is {self.dev_share} and 'test_share' {self.test_share}"
-            problems.append((text, "dev_share", "nothing is left to train on"))
+        problems = self.held_out.problems(
+            self.teacher, {split: files or None for split, files in given.items()}
+        )
+
+        def refuse(name: str, text: str, hint: str) -> None:
+            problems.append(Problem("", f"'{name}' of {self.teacher} {text}", hint))
+
         if not 0.0 <= self.max_bad_share <= 1.0:
-            text = f"is {self.max_bad_share}"
-            problems.append((text, "max_bad_share", "give 0.0 or more, 1.0 at most"))
+            refuse("max_bad_share", f"is {self.max_bad_share}", "give 0.0 or more, 1.0 at most")
         try:
             check_encoding(self.encoding or "utf-8")
         except LookupError:
             hint = 'give a name that Python knows, such as "cp1252" or "latin-1"'
-            problems.append((f"is '{self.encoding}'", "encoding", hint))
+            refuse("encoding", f"is '{self.encoding}'", hint)
         if problems:
-            raise ConfigError(
-                [Problem("", f"'{name}' of {self.teacher} {text}", hint)
-                 for text, name, hint in problems]
-            )  # fmt: skip
+            raise ConfigError(problems)
 
 
 class FileSource:

@@ -6,11 +6,13 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 
 from ..contract import Returned, called, is_users, wrong_value
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from ..formats.arrow_file import read_arrow
+from ..formats.candidates import list_texts
 from ..formats.wording import nearest, short
-from ..messages import Episode, Message
+from ..messages import Episode, Message, wrong_list
 from ..registry import registry
+from .held_out import HeldOut
 from .teacher import Teacher
 
 NAME = "thincdialog.Dataset.v1"
@@ -24,6 +26,9 @@ def Dataset(
     test: Given = None,
     text_field: str = "text",
     label_field: str = "label",
+    dev_share: float = 0.0,
+    test_share: float = 0.0,
+    dev_seed: int = 0,
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     streaming: bool = False,
 ) -> Teacher:
@@ -43,16 +48,26 @@ def Dataset(
     test (Any): The same for the split `test`.
     text_field (str): Name of the text's field; a row without it has the text "".
     label_field (str): Name of the label's field: a label or a list of labels.
+    dev_share (float): Share of the rows of train to hold out as split `dev`, 0.0 to less than
+        1.0; only if no dev is given. A row is drawn by a hash of its number and dev_seed.
+    test_share (float): The same for the split `test`.
+    dev_seed (int): Seed of that draw.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     streaming (bool): Read the data set for every epoch instead of holding it.
+    RAISES (ConfigError): If a share is out of range, or given beside its split's data.
     """
     given = {"train": train, "dev": dev, "test": test}
-    fields = {"text_field": text_field, "label_field": label_field}
+    shares = HeldOut(dev_share, test_share, dev_seed)
+    problems = shares.problems(NAME, given)
+    if problems:
+        raise ConfigError(problems)
+    parts = {split: (dataset, "") for split, dataset in given.items() if dataset is not None}
+    for split in shares.splits if train is not None else ():
+        parts[split] = (train, split)
     return Teacher(
         {
-            split: numbered(DatasetSource(dataset, split, **fields))
-            for split, dataset in given.items()
-            if dataset is not None
+            split: numbered(DatasetSource(dataset, split, text_field, label_field, part, shares))
+            for split, (dataset, part) in parts.items()
         },
         mutators=mutators,
         streaming=streaming,
@@ -66,10 +81,21 @@ class DatasetSource:
 
     dataset (Any): See ``Dataset``.
     split (str): What it holds, for error messages.
+    part (str): The split that is shown, if the rows are cut into several.
+    held_out (HeldOut): Cuts them.
     """
 
-    def __init__(self, dataset: Any, split: str, text_field: str, label_field: str):
+    def __init__(
+        self,
+        dataset: Any,
+        split: str,
+        text_field: str,
+        label_field: str,
+        part: str,
+        held_out: HeldOut,
+    ):
         self.dataset, self.text_field, self.label_field = dataset, text_field, label_field
+        self.part, self.held_out = part, held_out
         is_path = isinstance(dataset, str)
         self.paths = [dataset] if is_path else []
         self.origin = dataset if is_path else f"the data set of the split '{split}'"
@@ -78,7 +104,17 @@ class DatasetSource:
     def __call__(self) -> Iterator[Episode]:
         """Read them."""
         for number, row in enumerate(self.rows()):
-            yield self.episode(row, number)
+            if self.shows(number):
+                yield self.episode(row, number)
+
+    @property
+    def about(self) -> str:
+        """Where the rows come from, if that is a part of the data set; else ""."""
+        return self.held_out.about(self.part) if self.part else ""
+
+    def shows(self, number: int) -> bool:
+        """Whether a row belongs to it."""
+        return not self.part or self.held_out.split_named(str(number)) == self.part
 
     def episode(self, row: Any, number: int) -> Episode:
         """What stands in a row."""
@@ -110,13 +146,21 @@ class DatasetSource:
         if not isinstance(text, str):
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
         message["text"] = text
-        label = message.pop(self.label_field, None)
+        label, hint = message.pop(self.label_field, None), ""
         if label is not None:
-            message["labels"] = _labels(label)
+            message["labels"] = _texts(label)
+        elif "labels" in message:
+            hint = ": if these are the labels, set label_field = 'labels'"
+        list_texts(message, self.origin, f"row {number}", hint)
         if not text and len(message) <= ("labels" in message) + ("id" in message) + 1:
             names = [name for name in row if name not in (self.label_field, "id")]
             found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
             raise self._error(number, f"{found}: set text_field")
+        wrong = wrong_list(message)
+        if wrong:
+            found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"
+            hint = f'set label_field = "{wrong}" if it is the label, or else rename it'
+            raise self._error(number, f"{found}: {hint}")
         message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
         return message
 
@@ -133,11 +177,19 @@ class NumberedRows:
 
     def __init__(self, source: DatasetSource):
         self.source, self.paths, self.origin = source, source.paths, source.origin
+        self.about = source.about
+        self._shown: Optional[np.ndarray] = None
 
     def __len__(self) -> int:
-        return _length(self.source.dataset)
+        n = _length(self.source.dataset)
+        if not self.source.part:
+            return n
+        if self._shown is None:
+            self._shown = np.array([number for number in range(n) if self.source.shows(number)])
+        return len(self._shown)
 
     def __getitem__(self, number: int) -> Episode:
+        number = number if self._shown is None else int(self._shown[number])
         return self.source.episode(self.source.dataset[number], number)
 
 
@@ -188,6 +240,8 @@ def _plain(value: Any) -> Any:
     return array.astype("float32", copy=False) if array.dtype.kind == "f" else array
 
 
-def _labels(value: Any) -> List[str]:
+def _texts(value: Any) -> List[Any]:
+    """Labels as a list, numbers among them as strings."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     several = value if isinstance(value, (list, tuple)) else [value]
-    return [label if isinstance(label, str) else str(label) for label in several]
+    return [str(label) if isinstance(label, (int, float)) else label for label in several]

@@ -2,8 +2,9 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import List
+from typing import Any, List, Mapping
 
+from ..errors import Problem
 from ..messages import Episode
 
 # What two episodes of one conversation end their names in.
@@ -32,11 +33,33 @@ class HeldOut:
         found = [split for split, share in shares.items() if share]
         return ["train", *found] if found else []
 
+    def problems(self, teacher: str, given: Mapping[str, Any]) -> List[Problem]:
+        """Why the shares cannot be.
+
+        teacher (str): Registered name of the teacher that they were given to.
+        given (Mapping[str, Any]): Of each split its data, None if there is none.
+        """
+        found = []
+        for name, split in (("dev_share", "dev"), ("test_share", "test")):
+            share = getattr(self, name)
+            if not 0.0 <= share < 1.0:
+                found.append((name, f"is {share}", "give 0.0 or more, less than 1.0"))
+            elif share and given.get(split) is not None:
+                found.append((name, f"is given beside '{split}'", "leave one of them out"))
+        if not found and self.dev_share + self.test_share >= 1.0:
+            text = f"is {self.dev_share} and 'test_share' {self.test_share}"
+            found.append(("dev_share", text, "nothing is left to train on"))
+        return [Problem("", f"'{name}' of {teacher} {text}", hint) for name, text, hint in found]
+
     def split_of(self, episode: Episode) -> str:
         """The split that an episode belongs to."""
         name = str(episode[0]["id"]).rpartition("/")[0]
         for side in SIDES:
             name = name.removesuffix(side)
+        return self.split_named(name)
+
+    def split_named(self, name: str) -> str:
+        """The split that a conversation of this name belongs to."""
         digest = hashlib.blake2b(f"{self.seed}/{name}/0".encode(), digest_size=8).digest()
         draw = int.from_bytes(digest, "big") / 2**64
         if draw < self.dev_share:

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from ..contract import place_of, show, users_line, wrong_value
 from ..errors import DataError
-from ..formats.candidates import check_candidates
+from ..formats.candidates import list_texts
 from ..formats.wording import kind, short
 from ..messages import Episode, Message
 from .arguments import Mutators
@@ -84,7 +84,6 @@ class _Source:
             raise DataError(self.origin, text + self.given_by)
         is_mapping = isinstance(example, Mapping)
         message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
-        message.pop("episode_done", None)
         if "eval_labels" in message:
             message.setdefault("labels", message.pop("eval_labels"))
         if "text" not in message and "features" in message:
@@ -93,15 +92,7 @@ class _Source:
             found = f"has {kind(message['text'])} as" if "text" in message else "lacks"
             text = f"{where} {found} 'text': expected a string"
             raise DataError(self.origin, text + self.given_by)
-        for name in ("labels", "label_candidates"):
-            if name in message:
-                value = message[name]
-                is_one = isinstance(value, str) or not isinstance(value, Iterable)
-                values = message[name] = [value] if is_one else list(value)
-                if not all(isinstance(item, str) for item in values):
-                    text = f"'{name}' of {where} must be strings, found {short(values)}"
-                    raise DataError(self.origin, text + self.given_by)
-        check_candidates(message, f"{self.origin}: {where}")
+        list_texts(message, self.origin, where, self.given_by)
         return message
 
 

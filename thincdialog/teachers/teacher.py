@@ -329,7 +329,7 @@ class Teacher(Agent):
             raise ProtocolError(f"{self.id}.set_batches() {text}")
         self._windows = Windows(batcher, measure)
 
-    def batch_act(self) -> Batch:
+    def batch_act(self) -> Batch:  # type: ignore[override]
         """The next batch of examples.
 
         Rows that the batcher shortens (its oversize is "truncate") have ``max_tokens``: how

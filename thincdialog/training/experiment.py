@@ -20,6 +20,7 @@ from ..config import (
 )
 from ..contract import check_attributes, is_users, place_of, told
 from ..data import Tokenizer
+from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.portion import Encoding
 from ..files.held import temporary_folder
@@ -106,8 +107,9 @@ class Experiment:
         self.stores: Optional[Stores] = None
         if root is not None:
             settings = checked.interpolated["tasks"]
-            outside = self.agent.reading().outside_labels
-            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
+            outside = self.agent.ignore_bad_candidates
+            carry_out = alone if self.readers is None else self.readers.carry_out
+            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
         self.scratch = temporary_folder()
 
     def _encoding(self) -> Optional[Encoding]:
@@ -185,7 +187,7 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        reading = tolerating(outside_labels=self.agent.reading().outside_labels)
+        reading = tolerating(outside_labels=self.agent.ignore_bad_candidates)
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
@@ -238,7 +240,7 @@ class Experiment:
         RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
         name = self.checked.interpolated["training"]["init_from"]
-        place = self._tokenizer_place() if name is None else None
+        place = self._tokenizer_place(teacher) if name is None else None
         shapes: List[Any] = []
         with reading_bar(stderr) as progress:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
@@ -280,13 +282,17 @@ class Experiment:
                 raise
             raise problem from error
 
-    def _tokenizer_place(self) -> Optional[Path]:
+    def _tokenizer_place(self, teacher: Teacher) -> Optional[Path]:
         """Where a tokenizer that must be built is kept, beside the stores that it is built of."""
         if self.stores is None or self.tokenizer is None or not self.tokenizer.needs_texts:
             return None
         if type(self.tokenizer).to_disk is Tokenizer.to_disk:
             return None  # A user's, which does not say what it learnt.
-        return self.stores.tokenizer_place(self.checked.interpolated["tokenizer"])
+        settings = self.checked.interpolated["tokenizer"]
+        # A mixture leaves tasks of weight 0 out; a single task has no name there.
+        shown, trained = teacher.by_task(), self._tasks_with("train")
+        names = [name for name in trained if name in shown] or list(trained)
+        return self.stores.tokenizer_place(settings, names)
 
     def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
         """Show what is in the stores, if the config names a place for them, before anything is

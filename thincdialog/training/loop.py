@@ -79,7 +79,7 @@ class TrainingLoop:
         self.clock = Clock()
         self.epochs = Epochs(train)
         self.rows = LogRows(training["score"])
-        # Of rows between evaluations, so that these are the same with and without them.
+        # Sums for the rows between evaluations, kept apart: evaluations are the same without them.
         self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None

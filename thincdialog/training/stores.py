@@ -7,18 +7,27 @@
 A store says what it was made of. It is shown only while this is so.
 """
 
-import hashlib
-import json
-import os
 import shutil
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TextIO,
+    Tuple,
+)
 from urllib.parse import quote
 
 from ..data.text_encoder import TextEncoder
-from ..data.token_writer import write_tokens
+from ..data.token_writer import CarryOut, write_tokens
 from ..errors import ConfigError, DataError, Problem
 from ..examples.mapped_store import MappedStore
 from ..examples.mapped_tokens import MappedTokens
@@ -27,19 +36,11 @@ from ..examples.store_writer import StoreWriter
 from ..files.checksums import find_damage
 from ..files.growing_folder import read_manifest
 from ..files.whole_file import writing
-from ..loggers.values import leaves
 from ..messages import SPLITS
 from ..teachers import Teacher
 from .kept_tokenizer import place_of
+from .made_of import DAMAGED_MANIFEST, FORMAT, difference, facts_of, files_of, hashes_of, made_of
 from .reading_bar import reading_bar
-
-# Of all that follows; a store of another format is made anew.
-FORMAT = 1
-# A file may have changed without its time telling, if that is so new; nanoseconds.
-_NEW = 2_000_000_000
-_CHUNK = 1 << 20
-
-DAMAGED_MANIFEST = "its manifest is damaged"
 
 Building = Literal["none", "new", "all"]
 
@@ -69,6 +70,7 @@ class Stores:
     settings (Dict[str, Any]): ``[tasks]``, by name.
     code (List[str]): Files that the config's functions come from.
     outside_labels (bool): Whether labels may stand outside their candidates.
+    carry_out (CarryOut): Who tokenizes.
     """
 
     def __init__(
@@ -78,9 +80,10 @@ class Stores:
         settings: Dict[str, Any],
         code: List[str],
         outside_labels: bool,
+        carry_out: CarryOut,
     ):
         self.root, self.tasks, self.settings = root, tasks, settings
-        self.code, self.outside_labels = code, outside_labels
+        self.code, self.outside_labels, self.carry_out = code, outside_labels, carry_out
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:
@@ -113,7 +116,7 @@ class Stores:
             text = f"[tasks.{task}] has data without an end, of which no store can be made"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
         manifest, damage = _manifest_to_use(folder, building)
-        wanted = self._fingerprint(task, split, data, manifest)
+        wanted = self._made_of(task, split, data, manifest)
         reason = damage or self._why_stale(folder, manifest, wanted, building == "all")
         if reason and building == "none":
             return None
@@ -121,7 +124,7 @@ class Stores:
             text = f"was built of something else: {reason}"
             raise DataError(folder, f"{text}. Build it again: the command build, with this config")
         if reason:
-            self._build(name, folder, data, wanted, stderr)
+            self._build(task, split, folder, data, wanted, stderr)
             manifest = read_manifest(folder)
         store = self._opened[task, split] = open_store(folder, manifest)
         data.use(store)
@@ -133,60 +136,45 @@ class Stores:
         """Why a store cannot be shown; "" if it can."""
         if manifest is None:
             return "it is new"
-        different = _difference(manifest.get("fingerprint"), wanted)
+        different = difference(manifest.get("fingerprint"), wanted)
         if different or not is_thorough:
             return different
         return _damage(folder, manifest, lambda: open_store(folder, manifest))
 
-    def _build(self, name: str, folder: Path, data: Split, wanted: Any, stderr: TextIO) -> None:
-        facts = [_facts(path) for path in _files_of(data)]
+    def _build(
+        self, task: str, split: str, folder: Path, data: Split, wanted: Any, stderr: TextIO
+    ) -> None:
+        settings = self._settings(task, split)
+        facts = facts_of(files_of(data, settings))
         with writing(folder, "What was written is kept: begin again to go on."):
             writer = StoreWriter(folder, wanted)
             try:
-                title = f"Building {name}"
+                title = f"Building {task}/{split}"
                 bar = reading_bar(stderr, title, "examples")
                 with bar as progress, closing(data.shards(writer.next)) as shards:
                     for shard, after in shards:
                         writer.add(shard, after)
                         if progress is not None:
                             progress(writer.n_rows)
-                if facts != [_facts(path) for path in _files_of(data)]:
+                if facts != facts_of(files_of(data, settings)):
                     raise DataError(folder, "its data changed while it was built: build it again")
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
                 writer.files.close()
-        for path in [*folder.parent.glob("tokens-*"), *self.root.glob("tokenizer-*")]:
+        for path in folder.parent.glob("tokens-*"):
             shutil.rmtree(path, ignore_errors=True)
 
-    def _fingerprint(
+    def _made_of(
         self, task: str, split: str, data: Split, manifest: Optional[Dict[str, Any]]
     ) -> Dict[str, Any]:
-        """What a store is made of, as JSON."""
-        block = {
-            name: value
-            for name, value in self.settings[task].items()
-            if name not in SPLITS or name == split
-        }
-        found = {
-            "format": FORMAT,
-            "settings": block,
-            "files": self._hashes(data, manifest),
-            "code": [[Path(path).name, _hash(path)] for path in self.code],
-            "outside_labels": self.outside_labels,
-        }
-        # As it will be read from the manifest.
-        return dict(json.loads(json.dumps(found)))
+        """See ``made_of``."""
+        settings = self._settings(task, split)
+        return made_of(settings, data, self.code, self.outside_labels, manifest)
 
-    def _hashes(self, data: Split, manifest: Optional[Dict[str, Any]]) -> List[Any]:
-        """Name and hash of each file; one that is as it was is not read again."""
-        facts = [_facts(path) for path in _files_of(data)]
-        try:
-            if manifest is not None and manifest["facts"] == facts:
-                if all(each[2] < manifest["hashed"] - _NEW for each in facts):
-                    return list(manifest["fingerprint"]["files"])
-        except (LookupError, TypeError):
-            pass
-        return [[Path(path).name, _hash(path)] for path in _files_of(data)]
+    def _settings(self, task: str, split: str) -> Dict[str, Any]:
+        """Those of a task that decide on a split."""
+        own = self.settings[task]
+        return {name: own[name] for name in own if name not in SPLITS or name == split}
 
     def about(self, task: str, split: str) -> str:
         """What is on disk of a split, and whether training would read it, in words."""
@@ -195,9 +183,7 @@ class Stores:
         if manifest is None:
             return "not built"
         data = self.tasks[task].data_of(split)
-        stale = _difference(
-            manifest.get("fingerprint"), self._fingerprint(task, split, data, manifest)
-        )
+        stale = difference(manifest.get("fingerprint"), self._made_of(task, split, data, manifest))
         found = f"{_size(folder) / 1e6:,.1f} MB"
         tokens = [
             f"{_size(path) / 1e6:,.1f}" for path in sorted(folder.parent.glob("tokens-*[0-9a-f]"))
@@ -207,19 +193,18 @@ class Stores:
 
     # --- tokens ---------------------------------------------------------------------------
 
-    def tokenizer_place(self, settings: Any) -> Optional[Path]:
+    def tokenizer_place(self, settings: Any, names: Sequence[str]) -> Optional[Path]:
         """Where the tokenizer lies that is built of the training data; None if not all of these
         are shown from stores.
 
         settings (Any): ``[tokenizer]``, as JSON.
+        names (Sequence[str]): Of the tasks that are shown in training.
         """
-        names = [task for task, teacher in self.tasks.items() if "train" in teacher.splits]
         if not all((task, "train") in self._opened for task in names):
             return None
         manifests = [read_manifest(self._opened[task, "train"].folder) or {} for task in names]
         data = [manifest.get("files") for manifest in manifests]
-        code = [[Path(path).name, _hash(path)] for path in self.code]
-        return place_of(self.root, [FORMAT, settings, code, data])
+        return place_of(self.root, [FORMAT, settings, hashes_of(self.code), data])
 
     def use_tokens(
         self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"
@@ -263,7 +248,7 @@ class Stores:
             title = f"Tokenizing {name}"
             with writing(folder, "What was written is kept: begin again to go on."):
                 with reading_bar(stderr, title, "examples") as progress:
-                    write_tokens(store, encoder, folder, wanted, progress)
+                    write_tokens(store, encoder, folder, wanted, progress, self.carry_out)
             manifest = read_manifest(folder)
         tokens = _open_tokens(folder, manifest, store, encoder)
         store.tokens[encoder.key] = tokens
@@ -332,49 +317,6 @@ def _damage(folder: Path, manifest: Optional[Dict[str, Any]], look: Callable[[],
 
 def _damaged_manifest(folder: Path) -> DataError:
     return DataError(folder, "has a damaged manifest. Remove the folder and build it again.")
-
-
-def _difference(before: Any, now: Dict[str, Any]) -> str:
-    """What is not as it was, in words; "" if all is."""
-    if not isinstance(before, dict):
-        return DAMAGED_MANIFEST
-    if before.get("format") != now["format"]:
-        return f"its format is {before.get('format')!r}, and this version writes {now['format']}"
-    known, wanted = (dict(leaves(each.get("settings", {}))) for each in (before, now))
-    changed = [key for key in {**known, **wanted} if known.get(key) != wanted.get(key)]
-    if changed:
-        key = changed[0]
-        return f"'{key}' was {known.get(key)!r}, now it is {wanted.get(key)!r}"
-    for part, what in (("files", "its file"), ("code", "the code")):
-        if before.get(part) != now[part]:
-            others = [name for name, content in now[part] if [name, content] not in before[part]]
-            return f"{what} {others[0]} has changed" if others else f"it had more {part}"
-    return "" if before == now else "labels outside the candidates are read another way"
-
-
-def _files_of(data: Split) -> List[str]:
-    """The files that a split is read from; of a folder, all that are in it."""
-    found: List[str] = []
-    for path in data.files():
-        inside = sorted(each for each in Path(path).rglob("*") if each.is_file())
-        found += map(str, inside) if os.path.isdir(path) else [path]
-    return found
-
-
-def _facts(path: str) -> List[Any]:
-    """What mostly changes with a file: its path, size, time and number."""
-    found = os.stat(path)
-    return [os.path.abspath(path), found.st_size, found.st_mtime_ns, found.st_ino]
-
-
-def _hash(path: str) -> str:
-    if not os.path.isfile(path):
-        raise DataError(path, "is no regular file, so no store can be made of it")
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
 
 
 def _size(folder: Path) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from ..batchers import Batcher
 from ..errors import ProtocolError
 from ..messages import Message
-from ..protocol import Agent, can_batch
+from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
 from .batching import Talk, check_oversize, exchange, measure_of
@@ -42,7 +42,7 @@ def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
 
 def takes_batches(teacher: Teacher, agent: Agent) -> bool:
     """Whether whole batches can go from teacher to agent, without copies."""
-    return can_batch(agent) and agent.takes_batches and teacher.is_single_turn
+    return agent.can_batch and agent.takes_batches and teacher.is_single_turn
 
 
 class BatchWorld(World):

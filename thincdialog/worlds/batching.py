@@ -5,11 +5,11 @@ from typing import List, Sequence, Tuple
 
 import numpy as np
 
-from ..batchers import Batcher, Lengths, count_words
+from ..batchers import Batcher, Lengths
 from ..errors import ConfigError, Problem, ProtocolError
 from ..examples.windows import Measure
 from ..messages import Message
-from ..protocol import Agent, can_batch
+from ..protocol import Agent
 from ..teachers.teacher import Teacher
 from .world import World
 
@@ -40,7 +40,7 @@ def exchange(agent: Agent, talks: Sequence[Talk]) -> Sequence[Message]:
 
     RETURNS (Sequence[Message]): The replies.
     """
-    if can_batch(agent):
+    if agent.can_batch:
         replies = World.ask(agent, [talk.heard for talk in talks], len(talks))
     else:
         replies = [talk.agent.act() for talk in talks]
@@ -51,12 +51,10 @@ def exchange(agent: Agent, talks: Sequence[Talk]) -> Sequence[Message]:
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:
-    """How long observations are: as the agent says, or words if it does not; nothing is
-    measured for a batcher that does not look at lengths."""
+    """How long observations are, as the agent says; nothing is measured for a batcher that does
+    not look at lengths."""
     if not batcher.needs_lengths:
         return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
-    if not hasattr(agent, "batch_lengths"):
-        return count_words
     known: List[Tuple[bool, ...]] = []
 
     def measure(observations: Sequence[Message]) -> Lengths:

@@ -85,7 +85,7 @@ class World(Contract):
     def _see_that_it_ends(self) -> None:
         """See that not many more parleys were made in the epoch than there are examples.
 
-        RAISES (CodeError): If a world of a user's never ends.
+        RAISES (CodeError): If a user's world never ends.
         """
         teachers = [agent for agent in self.agents if isinstance(agent, Teacher)]
         sizes = [teacher.n_examples for teacher in teachers]
@@ -111,7 +111,7 @@ class World(Contract):
 
         RAISES (ProtocolError): If there is not one for each.
         """
-        replies: Sequence[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
+        replies: Sequence[Message] = agent.batch_act(observations)
         if len(replies) != n:
             raise ProtocolError(
                 f"{agent.id}.batch_act() gave {len(replies)} replies to {n} observations."

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 from functools import lru_cache
@@ -14,12 +15,13 @@ from ._array import ndarray, plain, wrap
 from ._counts import launched
 
 _SHIM = Path(__file__).parent / "_shim.h"
+_NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
 # How many threads of a block there are, at most; tests of kernels with barriers set more.
 threads_of_a_block = 1
 
 
 @lru_cache(maxsize=None)
-def _compiled(code, names):
+def _compiled(code, options, names):
     """The library of some kernels; kept between processes."""
     calls = "".join(
         f"static void call{at}(void **a) {{ _call(&{name}, a); }}\n"
@@ -27,7 +29,8 @@ def _compiled(code, names):
         f" {{ _run_grid(call{at}, a, blocks, threads); }}\n"
         for at, name in enumerate(names)
     )
-    source = f"{_SHIM.read_text()}\nnamespace kernels {{\n{code}\n{calls}}}\n"
+    defined = "".join(f"#define {each[2:].replace('=', ' ')}\n" for each in options)
+    source = f"{_SHIM.read_text()}{defined}\nnamespace kernels {{\n{code}\n{calls}}}\n"
     name = hashlib.sha256(source.encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"cupy-stand-in-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -58,7 +61,10 @@ class RawModule:
 
 class RawKernel:
     def __init__(self, code, name, options=(), backend="nvrtc", names=()):
-        self.name, self._code, self._names = name, code, names or (name,)
+        if any(not each.startswith("-D") for each in options):
+            raise NotImplementedError(options)
+        names = names or tuple(_NAMES.findall(code))
+        self.name, self._code, self._options, self._names = name, code, options, names
 
     def __call__(self, grid, block, args, *, shared_mem=0, stream=None):
         if any(len(each) > 1 and set(each[1:]) != {1} for each in (grid, block)):
@@ -76,7 +82,7 @@ class RawKernel:
             cells.append(np.array([each, 0]))  # int: 64 bits, float: a double.
         launched(f"kernel {self.name}")
         pointers = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
-        library = _compiled(self._code, self._names)
+        library = _compiled(self._code, self._options, self._names)
         run = getattr(library, f"run{self._names.index(self.name)}")
         run(pointers, grid[0], min(block[0], threads_of_a_block))
 

@@ -25,6 +25,7 @@ static Place threadIdx, blockIdx, blockDim, gridDim;
 #define __restrict__
 #define __shared__ static
 #define __launch_bounds__(...)
+static inline void __threadfence() {}
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 static inline float __int_as_float(int i) { float f; memcpy(&f, &i, 4); return f; }

@@ -44,6 +44,8 @@ class Event:
 
 
 class Stream:
+    ptr = 0
+
     def __init__(self, null=False, non_blocking=False, ptds=False):
         pass
 

@@ -1,0 +1,122 @@
+"""What a store was made of: settings, the content of files, code; and whether it still is so."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from ..errors import DataError
+from ..examples.split import Split
+from ..files.plain_file import check_whole
+from ..loggers.values import leaves
+
+# Of a store; one of another format is made anew.
+FORMAT = 1
+# A file may have changed without its time telling, if that is so new; nanoseconds.
+_NEW = 2_000_000_000
+_CHUNK = 1 << 20
+
+DAMAGED_MANIFEST = "its manifest is damaged"
+
+
+def made_of(
+    settings: Dict[str, Any],
+    data: Split,
+    code: Sequence[str],
+    outside_labels: bool,
+    manifest: Optional[Dict[str, Any]],
+) -> Dict[str, Any]:
+    """What a store of a split is made of, as JSON.
+
+    settings (Dict[str, Any]): Of the task, as far as they decide on the split.
+    code (Sequence[str]): Files that the config's functions come from.
+    outside_labels (bool): Whether labels may stand outside their candidates.
+    manifest (Optional[Dict[str, Any]]): Of the store as it is: what has not changed since is not
+        read again.
+    """
+    found = {
+        "format": FORMAT,
+        "settings": settings,
+        "files": _known_hashes(files_of(data, settings), manifest),
+        "code": hashes_of(code),
+        "outside_labels": outside_labels,
+    }
+    # As it will be read from the manifest.
+    return dict(json.loads(json.dumps(found)))
+
+
+def difference(before: Any, now: Dict[str, Any]) -> str:
+    """What is not as it was, in words; "" if all is."""
+    if not isinstance(before, dict):
+        return DAMAGED_MANIFEST
+    if before.get("format") != now["format"]:
+        return f"its format is {before.get('format')!r}, and this version writes {now['format']}"
+    known, wanted = (dict(leaves(each.get("settings", {}))) for each in (before, now))
+    changed = [key for key in {**known, **wanted} if known.get(key) != wanted.get(key)]
+    if changed:
+        key = changed[0]
+        return f"'{key}' was {known.get(key)!r}, now it is {wanted.get(key)!r}"
+    for part, what in (("files", "its file"), ("code", "the code")):
+        if before.get(part) != now[part]:
+            others = [name for name, content in now[part] if [name, content] not in before[part]]
+            return f"{what} {others[0]} has changed" if others else f"it had more {part}"
+    return "" if before == now else "labels outside the candidates are read another way"
+
+
+def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
+    """The files that a split is read from; of a folder, all that are in it. A user's reader may
+    not tell its files: then they are those that settings of the task name."""
+    found: List[str] = []
+    named = [each for _, each in leaves(settings) if isinstance(each, str) and _is_data(each)]
+    for path in data.files() if data.data_files() else [*data.files(), *named]:
+        inside = sorted(each for each in Path(path).rglob("*") if each.is_file())
+        found += map(str, inside) if os.path.isdir(path) else [path]
+    return found
+
+
+def _is_data(name: str) -> bool:
+    """Whether a setting names a file or a folder, and not by chance ("/", ".") one around all."""
+    return os.path.exists(name) and not Path.cwd().is_relative_to(Path(name).resolve())
+
+
+def facts_of(paths: Sequence[str]) -> List[List[Any]]:
+    """What mostly changes with a file: its path, size, time and number."""
+    stats = ((path, os.stat(path)) for path in paths)
+    return [
+        [os.path.abspath(path), found.st_size, found.st_mtime_ns, found.st_ino]
+        for path, found in stats
+    ]
+
+
+def hashes_of(paths: Sequence[str]) -> List[List[str]]:
+    """Name and content of each file.
+
+    RAISES (DataError): If one is no regular file.
+    """
+    return [[Path(path).name, _hash(path)] for path in paths]
+
+
+def _known_hashes(paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[List[str]]:
+    facts = facts_of(paths)
+    try:
+        if manifest is not None and manifest["facts"] == facts:
+            if all(each[2] < manifest["hashed"] - _NEW for each in facts):
+                return list(manifest["fingerprint"]["files"])
+    except (LookupError, TypeError):
+        pass
+    return hashes_of(paths)
+
+
+def _hash(path: str) -> str:
+    if not os.path.isfile(path):
+        raise DataError(path, "is no regular file, so no store can be made of it")
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        try:
+            check_whole(path, file)
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from None
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
