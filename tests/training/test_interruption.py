@@ -14,7 +14,7 @@ from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
 from thincdialog.cli.main import main
 from thincdialog.losses.ranking import RankingSoftmax
-from thincdialog.training.interruption import Interruption
+from thincdialog.training.interruption import Interrupted, Interruption
 
 # When signals come: at which call of a method.
 MOMENT = SimpleNamespace(method="", at=0, signals="", calls=0)
@@ -169,6 +169,21 @@ def test_signals_where_there_are_no_checkpoints(command, tmp_path, name, code):
     assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 9
     assert command(line=words_of(line))[0] == 0
     assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 18
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_signals_wait_where_nothing_must_stay_half_done(waits):
+    done = []
+    with Interruption() as interruption, interruption.waiting():
+        try:
+            with interruption.waiting(waits):
+                with interruption.shielding():
+                    signal.raise_signal(signal.SIGTERM)
+                    done.append("shielded")
+                done.append("behind it")
+        except Interrupted as error:
+            assert error.number == signal.SIGTERM
+    assert done == ["shielded", "behind it"][: 1 + waits]
 
 
 def test_signals_of_other_threads_and_ignored_ones_are_left_alone():

@@ -15,7 +15,7 @@ import pytest
 
 from tests.processes import no_longer_than
 from tests.training.examples import RANKER, weights
-from thincdialog.api import train
+from thincdialog.api import dry_run, train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.runners.cluster import ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.async_runner import AsyncRunner
@@ -429,6 +429,12 @@ def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
     assert "seven are too many" in str(caught.value)
     assert "mine.py:13" in caught.value.brief
     assert caught.value.examples
+
+
+def test_ray_a_dry_run_counts_the_memory_of_all_workers():
+    pytest.importorskip("ray")
+    found = dry_run(CONFIG, overrides={"runner.num_workers": 3}, stderr=io.StringIO())
+    assert found.memory["gradients"] == 3 * found.memory["weights"]
 
 
 def test_ray_settings_that_cannot_be(tmp_path):
