@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Model, chain, with_padded
 
@@ -85,7 +85,6 @@ def messages_of(rows, field):
 
 
 @given(st.sampled_from(["Ranker", "Classifier"]), ROWS, OPTIONS, st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_lengths_are_what_the_model_reads(kind, rows, options, is_observed):
     agent, contexts, labels = build(kind, **options)
     for field in ("labels", "eval_labels")[kind == "Classifier" :]:
@@ -176,7 +175,6 @@ def test_ranker_reads_no_more_than_max_tokens(candidates):
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=40, deadline=None)
 def test_ranker_lengths_of_rows_of_a_store_are_those_of_their_messages(
     examples, batches, max_label, is_held, data
 ):

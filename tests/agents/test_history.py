@@ -4,7 +4,7 @@ from typing import Dict, List
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.agents.conversation import ConversationAgent
@@ -68,7 +68,6 @@ def read(data: List, world: str, training: bool, encoding: Dict, mutators=(), **
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("include_labels", [False, True])
-@settings(max_examples=60)
 @given(
     data=episodes,
     size=st.sampled_from([-1, 1, 2, 3, 4]),

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.data import TextEncoder
@@ -108,7 +108,6 @@ def shown(rows, limits, kind):
 
 @pytest.mark.parametrize("is_compiled", [False, True])
 @given(TOKENIZERS, OPTIONS, BATCHES, st.sampled_from(["observed", "held", "streamed"]))
-@settings(max_examples=200, deadline=None)
 def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, batches, kind):
     """Several batches, each of them twice, through one encoder, so that what it remembers is
     used; by compiled kernels or not."""
@@ -170,7 +169,6 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
 @given(
     TOKENIZERS,
     OPTIONS,

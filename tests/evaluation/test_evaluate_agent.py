@@ -3,6 +3,7 @@
 import pytest
 from thinc.api import fix_random_seed
 
+from tests.processes import slow
 from thincdialog.api import Agent, IterableTeacher, Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
@@ -86,9 +87,9 @@ def scores(agent, teacher, make_world):
     "kind, encoder",
     [
         ("Ranker", "BagEncoder"),
-        ("Ranker", "CNNEncoder"),
-        ("Ranker", "BiLSTMEncoder"),
-        ("Classifier", "BagEncoder"),
+        slow("Ranker", "CNNEncoder"),
+        slow("Ranker", "BiLSTMEncoder"),
+        slow("Classifier", "BagEncoder"),
         ("Classifier", "MemoryReader"),
     ],
 )

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.examples.talk import batches_left, cases, rounds, through_json
 from tests.examples.test_reading import MESSAGES, ahead, everything, small_tasks  # noqa: F401
-from tests.examples.test_split import FORMATS, Files, sizes, slowly
+from tests.examples.test_split import CASES, Files, sizes, slowly
+from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
 from thincdialog.examples import blocks
@@ -16,7 +17,7 @@ from thincdialog.teachers import Teacher
 from thincdialog.teachers.conversations import Conversations
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", CASES)
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),
     window=st.integers(1, 9),
@@ -67,7 +68,9 @@ def shards(teacher, start=None):
     ]
 
 
-@pytest.mark.parametrize("name", ["csv", "fbdialog", "conversations", "layout of groups"])
+@pytest.mark.parametrize(
+    "name", ["csv", "conversations", slow("fbdialog"), slow("layout of groups")]
+)
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),
     limits=st.tuples(st.integers(1, 9), st.integers(1, 200)),

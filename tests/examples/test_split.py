@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples.talk import batches_left, check_goes_on, rounds, through_json
+from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
 from thincdialog.examples.split import Split
@@ -117,6 +118,8 @@ def prompts(sizes):
 
 layout = partial(partial, JSONLayout)
 # Suffix, lines of a file of episodes, teacher.
+# Of all formats, those that are tried in quick tests, too.
+QUICK = {"parlai", "jsonl, a part", "csv", "layout of groups"}
 FORMATS = {
     "parlai": (".txt", parlai, ParlAIText),
     "babi": (".txt", numbered, NumberedText),
@@ -136,6 +139,7 @@ FORMATS = {
     "layout of groups": (".jsonl", utterances, layout("convokit")),
     "layout of a table": (".csv", prompts, layout("prompt-completion")),
 }  # fmt: skip
+CASES = [name if name in QUICK else slow(name) for name in FORMATS]
 
 
 class Files:
@@ -178,7 +182,7 @@ class Files:
         )
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", CASES)
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),
     n_copies=st.integers(1, 4),
@@ -210,7 +214,7 @@ def test_seeking_copies_go_on_whatever_stood_before(
     assert rounds(again) == rounds(copies)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", CASES)
 @given(sizes=sizes, n_batches=st.integers(0, 9), budget=st.integers(0, 12))
 @slowly
 def test_seeking_batches_go_on_whatever_stood_before(tmp_path, name, sizes, n_batches, budget):
@@ -236,7 +240,7 @@ def test_seeking_batches_go_on_whatever_stood_before(tmp_path, name, sizes, n_ba
     assert batches_left(resumed) == expected
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", CASES)
 def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
     parts = [[1] * 10, [1] * 30]
     files = Files(tmp_path, name, parts)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.processes import slow
 from thincdialog.messages import Message
 from thincdialog.metrics.confusion import ConfusionMatrix
 from thincdialog.plotting.confusion import N_SHOWN, draw_confusion
@@ -25,7 +26,7 @@ def texts_of(n_classes, path):
     return re.findall(r"<text[^>]*font[^>]*?([0-9.]+)px[^>]*>([^<]+)</text>", path.read_text())
 
 
-@pytest.mark.parametrize("n_classes", [2, 40, 80])
+@pytest.mark.parametrize("n_classes", [2, slow(40), 80])
 def test_confusion_picture_names_all_classes_up_to_eighty(n_classes, tmp_path):
     texts = texts_of(n_classes, tmp_path / "m.svg")
     names = [text for _, text in texts if text.startswith("class ")]

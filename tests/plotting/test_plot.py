@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.processes import slow
 from thincdialog.cli.main import main
 from thincdialog.errors import DataError, MissingPackageError, OutputError
 from thincdialog.plotting.curves import make_panels
@@ -276,7 +277,7 @@ def test_plot_svg_holds_the_curves(small, large, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "n, rows, columns", [(1, 1, 1), (3, 1, 3), (4, 2, 2), (5, 2, 3), (7, 3, 3)]
+    "n, rows, columns", [(1, 1, 1), (3, 1, 3), (4, 2, 2), slow(5, 2, 3), slow(7, 3, 3)]
 )
 def test_plot_wraps_panels(small, tmp_path, n, rows, columns):
     names = ["hits@1", "train/loss", "dev/loss", "learn_rate", "epoch", "seconds", "examples"][:n]

@@ -164,13 +164,22 @@ EPOCHS = {
     "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
     "evaluated on a sample": (config(FIXED, SAMPLE), BOTH, 3),
 }
+# The others are slow.
 IN_PROCESSES = "dynamic, Batchsort, a stream"
+IN_THREADS = {
+    "columns, Words, two tasks",
+    "dynamic, Words, two tasks",
+    "columns of a stream, Words",
+    "more workers than examples",
+    "some labels missing",
+    "accumulated",
+}
 
 
 @pytest.mark.parametrize(
     "name, executor",
     [
-        *((name, "thread") for name in EPOCHS),
+        *((n, "thread") if n in IN_THREADS else slow(n, "thread") for n in EPOCHS),
         *(slow(n, "process") if n != IN_PROCESSES else (n, "process") for n in EPOCHS),
     ],
 )

@@ -42,7 +42,15 @@ def ends_alike(text, tmp_path, expected, seen):
     return shown
 
 
-LONG = {"mixture, dynamic", "dynamic, Words, RAdam", "a world without a state"}
+LONG = {
+    "mixture, dynamic",
+    "dynamic, Words, RAdam",
+    "a world without a state",
+    "another optimizer",
+    "conversations, Fixed",
+    "partner",
+    "columns, Words, LazyAdam, averages",
+}
 
 
 def crashes(text, tmp_path, step):

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.ops.array_backends import BACKENDS
+from tests.processes import slow
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
@@ -22,7 +23,7 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", ["bag", "lstm", slow("cnn"), slow("memory"), slow("hinge")])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_devices_train_save_and_load(name, backend, tmp_path):
     system = {"system.ops": "fast"} if backend == "fast" else {"system.gpu_id": backend}

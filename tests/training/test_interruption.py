@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from thinc.api import Model
 
+from tests.processes import slow
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
@@ -110,10 +111,10 @@ def words_of(line):
 @pytest.mark.parametrize(
     "moment, step",
     [
-        ("learn 5 SIGTERM", 5), ("learn 13 SIGINT", 13), ("learn 18 SIGTERM+SIGTERM", 18),
-        ("answer 2 SIGTERM", 0), ("answer 6 SIGINT", 7), ("answer 16 SIGTERM", 18),
+        slow("learn 5 SIGTERM", 5), ("learn 13 SIGINT", 13), ("learn 18 SIGTERM+SIGTERM", 18),
+        ("answer 2 SIGTERM", 0), slow("answer 6 SIGINT", 7), slow("answer 16 SIGTERM", 18),
         ("answer 18 SIGTERM", 18),  # Of the scores at the end.
-        ("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
+        slow("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
     ],
 )  # fmt: skip
 def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, moment, step):

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from tests.processes import slow
 from tests.training.examples import quietly_train, weights
 from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate
@@ -45,7 +46,9 @@ def epochs(n_examples=N_EXAMPLES):
 
 
 @pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("world, batcher", EVERY)
+@pytest.mark.parametrize(
+    "world, batcher", [each if "Batchsort" in each else slow(*each) for each in EVERY]
+)
 def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
     streams = {f"tasks.{name}.streaming": streaming for name in SIZES}
     setup = {**changes(world, batcher), **streams}

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import compounding
 
@@ -51,7 +51,6 @@ def batches_of(world, epoch=0, seed=0):
 
 @pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
 @pytest.mark.parametrize("kind", BATCHERS)
-@settings(max_examples=40)
 @given(
     tasks=st.lists(episode_lengths, min_size=1, max_size=3),
     size=st.integers(1, 12),
@@ -79,7 +78,6 @@ def test_dynamic_batch_world_every_example_once_and_in_its_conversation(
 
 
 @pytest.mark.parametrize("kind", BATCHERS)
-@settings(max_examples=20)
 @given(
     tasks=st.lists(episode_lengths, min_size=1, max_size=2), size=st.integers(1, 12), buffer=buffers
 )

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import compounding
 
@@ -76,7 +76,6 @@ def check_resume(make_world, seed, n_before):
 
 
 @pytest.mark.parametrize("world_kind", [PartnerWorld, DynamicBatchWorld, batch_world])
-@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=15),
     n_tasks=st.integers(1, 3),
