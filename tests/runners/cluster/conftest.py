@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,13 @@ def ray_folder():
     folder = tempfile.mkdtemp(prefix="td-test-ray-", dir="/tmp")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def temporary():
+    """An environment's TMPDIR in which nobody else has a cluster; short, too."""
+    with tempfile.TemporaryDirectory(prefix="td-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ FREE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 # Ray gives its own processes 30 seconds to come up, which may be too few where others work.
 MAX_STARTS = 3
+# Letters of the folder for temporary files: sockets lie in it, whose paths may have 107.
+LONGEST_PLACE = 24
 # Ray says much that no user of ours can use.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -106,8 +108,10 @@ class RayCluster:
     def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
         """Start a cluster of this process; what came up of one that did not is gone."""
         for start in range(1, MAX_STARTS + 1):
-            # Its own folder, short, as sockets lie there, which goes with the run.
-            self._folder = tempfile.mkdtemp(prefix="td-ray-", dir="/tmp")
+            # Its own folder, which goes with the run.
+            place = tempfile.gettempdir()
+            place = place if len(place) <= LONGEST_PLACE else "/tmp"
+            self._folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
             try:
                 self._init(
                     address="local",
