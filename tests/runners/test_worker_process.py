@@ -99,6 +99,8 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
 
 
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
+    with worker_processes(1, toys.make_toy, {}) as workers:
+        toys.crew_of(workers).each("begin")  # What makes processes stays open.
     before = len(os.listdir("/proc/self/fd"))
     with worker_processes(1, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
