@@ -7,6 +7,7 @@ import catalogue
 import pytest
 
 from tests.cli.conftest import run as run_fixture
+from tests.processes import slow
 from thincdialog.api import Agent, ExampleMetric, Message
 from thincdialog.contract import CodeError, is_users, place_in, place_of, told_of_code
 
@@ -759,7 +760,7 @@ def test_a_logger_that_would_never_run_is_told(run, folder):
     assert exit_code == 0 and len(re.findall(rf"has failed \({said}\)\. Training", err)) == 1
 
 
-@pytest.mark.parametrize("executor", ["thread", "process"])
+@pytest.mark.parametrize("executor", ["thread", slow("process")])
 def test_workers_say_where(run, folder, executor):
     write(folder, *WRONG["loss fails"][:2])
     runner = f"--runner.@runners thincdialog.Hogwild.v1 --runner.executor {executor}"

@@ -8,6 +8,7 @@ from thinc.api import Model, chain, with_padded
 
 from tests.agents import colours
 from tests.agents.colours import bag, make, rectangles, teacher_of
+from tests.processes import slow
 from thincdialog.agents.lone_replies import LoneReplies
 from thincdialog.api import Message
 from thincdialog.examples import Batch, MemoryStore
@@ -110,7 +111,7 @@ def test_lengths_are_what_the_model_reads(kind, rows, options, is_observed):
 
 @pytest.mark.parametrize("world", ["BatchWorld", "DynamicBatchWorld"])
 @pytest.mark.parametrize("oversize", ["alone", "truncate"])
-@pytest.mark.parametrize("kind", ["Words", "Padded"])
+@pytest.mark.parametrize("kind", ["Words", slow("Padded")])
 def test_ranker_allocates_no_more_cells_than_the_budget(kind, oversize, world):
     shapes = []
 

@@ -84,6 +84,7 @@ def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_evaluate_writes_to_what_is_no_plain_file(tmp_path):
     script = f"evaluate {WEAK} {DATA} --resamples 0 --predictions /dev/stdout"
     with open(tmp_path / "out", "w") as out:

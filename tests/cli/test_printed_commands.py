@@ -262,6 +262,7 @@ def test_what_train_prints(with_code, capsys):
     assert code == 1 and "printed.bag.v1" in err
 
 
+@pytest.mark.slow
 def test_what_the_card_says(with_code):
     assert main(shlex.split(f"train 'two parts.cfg' -o run {BOTH}")) == 0
     model = with_code / "run" / "model-best"

@@ -276,6 +276,7 @@ def pairs(episodes):
     return Counter((m["text"], tuple(m["labels"])) for episode in episodes for m in episode)
 
 
+@pytest.mark.slow
 def test_convert_real_conversations_to_parlai_and_back(data, tmp_path):
     source = str(data / "sgd" / "test.jsonl.gz")
     text, back = tmp_path / "data.txt", tmp_path / "data.jsonl.gz"

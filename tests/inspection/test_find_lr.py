@@ -41,6 +41,7 @@ def dev_loss(learn_rate, overrides):
     return quietly_train(RANKER, **changes)[0].scores["dev"]["loss"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", [{}, pytest.param(LAZY, marks=pytest.mark.slow)])
 def test_find_lr_suggestion_trains_better_than_far_smaller_and_larger(optimizer):
     overrides = {**SIZES, **optimizer}

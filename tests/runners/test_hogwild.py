@@ -170,7 +170,6 @@ IN_THREADS = {
     "columns, Words, two tasks",
     "dynamic, Words, two tasks",
     "columns of a stream, Words",
-    "more workers than examples",
     "some labels missing",
     "accumulated",
 }
@@ -385,6 +384,7 @@ def test_optimizers_learn_with_workers_as_with_one(make, monkeypatch, name, exec
     assert in_turn[-1] < 0.8 * in_turn[0]
 
 
+@pytest.mark.slow
 def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):
     """The other makes steps meanwhile, with moments of which one is new and one is old."""
 

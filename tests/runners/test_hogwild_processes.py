@@ -126,7 +126,7 @@ def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
 # --- the agent ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["starspace", "fasttext"])
+@pytest.mark.parametrize("name", ["starspace", slow("fasttext")])
 def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, name):
     pytest.importorskip("numba")
     data = tmp_path / "data.jsonl"

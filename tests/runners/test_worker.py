@@ -121,8 +121,8 @@ def runs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "what, executor",
     [
-        ("raise", "process"), ("data", "thread"), ("nan", "thread"),
-        slow("raise", "thread"), slow("data", "process"), slow("nan", "process"),
+        slow("raise", "process"), ("data", "thread"), ("nan", "thread"),
+        ("raise", "thread"), slow("data", "process"), slow("nan", "process"),
     ],
 )  # fmt: skip
 def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):

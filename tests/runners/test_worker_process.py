@@ -98,6 +98,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
     assert set(multiprocessing.active_children()) == children
 
 
+@pytest.mark.slow
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
     with worker_processes(1, toys.make_toy, {}) as workers:
         toys.crew_of(workers).each("begin")  # What makes processes stays open.

@@ -30,9 +30,8 @@ MANY_DRAWS = (
 )
 
 
-@pytest.mark.parametrize(
-    "text", [pytest.param(RANKER, marks=pytest.mark.slow), MANY_DRAWS], ids=["plain", "many draws"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
 def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
     config = tmp_path / "config.cfg"
     config.write_text(text)

@@ -91,6 +91,7 @@ def test_sweep_notes_a_failed_run_and_goes_on(tmp_path):
     assert retried.runs[0].state == "finished" and retried.runs[0].error is None
 
 
+@pytest.mark.slow
 def test_sweep_gives_the_users_code_to_worker_processes(tmp_path):
     code = tmp_path / "flat.py"
     code.write_text(

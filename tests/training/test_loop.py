@@ -231,6 +231,7 @@ def test_loop_rows_of_losses_add_up_to_those_of_evaluations(tmp_path):
         assert min(losses) < of_epoch["loss_per_example"] < max(losses)
 
 
+@pytest.mark.slow
 def test_loop_rate_falls_where_nothing_better_is_found_and_a_resumed_run_knows(tmp_path):
     plateau = """
 [training.optimizer.learn_rate]

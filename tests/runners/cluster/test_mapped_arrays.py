@@ -7,7 +7,7 @@ import sys
 import numpy
 import pytest
 
-from tests.processes import limited
+from tests.processes import limited, slow
 from thincdialog.errors import DialogError
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 
@@ -20,7 +20,7 @@ print(mapped.arrays["a"].tolist())
 """
 
 
-@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("is_named", [slow(False), True])
 def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
