@@ -245,6 +245,14 @@ def test_chat_answers_each_line(run, monkeypatch):
     assert err == "ℹ New conversation\n⚠ there is no command /hstory - did you mean /history?\n"
 
 
+def test_chat_refuses_a_line_without_an_end(run, monkeypatch):
+    monkeypatch.setattr("thincdialog.formats.text_file.MAX_LINE", 20)
+    monkeypatch.setattr("sys.stdin", io.StringIO("i want milk\n" + "\0" * 1000))
+    exit_code, out, err = run(f"chat {MODEL}")
+    assert exit_code == 1 and len(out.splitlines()) == 1
+    assert "stdin:2  has more than 20 letters: split it" in err
+
+
 def test_chat_takes_lines_that_are_no_utf8(run, monkeypatch):
     given = io.TextIOWrapper(io.BytesIO(b"i want milk \xff\xfe\ni want tea\n"), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", given)

@@ -4,7 +4,7 @@ import argparse
 import difflib
 import sys
 from contextlib import suppress
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, TextIO, Tuple
 
 from .arguments import CODE, GPU, MODEL, THRESHOLD, argument, common, named, positive
 from .output import coloured, messages
@@ -105,11 +105,28 @@ def _on_one_line(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
+def _limited(stream: TextIO) -> Iterator[str]:
+    """The lines of a pipe, of which any may be endless.
+
+    RAISES (DataError): If one is too long.
+    """
+    from ..errors import DataError
+    from ..formats.text_file import MAX_LINE
+
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise DataError("stdin", f"has more than {MAX_LINE:,} letters: split it", number)
+        yield line
+
+
 def _lines(is_terminal: bool) -> Iterator[str]:
     if hasattr(sys.stdin, "reconfigure"):  # What is no text is none to the model, either.
         sys.stdin.reconfigure(errors="replace")
     if not is_terminal:
-        yield from sys.stdin or ()  # None if it is closed.
+        if sys.stdin:  # None if it is closed.
+            yield from _limited(sys.stdin)
         return
     with suppress(ImportError):
         import readline  # noqa: F401 - gives input() a history and editing
