@@ -54,13 +54,22 @@ def accuracy(agent, rows):
 
 
 @pytest.mark.parametrize(
-    "kind, model, options",
-    [("Classifier", classifier, {}), ("Ranker", ranker, {"candidates": "vocab"})],
+    "kind, model, options, shape",
+    [
+        ("Classifier", classifier, {}, (3, 2, 2)),
+        ("Classifier", classifier, {}, (3, 4)),  # Rows of features, as of parts of a picture.
+        ("Ranker", ranker, {"candidates": "vocab"}, (3, 2, 2)),
+    ],
 )
-def test_collate_an_agent_learns_from_a_picture_and_a_question(kind, model, options, tmp_path):
-    agent, teacher = build(kind, model, pictures(400, 0), collate=text_and_image, **options)
+def test_collate_an_agent_learns_from_a_picture_and_a_question(
+    kind, model, options, shape, tmp_path
+):
+    known, unseen = (
+        [{**row, "image": row["image"].reshape(shape)} for row in pictures(n, seed)]
+        for n, seed in ((400, 0), (60, 1))
+    )
+    agent, teacher = build(kind, model, known, collate=text_and_image, **options)
     learn(agent, teacher, make("optimizers", "Adam.v1", 0.01), epochs=30, size=20)
-    unseen = pictures(60, 1)
     assert accuracy(agent, unseen) > 0.95
     agent.to_disk(tmp_path)
     other = make("agents", kind, model(), collate=text_and_image, **options)
