@@ -39,9 +39,10 @@ def WandB(
             import wandb
         except ImportError:
             raise MissingPackageError("wandb", "wandb", "thincdialog.WandB.v1") from None
-        more: Dict[str, Any] = {"name": name, "dir": folder}
+        # wandb itself says which modes there are.
+        more: Dict[str, Any] = {"name": name, "dir": folder, "mode": mode}
         if run.output:
-            more = {"name": name or Path(run.output).name, "dir": folder or run.output}
+            more.update(name=name or Path(run.output).name, dir=folder or run.output)
         if run.first_step:
             more.update(id=recall_id(run.output, "wandb"), resume="allow")
         try:
@@ -52,7 +53,6 @@ def WandB(
                 entity=entity,
                 group=group,
                 tags=tags,
-                mode=mode,
                 config=dict(run.config),
                 # It would otherwise copy all that is printed, the progress bar included.
                 settings=wandb.Settings(console="off"),
