@@ -5,8 +5,9 @@ import resource
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Set
 
 import pytest
 
@@ -55,6 +56,15 @@ def no_longer_than(seconds):
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def open_channels() -> Set[str]:
+    """The pipes and sockets that this process has open: "pipe:[number]", one by one."""
+    names = set()
+    for place in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):  # That of the listing itself is closed again.
+            names.add(os.readlink(place))
+    return {name for name in names if name.startswith(("pipe:", "socket:"))}
 
 
 def start(folder, *arguments, env=None, **options):

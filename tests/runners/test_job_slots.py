@@ -1,12 +1,12 @@
 """Slots of workers: no more at once than are let in, in one process or in several."""
 
 import multiprocessing
-import os
 import threading
 import time
 
 import pytest
 
+from tests.processes import open_channels
 from thincdialog.runners.job_slots import JobSlots
 
 
@@ -40,7 +40,7 @@ def test_job_slots_let_in_no_more_than_they_may(at_once):
 
 
 def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
-    n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    before = open_channels()
     spawning = multiprocessing.get_context("spawn")
     slots, (ours, theirs) = JobSlots(1), spawning.Pipe()
     process = spawning.Process(target=work, args=(slots, theirs), daemon=True)
@@ -58,5 +58,4 @@ def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
     with pytest.raises(RuntimeError):
         slots.__reduce__()
     del slots
-    if n_open:
-        assert len(os.listdir("/proc/self/fd")) <= n_open + 1  # Python's resource tracker.
+    assert len(open_channels() - before) <= 1  # Python's resource tracker.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import limited, slow
+from tests.processes import limited, open_channels, slow
 from tests.runners import toys
 from thincdialog.errors import DataError, WorkerError
 from thincdialog.runners.worker_process import worker_processes
@@ -102,10 +102,11 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
     with worker_processes(1, toys.make_toy, {}) as workers:
         toys.crew_of(workers).each("begin")  # What makes processes stays open.
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_channels()
     with worker_processes(1, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
+        opened = open_channels() - before
         pids, crew.patience.max_wait = crew.each("process"), 0.5
         os.kill(pids[0], signal.SIGSTOP)
         began = time.monotonic()
@@ -113,7 +114,8 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
             crew.each("echo", bytes(10**7))  # Nobody takes it in.
     assert time.monotonic() - began < 60
     assert_gone(pids)
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(opened) >= 2  # One to talk with it, one that tells its end.
+    assert not opened & open_channels()
 
 
 def test_worker_processes_that_cannot_be_made():
