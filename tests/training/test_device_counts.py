@@ -37,6 +37,14 @@ TABLE = {
     "transformer": (
         "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 126, 0, 1,
     ),
+    "learned positions": (
+        "ranker", {
+            ENCODER: {
+                **TRANSFORMER, "tokens": {**TRANSFORMER["tokens"], "positions": "learned"},
+            },
+            "agent.model.share": "all",
+        }, 128, 0, 1,
+    ),
     "transformer classifier": (
         "intent", {
             "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
