@@ -37,10 +37,13 @@ TABLE = {
     "transformer": (
         "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 126, 0, 1,
     ),
-    "learned positions": (
+    "learned positions, gates": (
         "ranker", {
             ENCODER: {
-                **TRANSFORMER, "tokens": {**TRANSFORMER["tokens"], "positions": "learned"},
+                **TRANSFORMER,
+                "tokens": {
+                    **TRANSFORMER["tokens"], "positions": "learned", "activation": "swiglu",
+                },
             },
             "agent.model.share": "all",
         }, 128, 0, 1,

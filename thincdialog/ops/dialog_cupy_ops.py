@@ -234,6 +234,16 @@ class DialogCupyOps(ExactProducts, CupyOps):
     ) -> Tuple[Any, Any, Any]:
         return kernels.backprop_layer_norm(dY, G, hat, scales, dG, db)
 
+    # --- activations ------------------------------------------------------------------
+
+    def swiglu(self, Z: Any, b: Any) -> Any:
+        """See ``ops.swiglu``."""
+        return kernels.activate(Z, b, "swiglu")
+
+    def backprop_swiglu(self, dY: Any, Z: Any, db: Any) -> Any:
+        """See ``ops.swiglu``."""
+        return kernels.backprop_activate(dY, Z, db, "swiglu")
+
     # --- attention --------------------------------------------------------------------
 
     def attend(self, QKV: Any, lengths: Any, n_heads: int) -> Tuple[Any, Callable[[Any], Any]]:
