@@ -6,7 +6,8 @@ the CPU, and how far it is from what the card can do. Prints tables in Markdown.
 
 Steps are those of the shipped configs, from the texts on; the first epoch, in which texts become
 ids, does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
-ids of the same batches, which lie on the card before. Launches, waits and copies are counted by
+ids of the same batches, which lie on the card before, and the same precision of products (bf16 by
+autocast). Launches, waits and copies are counted by
 the project's stand-in for CuPy, in a process of its own (it needs a C++ compiler). On the
 stand-in, which tells no times, these are "-". Without a GPU the exit code is 1.
 """
@@ -43,12 +44,13 @@ TOKENS = {
 TRANSFORMER = {"@models": "thincdialog.TransformerEncoder.v1", "tokens": TOKENS}
 # Ids as many as PyTorch's transformer has.
 ROWS = {"tokenizer.n_rows": 32760}
+RANKING = {ENCODER: TRANSFORMER, "agent.model.share": "all", **ROWS}
 # Of each case: its config, and what is changed there.
 CASES = {
     "ranker (bags)": ("ranker", {}),
-    "transformer ranker": (
-        "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all", **ROWS},
-    ),
+    "transformer ranker": ("ranker", RANKING),
+    "transformer ranker, tf32": ("ranker", {**RANKING, "system.precision": "tf32"}),
+    "transformer ranker, bf16": ("ranker", {**RANKING, "system.precision": "bf16"}),
     "transformer classifier": (
         "intent", {
             "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
@@ -113,7 +115,7 @@ class Ours:
         of the host.
     """
 
-    def __init__(self, stack, folder, name, size, gpu_id, **more):
+    def __init__(self, stack, folder, name, size, gpu_id):
         file, changes = CASES[name]
         batch = size.of_batch(name)
         n_examples = size.batches * batch
@@ -122,8 +124,10 @@ class Ours:
         overrides = {
             **changes, "paths.train": str(data), "world.batcher.size": batch,
             "system.gpu_id": gpu_id, "system.ops": "fast" if has_numba else "numpy",
-            f"{OPTIMIZER}.use_averages": False, **more,
+            f"{OPTIMIZER}.use_averages": False,
         }  # fmt: skip
+        if gpu_id < 0:
+            overrides["system.precision"] = "float32"
         config = ROOT / "configs" / f"{file}.cfg"
         self.trial = stack.enter_context(prepared(config, overrides, stderr=io.StringIO()))
         self.model, self.ops = self.trial.model, self.trial.model.ops
@@ -183,7 +187,14 @@ def torch_steps(torch, name, batches):
             )
             given = [prepare(ids[:, 0], lengths) for ids, lengths in sides]
             inputs.append((given, torch.from_numpy(right).to(device)))
-        return [lambda number: step(*inputs[number % len(inputs)])]
+
+        def torch_step(number):
+            precision = CASES[name][1].get("system.precision")
+            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+            with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
+                step(*inputs[number % len(inputs)])
+
+        return [torch_step]
     if name.startswith("ranker"):
         bags = [tuple(_two_bags(*side) for side in sides) for sides in batches]
         ways = ({"is_fused": True}, {"is_sparse": True})

@@ -13,7 +13,7 @@ class CUDARuntimeError(RuntimeError):
 
 
 class Device:
-    mem_info = (70 << 30, 80 << 30)
+    mem_info, compute_capability = (70 << 30, 80 << 30), "90"
 
     def __init__(self, device=0):
         self.id = int(device or 0)
@@ -81,7 +81,7 @@ class MemoryPool:
 
 
 Stream.null = Stream()
-device = SimpleNamespace(Device=Device)
+device = SimpleNamespace(Device=Device, get_cublas_handle=lambda: 1)
 memory = SimpleNamespace(pool=MemoryPool())
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
