@@ -459,14 +459,12 @@ def training_ops(checked: CheckedConfig) -> Any:
 def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
     """What the ops of a config need, if it is missing: a package, or a GPU."""
     system = checked.interpolated["system"]
-    precision = system["precision"]
-    if system["gpu_id"] < 0 and precision != "float32":
-        text = (
-            f'[system] precision = "{precision}" is one of a GPU, but gpu_id = {system["gpu_id"]}'
-        )
+    gpu_id, precision = system["gpu_id"], system["precision"]
+    if gpu_id < 0 and precision != "float32":
+        text = f'[system] precision = "{precision}" is one of a GPU, but gpu_id = {gpu_id}'
         hint = 'set precision = "float32", or --gpu-id 0'
         return [Problem(checked.where("system", "precision"), text, hint)]
-    if system["gpu_id"] >= 0 or system["ops"] != "fast":
+    if gpu_id >= 0 or system["ops"] != "fast":
         return []
     try:
         load_kernels("rows")
