@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
-.PHONY: help quickstart test test-slow test-gpu lint types format bench clean
+.PHONY: help quickstart test test-slow test-gpu lint types format bench bench-gpu clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,7 +33,10 @@ format: .venv/dev ## Put the code into its form
 	$(BIN)/ruff format .
 
 bench: .venv/test ## Time the hot paths
-	@set -e; for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for file in $(filter-out %_gpu.py,$(wildcard tests/benchmarks/bench_*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+
+bench-gpu: .venv/test ## Time training on a GPU (needs CuPy and a GPU)
+	$(BIN)/python tests/benchmarks/bench_gpu.py
 
 clean: ## Remove .venv, caches and builds; trained models in output/ stay
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -76,8 +76,8 @@ def make_ours(batches, optimizer):
     return step
 
 
-def make_torch(torch, batches, is_sparse=False, is_fused=False):
-    """Returns step(i) -> loss and gradient norm, with PyTorch."""
+def make_torch(torch, batches, is_sparse=False, is_fused=False, device="cpu"):
+    """Returns step(i), with PyTorch, which gives loss and gradient norm as tensors."""
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
 
@@ -101,10 +101,14 @@ def make_torch(torch, batches, is_sparse=False, is_fused=False):
         ids, sizes = side
         flat = sizes.ravel()
         factors = 1 / np.sqrt(np.maximum(flat, 1, dtype="f"))[:, None]
-        return tuple(map(torch.from_numpy, (ids, np.cumsum(flat) - flat, factors)))
+        given = (ids, np.cumsum(flat) - flat, factors)
+        return tuple(torch.from_numpy(each).to(device) for each in given)
 
-    inputs = [(tensors(contexts), tensors(replies)) for contexts, replies in batches]
-    model = Ranker()
+    def targets(contexts, replies):
+        return torch.arange(len(contexts[1]), device=device) % len(replies[1])
+
+    inputs = [(*map(tensors, batch), targets(*batch)) for batch in batches]
+    model = Ranker().to(device)
     if is_sparse:
         rest = [p for name, p in model.named_parameters() if not name.startswith("embed")]
         optimizers = [
@@ -114,10 +118,10 @@ def make_torch(torch, batches, is_sparse=False, is_fused=False):
     else:
         fused = {"fused": True} if is_fused else {}
         optimizers = [torch.optim.Adam(model.parameters(), lr=LEARN_RATE, **fused)]
-    targets = torch.arange(BATCH)
 
     def step(index):
-        loss = functional.cross_entropy(model(*inputs[index % N_BATCHES]), targets)
+        contexts, replies, right = inputs[index % len(inputs)]
+        loss = functional.cross_entropy(model(contexts, replies), right)
         for optimizer in optimizers:
             optimizer.zero_grad()
         loss.backward()
@@ -125,7 +129,7 @@ def make_torch(torch, batches, is_sparse=False, is_fused=False):
         norm = 0.0 if is_sparse else nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
         for optimizer in optimizers:
             optimizer.step()
-        return loss.item(), float(norm)
+        return loss.detach(), norm
 
     return step
 

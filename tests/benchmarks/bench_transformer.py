@@ -83,11 +83,11 @@ def make_ours(ops, is_ranker):
     return step
 
 
-def make_torch(torch, is_ranker):
-    """Returns step(lengths)."""
+def make_torch(torch, is_ranker, device="cpu"):
+    """Returns prepare(ids of all texts, lengths), which pads them, and step(what this gave for each
+    side, numbers of the right replies or classes)."""
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
-    rng = np.random.default_rng(1)
 
     class Block(nn.Module):
         def __init__(self):
@@ -114,40 +114,53 @@ def make_torch(torch, is_ranker):
             self.norm, self.out = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
             self.drop = nn.Dropout(DROPOUT)
 
-        def forward(self, ids, is_token):
+        def forward(self, ids, is_token, is_full):
             X = self.drop(self.embed(ids) + self.places.weight[: ids.shape[1]])
             # Without padding no mask is needed, and attention is faster.
-            mask = None if bool(is_token.all()) else is_token[:, None, None, :]
+            mask = None if is_full else is_token[:, None, None, :]
             for block in self.blocks:
                 X = block(X, mask)
             X = self.norm(X) * is_token[..., None]
             return self.out(self.drop(X.sum(1) / is_token.sum(1, keepdim=True)))
 
-    encoder, head = Encoder(), nn.Linear(WIDTH, N_CLASSES)
-    scale = nn.Parameter(torch.tensor(np.log(SCALE).astype("f")))
+    encoder, head = Encoder().to(device), nn.Linear(WIDTH, N_CLASSES).to(device)
+    scale = nn.Parameter(torch.tensor(np.log(SCALE).astype("f"), device=device))
     parameters = [*encoder.parameters(), *([scale] if is_ranker else head.parameters())]
     optimizer = torch.optim.Adam(parameters, lr=LEARN_RATE, fused=True)
 
-    def encode(lengths):
+    def prepare(all_ids, lengths):
         is_token = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(is_token.shape, dtype=np.int64)
-        ids[is_token] = draw_side(rng, lengths)
-        return encoder(torch.from_numpy(ids), torch.from_numpy(is_token))
+        ids[is_token] = all_ids
+        given = (torch.from_numpy(each).to(device) for each in (ids, is_token))
+        return (*given, bool(is_token.all()))
 
-    def step(lengths):
+    def step(sides, targets):
         optimizer.zero_grad(set_to_none=True)
-        vectors = encode(lengths)
+        vectors = encoder(*sides[0])
         if is_ranker:
-            replies = functional.normalize(encode(lengths), dim=1)
+            replies = functional.normalize(encoder(*sides[1]), dim=1)
             scores = scale.exp() * functional.normalize(vectors, dim=1) @ replies.T
-            targets = torch.arange(len(lengths))
         else:
             scores = head(vectors)
-            targets = torch.from_numpy(rng.integers(0, N_CLASSES, len(lengths)))
         functional.cross_entropy(scores, targets).backward()
         optimizer.step()
 
-    return step
+    return prepare, step
+
+
+def drawn_steps(torch, is_ranker):
+    """Returns step(lengths), with PyTorch."""
+    prepare, step = make_torch(torch, is_ranker)
+    rng = np.random.default_rng(1)
+
+    def drawn_step(lengths):
+        n, sides = len(lengths), range(1 + is_ranker)
+        targets = np.arange(n) if is_ranker else rng.integers(0, N_CLASSES, n)
+        drawn = [prepare(draw_side(rng, lengths), lengths) for _ in sides]
+        step(drawn, torch.from_numpy(targets))
+
+    return drawn_step
 
 
 def main():
@@ -163,7 +176,7 @@ def main():
         steps = {
             "numpy ops": make_ours(get_dialog_ops(-1), is_ranker),
             "fast ops": make_ours(DialogFastOps(), is_ranker),
-            "PyTorch": make_torch(torch, is_ranker),
+            "PyTorch": drawn_steps(torch, is_ranker),
         }
         rivals = [(who, how) for how in batches for who in steps]
         for who, how in rivals:

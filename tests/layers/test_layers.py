@@ -26,6 +26,7 @@ from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
 from thincdialog.layers.scale import Scale, times
 from thincdialog.layers.self_attention import SelfAttention
+from thincdialog.layers.swiglu import SwiGLU
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.transformer_block import TransformerBlock
 from thincdialog.layers.window_block import WindowBlock
@@ -133,10 +134,12 @@ LAYERS = {
         (lambda: SelfAttention(8, 2), lambda ops: vectors(ops, 8), {}),
         (lambda: SelfAttention(6, 3, "none"), vectors, {}),
     ],
+    "thincdialog.SwiGLU.v1": [(lambda: SwiGLU(4), matrix, {})],
     "thincdialog.TokenEmbed.v1": [(lambda: TokenEmbed(6, N_IDS, n_segments=3), tokens, {})],
     "thincdialog.TransformerBlock.v1": [
         (lambda: TransformerBlock(8, n_heads=2), lambda ops: vectors(ops, 8), {}),
         (lambda: TransformerBlock(6, n_heads=1, nH=5, activation="relu"), vectors, {}),
+        (lambda: TransformerBlock(6, n_heads=3, activation="swiglu"), vectors, {}),
     ],
     "thincdialog.WindowBlock.v1": [
         (lambda: WindowBlock(6), vectors, {}),

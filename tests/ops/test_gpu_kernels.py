@@ -19,6 +19,7 @@ from thincdialog.layers.linear import Linear, Relu
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
 from thincdialog.layers.scale import Scale
+from thincdialog.layers.swiglu import SwiGLU
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.transformer_block import TransformerBlock
 from thincdialog.layers.window_block import WindowBlock
@@ -143,7 +144,10 @@ def test_gpu_kernels_attend_within_sequences_and_repeat_to_the_bit(n_heads, xp):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("settings", [{}, {"activation": "relu", "positions": "none"}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"activation": "relu", "positions": "none"}, {"activation": "swiglu", "nH": 7}],
+)
 def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
     X, dY = drawn(53, 8), drawn(53, 8)
     lengths, found = np.array([3, 1, 40, 9], dtype="i"), []
@@ -196,6 +200,7 @@ LAYERS = {
     "layer norm": (lambda: LayerNorm(33), drawn(70, 33)),
     "windows": (lambda: WindowBlock(8, n_pieces=3), vectors([3, 1, 0, 70], 8)),
     "lstm": (lambda: BiLSTM(10, 3), vectors([3, 1, 9, 2], 3)),
+    "gated": (lambda: SwiGLU(33, 5), drawn(70, 5)),
     "memories": (lambda: MemoryHops(4, n_hops=3), vectors([3, 1, 140, 2], 16)),
     "lines": (lambda: LineEmbed(6, 10, n_positions=3), TOKENS),
     "tokens": (lambda: TokenEmbed(6, 10), TOKENS),

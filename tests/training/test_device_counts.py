@@ -37,6 +37,17 @@ TABLE = {
     "transformer": (
         "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 126, 0, 1,
     ),
+    "learned positions, gates": (
+        "ranker", {
+            ENCODER: {
+                **TRANSFORMER,
+                "tokens": {
+                    **TRANSFORMER["tokens"], "positions": "learned", "activation": "swiglu",
+                },
+            },
+            "agent.model.share": "all",
+        }, 128, 0, 1,
+    ),
     "transformer classifier": (
         "intent", {
             "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
@@ -151,6 +162,24 @@ def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
 
 
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_device_counts_of_rounded_products(precision, root, tmp_path, cupy):
+    """All products are of the precision. Factors that are rounded before take a kernel more."""
+    found = {}
+    for each in ("float32", precision):
+        settings = {"system.precision": each, "size": 16}
+        found[each] = counts_of_a_step(cupy, root, tmp_path, "transformer classifier", **settings)
+    plain, rounded = (
+        {name: n for (_, name, _), n in counts.lines.items() if name.startswith("product")}
+        for counts in found.values()
+    )
+    assert set(plain) == {"product"} and set(rounded) == {f"product {precision}"}
+    n_more = found[precision].launches - found["float32"].launches
+    n_products = sum(n for key, n in found[precision].lines.items() if key[1] in rounded)
+    assert n_products >= 4 * 12 and n_more == (n_products if precision == "bf16" else 0)
+    assert (found[precision].waits, found[precision].h2d) == (0, 1)
+
+
 # What a device draws is not what the CPU draws; and where a step is not smooth (the highest of
 # several), 50 of them make much of the last digit, as between two kinds of ops of the CPU.
 COMPARED = {
@@ -181,3 +210,14 @@ def test_device_losses_are_those_of_the_cpu(name, root, tmp_path, cupy):
             reports = [step() for _ in range(50)]
         losses.append([float(report.loss) / report.n_losses for report in reports])
     assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_device_losses_of_rounded_products_stay_near(precision, root, tmp_path, cupy):
+    losses = []
+    for each in ("float32", precision):
+        changes = {**COMPARED["transformer"], "system.precision": each}
+        with training(root, tmp_path, "transformer", size=32, **changes) as step:
+            reports = [step() for _ in range(6)]
+        losses.append([float(report.loss) / report.n_losses for report in reports])
+    assert losses[1] != losses[0] and losses[1] == pytest.approx(losses[0], rel=0.02)

@@ -22,6 +22,7 @@ from . import (
     projection,
     scale,
     self_attention,
+    swiglu,
     token_embed,
     transformer_block,
     watched,

@@ -26,13 +26,13 @@ def forward_on_device(model: Model, Xr: Ragged, is_train: bool) -> Tuple[Ragged,
     normalise_net, hidden, out, drop_net = net.layers
     X: Any = ops.as_contig(Xr.dataXd)
     lengths, n_heads = Xr.lengths, attention.attrs["n_heads"]
-    is_gelu = hidden.name == "gelu"
     half, turns = X.shape[1] // (2 * n_heads), None
     if attention.attrs["positions"] == "rotary":
         turns = ops.turns(token_places(ops, lengths, X.shape[0]), half)
     mask, mask_net = (ops.next_mask(rate_now(each, is_train)) for each in (drop, drop_net))
 
-    # All of shape (n_tokens, nO), but QKV (n_tokens, 3 * nO), and Z and A (n_tokens, nH).
+    # All of shape (n_tokens, nO), but QKV (n_tokens, 3 * nO), and A (n_tokens, nH), and Z, which
+    # has twice as many columns where it is gated.
     G, G_net = normalise.get_param("G"), normalise_net.get_param("G")
     normal, hat, scales = ops.layer_norm(X, G, normalise.get_param("b"))
     QKV = ops.gemm(normal, project.get_param("W"), trans2=True)
@@ -44,7 +44,7 @@ def forward_on_device(model: Model, Xr: Ragged, is_train: bool) -> Tuple[Ragged,
         mixed, mix.get_param("b"), X, norm_net, mask
     )
     Z = ops.gemm(normal_net, hidden.get_param("W"), trans2=True)
-    A = kernels.activate(Z, hidden.get_param("b"), is_gelu)
+    A = kernels.activate(Z, hidden.get_param("b"), hidden.name)
     made = ops.gemm(A, out.get_param("W"), trans2=True)
     Y = kernels.add_dropped(made, out.get_param("b"), H, mask_net)
     info = ArrayInfo.from_array(Y)
@@ -55,7 +55,7 @@ def forward_on_device(model: Model, Xr: Ragged, is_train: bool) -> Tuple[Ragged,
         d_added = kernels.dropout(dY, mask_net) if mask_net.rate else dY
         dA = _backprop_product(out, d_added, A)
         bias = d_added, gradient(out, "b")
-        dZ = kernels.backprop_activate(dA, Z, gradient(hidden, "b"), is_gelu, bias)
+        dZ = kernels.backprop_activate(dA, Z, gradient(hidden, "b"), hidden.name, bias)
         d_normal = _backprop_product(hidden, dZ, normal_net)
         dH, d_mixed = kernels.backprop_add_dropped_and_norm(
             d_normal, dY, (G_net, hat_net, scales_net), _gradients(normalise_net), mask

@@ -12,11 +12,12 @@ from .block_on_device import forward_on_device
 from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
 from .self_attention import Positions, SelfAttention
+from .swiglu import SwiGLU
 
 InT = Ragged
 OutT = Ragged
-Activation = Literal["gelu", "relu"]
-_ACTIVATIONS = {"gelu": Gelu, "relu": Relu}
+Activation = Literal["gelu", "relu", "swiglu"]
+_HIDDEN = {"gelu": Gelu, "relu": Relu, "swiglu": SwiGLU}
 
 
 @registry.layers("thincdialog.TransformerBlock.v1")
@@ -36,16 +37,17 @@ def TransformerBlock(
 
     nO (int): Width of input and output.
     n_heads (int): Heads of the attention.
-    nH (Optional[int]): Width of the net's hidden layer; 4 * nO if None.
-    activation (str): Of the hidden layer: "gelu" or "relu".
+    nH (Optional[int]): Width of the net's hidden layer; if None, 4 * nO, or, with "swiglu",
+        8 * nO / 3: as many weights.
+    activation (str): Of the hidden layer: "gelu", "relu" or "swiglu" (see ``SwiGLU``).
     positions (str): See ``SelfAttention``.
     dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     SOURCE: Xiong et al. 2020 (normalisation first), https://arxiv.org/abs/2002.04745
     """
-    nH = nH or 4 * nO
-    hidden: Model = _ACTIVATIONS[activation](nH, nO)
+    nH = nH or (8 * nO // 3 if activation == "swiglu" else 4 * nO)
+    hidden: Model = _HIDDEN[activation](nH, nO)
     net: Model = chain(LayerNorm(nO), hidden, Linear(nO, nH), CheckedDropout(dropout))
     return Model(
         "transformer_block",

@@ -36,11 +36,13 @@ def TransformerTokens(
     width (int): Width of embeddings, blocks and output.
     depth (int): Blocks, 0 or more.
     n_heads (int): Heads of each block's attention, which share the width.
-    hidden (Optional[int]): Width of the hidden layer of each block's net; 4 * width if None.
+    hidden (Optional[int]): Width of the hidden layer of each block's net; if None, 4 * width, or,
+        with "swiglu", 8 * width / 3: as many weights.
     positions (str): How blocks learn of a token's place: "rotary" (as distances), "learned"
         (a vector for each place) or "none".
     n_places (int): Places told apart where they are learned; later ones share the last.
-    activation (str): Of the hidden layers: "gelu" or "relu".
+    activation (str): Of the hidden layers: "gelu", "relu" or "swiglu" (gated: half of the layer
+        says how much of the other half counts).
     n_segments (int): Segments told apart, the last stands for all older turns.
     dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
     token_dropout (float): Probability of leaving a token out in training.

@@ -161,6 +161,18 @@ class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, Dialog
         load_kernels("rows").backprop_l2_normalise(_plain(dY), Y, lengths, shortest, dX)
         return dX
 
+    def swiglu(self, Z: Any, b: Any) -> Any:
+        """See ``ops.swiglu``."""
+        Y = numpy.empty((Z.shape[0], Z.shape[1] // 2), dtype="f")
+        load_kernels("swiglu").swiglu(Z, _plain(b), Y)
+        return Y
+
+    def backprop_swiglu(self, dY: Any, Z: Any, db: Any) -> Any:
+        """See ``ops.swiglu``."""
+        dZ = numpy.empty_like(Z)
+        load_kernels("swiglu").backprop_swiglu(_plain(dY), Z, dZ, db)
+        return dZ
+
     def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
         """Rows of mean 0 and variance 1, times G (width,), plus b (width,).
 

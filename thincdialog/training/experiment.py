@@ -447,7 +447,7 @@ class Experiment:
 def training_ops(checked: CheckedConfig) -> Any:
     """The ops that a config asks for.
 
-    RAISES (ConfigError): If they need a package that is not installed.
+    RAISES (ConfigError): If they need a package that is not installed, or a GPU for a precision.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
     problems = missing_for_ops(checked)
@@ -457,9 +457,14 @@ def training_ops(checked: CheckedConfig) -> Any:
 
 
 def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
-    """The package that the ops of a config need, if it is missing."""
+    """What the ops of a config need, if it is missing: a package, or a GPU."""
     system = checked.interpolated["system"]
-    if system["gpu_id"] >= 0 or system["ops"] != "fast":
+    gpu_id, precision = system["gpu_id"], system["precision"]
+    if gpu_id < 0 and precision != "float32":
+        text = f'[system] precision = "{precision}" is one of a GPU, but gpu_id = {gpu_id}'
+        hint = 'set precision = "float32", or --gpu-id 0'
+        return [Problem(checked.where("system", "precision"), text, hint)]
+    if gpu_id >= 0 or system["ops"] != "fast":
         return []
     try:
         load_kernels("rows")

@@ -13,6 +13,7 @@ from tests.processes import start
 from tests.runners.cluster.test_ray import CONFIG
 from tests.training.examples import weights
 from thincdialog.cli.main import main
+from thincdialog.runs.run_log import read_log
 
 pytestmark = pytest.mark.xdist_group("ray")
 NODES = """
@@ -20,25 +21,32 @@ import io, sys, threading, time
 import ray
 from ray.cluster_utils import Cluster
 from thincdialog.api import train
+from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 
-folder, of_ray = sys.argv[1:]
+folder, of_ray, mode = sys.argv[1:]
 of_node = {"num_cpus": 1, "temp_dir": of_ray}
 cluster = Cluster(initialize_head=True, head_node_args=of_node)
 other = cluster.add_node(**of_node)
-take = SyncRunner.take
+kind = SyncRunner if mode == "sync" else AsyncRunner
+take = kind.take
 
 def slow_take(runner, step, room):
     if step >= 6 and len(cluster.list_all_nodes()) == 2:
         cluster.remove_node(other, allow_graceful=False)
     return take(runner, step, min(room, 3))
 
-SyncRunner.take = slow_take
+kind.take = slow_take
 told = io.StringIO()
 train(
     open(folder + "/my.cfg").read(),
     output=folder + "/nodes",
-    overrides={"runner.address": cluster.address, "runner.num_cpus": 1, "runner.snapshot_every": 4},
+    overrides={
+        "runner.mode": mode,
+        "runner.address": cluster.address,
+        "runner.num_cpus": 1,
+        "runner.snapshot_every": 4,
+    },
     stdout=io.StringIO(),
     stderr=told,
 )
@@ -84,18 +92,38 @@ def config(tmp_path):
     (tmp_path / "my.cfg").write_text(CONFIG)
 
 
+def though_a_node_dies(mode, folder, ray_environment, ray_folder):
+    """Train with a worker on each of two nodes, one of which goes; and alone.
+
+    RETURNS (str): What the first said.
+    """
+    command = [sys.executable, "-c", NODES, str(folder), ray_folder, mode]
+    given = {"capture_output": True, "text": True, "env": ray_environment, "timeout": 300}
+    done = subprocess.run(command, **given)
+    assert done.returncode == 0, done.stderr[-3000:]
+    alone = ["-o", str(folder / "alone"), "--runner.num_workers", "0", "--runner.mode", mode]
+    assert main(["train", str(folder / "my.cfg"), *alone]) == 0
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_ray_cluster_ends_with_the_same_weights_though_a_node_dies(
     ray_environment, ray_folder, tmp_path
 ):
-    command = [sys.executable, "-c", NODES, str(tmp_path), ray_folder]
-    given = {"capture_output": True, "text": True, "env": ray_environment, "timeout": 300}
-    done = subprocess.run(command, **given)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "1 go on from step" in done.stdout, done.stdout
-    alone = ["-o", str(tmp_path / "alone"), "--runner.num_workers", "0"]
-    assert main(["train", str(tmp_path / "my.cfg"), *alone]) == 0
+    told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder)
+    assert "1 go on from step" in told, told
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_ray_cluster_learns_each_example_once_though_a_node_dies_and_nobody_waits(
+    ray_environment, ray_folder, tmp_path
+):
+    told = though_a_node_dies("async", tmp_path, ray_environment, ray_folder)
+    assert "worker 1 died" in told, told
+    ends = [read_log(tmp_path / name / "log.jsonl")[-1] for name in ("nodes", "alone")]
+    for name in ("step", "epoch", "examples"):
+        assert ends[0][name] == ends[1][name]
 
 
 @pytest.mark.slow

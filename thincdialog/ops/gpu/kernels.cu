@@ -268,6 +268,17 @@ extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int
 }
 
 // X times exp(s), which is cut off at the highest.
+extern "C" __global__ void round_to_bf16(unsigned short* x, unsigned short* y,
+        const unsigned int* X, const unsigned int* Y, long long n, long long m) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n + m;
+            i += (long long)gridDim.x * blockDim.x) {
+        unsigned int bits = i < n ? X[i] : Y[i - n];
+        bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+        bits = is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+        (i < n ? x[i] : y[i - n]) = bits >> 16;
+    }
+}
+
 extern "C" __global__ void scale(float* Y, const float* X, const float* s, long long n,
         double highest) {
     float factor = expf(s[0]);
@@ -915,26 +926,46 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, floa
     }
 }
 
-// Adds b to Z, and Y = gelu(Z), or relu(Z).
+// Kinds of activations. A gated one reads pairs of cells, of a left and a right half of each row.
+#define GELU 1
+#define SWIGLU 2
+
+// Adds b to Z; and Y, of n cells in rows of a width, is relu(Z), gelu(Z) or swiglu(Z).
 extern "C" __global__ void activate(float* Y, float* Z, const float* b, long long n, int width,
-        int is_gelu) {
+        int kind) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        float z = Z[i] + b[i % width];
-        Z[i] = z;
-        Y[i] = is_gelu ? z * 0.5f * (1 + erff(z * 0.70710678f)) : z > 0 ? z : 0.0f;
+        int c = i % width;
+        long long at = kind == SWIGLU ? i / width * 2 * width + c : i;
+        float z = Z[at] + b[c];
+        Z[at] = z;
+        if (kind == SWIGLU) {
+            float value = Z[at + width] + b[c + width];
+            Z[at + width] = value;
+            Y[i] = z / (1 + expf(-z)) * value;
+        } else {
+            Y[i] = kind == GELU ? z * 0.5f * (1 + erff(z * 0.70710678f)) : z > 0 ? z : 0.0f;
+        }
     }
 }
 
-// The gradient of Z, and of b (added to it), from that of Y; and the columns of X are added to dx.
+// The gradient of Z (of the width), and of b (added to it), from that of Y; and the columns of X
+// are added to dx.
 extern "C" __global__ void backprop_activate(float* dZ, float* db, float* dx, float* parts,
         int* done, const float* dY, const float* Z, const float* X, int n_rows, int width,
-        int n_more, int n_chunks, int is_gelu) {
+        int n_more, int n_chunks, int kind) {
     sum_columns(parts, done, n_rows, width + n_more, blockIdx.x, n_chunks, [&](int row, int c) {
         if (c >= width) return X[(long long)row * n_more + c - width];
         long long at = (long long)row * width + c;
+        if (kind == SWIGLU) {
+            int half = width / 2;
+            bool is_gate = c < half;
+            float gate = Z[is_gate ? at : at - half], s = 1 / (1 + expf(-gate));
+            float slope = is_gate ? Z[at + half] * s * (1 + gate * (1 - s)) : gate * s;
+            return dZ[at] = slope * dY[(long long)row * half + c % half];
+        }
         float z = Z[at], slope = z > 0 ? 1.0f : 0.0f;
-        if (is_gelu) {
+        if (kind == GELU) {
             slope = 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
         }
         return dZ[at] = slope * dY[at];

@@ -17,6 +17,8 @@ _TILE = 32
 _NO_ARRAY = numpy.int64(0)
 # What layer normalisation adds to the variance.
 _LEAST_VARIANCE = 1e-8
+# By their numbers in the kernels.
+_ACTIVATIONS = ("relu", "gelu", "swiglu")
 
 
 class Mask(NamedTuple):
@@ -201,6 +203,17 @@ def backprop_bias(dY: Any, db: Any, Y: Any = None) -> Any:
     arguments = (db, dZ, dY, Y, _int(n), _int(width))
     _start("backprop_bias", n_blocks, *arguments, threads=_MANY_THREADS)
     return dZ
+
+
+def round_to_bf16(X: Any, Y: Any) -> Tuple[Any, Any]:
+    """The upper halves of the bits of two arrays, which are bfloat16, as uint16; rounded to the
+    nearest, and to even ones between two."""
+    import cupy
+
+    rounded = tuple(cupy.empty(each.shape, dtype="u2") for each in (X, Y))
+    sizes = (numpy.int64(X.size), numpy.int64(Y.size))
+    _start("round_to_bf16", _of_size(X.size + Y.size), *rounded, X, Y, *sizes)
+    return rounded
 
 
 def scale(X: Any, s: Any, highest: float) -> Any:
@@ -676,17 +689,23 @@ def _backprop_normal(
     return dX, dX if d_dropped is None else d_dropped
 
 
-def activate(Z: Any, b: Any, is_gelu: bool) -> Any:
-    """GELU, or else ReLU, of Z + b, which takes the place of Z."""
+def activate(Z: Any, b: Any, activation: str) -> Any:
+    """What an activation makes of Z + b, which takes the place of Z.
+
+    activation (str): "relu", "gelu" or "swiglu", which makes half as many columns.
+    """
     import cupy
 
-    Y = cupy.empty_like(Z)
-    sizes = (numpy.int64(Z.size), _int(Z.shape[1]), _int(is_gelu))
-    _start("activate", _of_size(Z.size), Y, Z, b, *sizes)
+    n, width = Z.shape
+    Y = cupy.empty((n, width // 2 if activation == "swiglu" else width), dtype="f")
+    sizes = (numpy.int64(Y.size), _int(Y.shape[1]), _int(_ACTIVATIONS.index(activation)))
+    _start("activate", _of_size(Y.size), Y, Z, b, *sizes)
     return Y
 
 
-def backprop_activate(dY: Any, Z: Any, db: Any, is_gelu: bool, columns: Tuple[Any, Any]) -> Any:
+def backprop_activate(
+    dY: Any, Z: Any, db: Any, activation: str, columns: Tuple[Any, Any] = (None, None)
+) -> Any:
     """The gradient of Z; that of b is added to ``db``.
 
     columns (Tuple[Floats2d, Floats1d]): Another array of as many rows, whose sums of columns are
@@ -695,9 +714,11 @@ def backprop_activate(dY: Any, Z: Any, db: Any, is_gelu: bool, columns: Tuple[An
     import cupy
 
     (n, width), dZ, (X, dx) = Z.shape, cupy.empty_like(Z), columns
-    sums, n_blocks, n_chunks = _column_sums(n, width + X.shape[1])
-    sizes = (_int(n), _int(width), _int(X.shape[1]), _int(n_chunks), _int(is_gelu))
-    _start("backprop_activate", n_blocks, dZ, db, dx, *sums, dY, Z, X, *sizes)
+    n_more = 0 if X is None else X.shape[1]
+    sums, n_blocks, n_chunks = _column_sums(n, width + n_more)
+    kind = _ACTIVATIONS.index(activation)
+    sizes = (_int(n), _int(width), _int(n_more), _int(n_chunks), _int(kind))
+    _start("backprop_activate", n_blocks, dZ, db, dx, *sums, _floats(dY), Z, X, *sizes)
     return dZ
 
 

@@ -1,0 +1,432 @@
+"""Training on a GPU: beside PyTorch on the same card and the same batches, beside one thread of
+the CPU, and how far it is from what the card can do. Prints tables in Markdown.
+
+    python tests/benchmarks/bench_gpu.py             (make bench-gpu)
+    python tests/benchmarks/bench_gpu.py --tiny      only shows that all of it runs
+
+Steps are those of the shipped configs, from the texts on; the first epoch, in which texts become
+ids, does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
+ids of the same batches, which lie on the card before, and the same precision of products (bf16 by
+autocast). Launches, waits and copies are counted by
+the project's stand-in for CuPy, in a process of its own (it needs a C++ compiler). On the
+stand-in, which tells no times, these are "-". Without a GPU the exit code is 1.
+"""
+
+import argparse
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from bench_torch_ranker import make_torch as make_torch_ranker
+from bench_transformer import N_CLASSES
+from bench_transformer import make_torch as make_torch_transformer
+from measuring import ROOT, in_turns, medians
+
+from thincdialog.errors import DialogError
+from thincdialog.inspection.trial import prepared
+from thincdialog.ops.choice import get_dialog_ops
+from thincdialog.ops.gpu import kernels
+
+ENCODER, OPTIMIZER = "agent.model.encoder", "training.optimizer"
+TOKENS = {
+    "@models": "thincdialog.TransformerTokens.v1",
+    "width": 128, "depth": 4, "n_heads": 4, "positions": "learned",
+}  # fmt: skip
+TRANSFORMER = {"@models": "thincdialog.TransformerEncoder.v1", "tokens": TOKENS}
+# Ids as many as PyTorch's transformer has.
+ROWS = {"tokenizer.n_rows": 32760}
+RANKING = {ENCODER: TRANSFORMER, "agent.model.share": "all", **ROWS}
+# Of each case: its config, and what is changed there.
+CASES = {
+    "ranker (bags)": ("ranker", {}),
+    "transformer ranker": ("ranker", RANKING),
+    "transformer ranker, tf32": ("ranker", {**RANKING, "system.precision": "tf32"}),
+    "transformer ranker, bf16": ("ranker", {**RANKING, "system.precision": "bf16"}),
+    "transformer classifier": (
+        "intent", {
+            "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
+            "tokenizer.char_ngrams": None, "tokenizer.ngrams": 1, **ROWS,
+        },
+    ),
+    "BiLSTM ranker": (
+        "ranker", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}, **ROWS},
+    ),
+}  # fmt: skip
+# Cases whose kernels are told one by one.
+TOLD = ("transformer ranker", "BiLSTM ranker")
+HOLD = r"""
+extern "C" __global__ void hold(float* x, long long n) {
+    float y = x[0];
+    for (long long i = 0; i < n; i++) y = y * 0.999f + 0.001f;
+    x[0] = y;
+}
+"""
+
+
+class Size:
+    """How much is done.
+
+    batches (int): Of an epoch.
+    batch (Optional[int]): Examples in a batch; the case's own if None.
+    steps, rounds (int): Steps in a round, of which the medians are taken.
+    matrix, copied (int): Rows of the product, and floats of the copy, that show the limits.
+    """
+
+    def __init__(self, is_tiny):
+        self.batches, self.batch, self.steps, self.rounds = (
+            (3, 4, 2, 2) if is_tiny else (24, None, 48, 7)
+        )
+        self.matrix, self.copied = (8, 64) if is_tiny else (8192, 1 << 28)
+
+    def of_batch(self, name):
+        return self.batch or {"ranker (bags)": 512}.get(name, 128)
+
+
+def write_data(folder, file, n):
+    """Texts of skewed lengths (lognormal, median 12, at most 60 words), words by Zipf's law."""
+    rng, path = random.Random(0), folder / f"{file}-{n}.jsonl"
+
+    def text():
+        n_words = min(60, max(1, round(rng.lognormvariate(np.log(12), 0.8))))
+        return " ".join(f"w{int(30000 ** rng.random())}" for _ in range(n_words))
+
+    def row(number):
+        if file == "intent":
+            return {"text": text(), "label": f"l{number % N_CLASSES}"}
+        return {"turns": [{"speaker": who, "text": text()} for who in "abab"]}
+
+    path.write_text("".join(json.dumps(row(number)) + "\n" for number in range(n)))
+    return path
+
+
+class Ours:
+    """A case on a device.
+
+    batches (List): What the model got in an epoch: for each side ids, their segments and lengths,
+        of the host.
+    """
+
+    def __init__(self, stack, folder, name, size, gpu_id):
+        file, changes = CASES[name]
+        batch = size.of_batch(name)
+        n_examples = size.batches * batch
+        data = write_data(folder, file, n_examples if file == "intent" else -(-n_examples // 3))
+        has_numba = find_spec("numba") is not None
+        overrides = {
+            **changes, "paths.train": str(data), "world.batcher.size": batch,
+            "system.gpu_id": gpu_id, "system.ops": "fast" if has_numba else "numpy",
+            f"{OPTIMIZER}.use_averages": False,
+        }  # fmt: skip
+        if gpu_id < 0:
+            overrides["system.precision"] = "float32"
+        config = ROOT / "configs" / f"{file}.cfg"
+        self.trial = stack.enter_context(prepared(config, overrides, stderr=io.StringIO()))
+        self.model, self.ops = self.trial.model, self.trial.model.ops
+        self.batches, self.n_examples, self._steps = [], batch, self.trial.steps()
+        self.is_on_gpu = gpu_id >= 0
+        with self._noting():
+            for _ in range(size.batches):
+                self.step()
+        self.step()
+
+    def step(self):
+        next(self._steps)
+        self.trial.agent.update(self.trial.optimizer)
+
+    def wait(self):
+        if self.is_on_gpu:
+            self.ops.xp.cuda.get_current_stream().synchronize()
+
+    @contextmanager
+    def _noting(self):
+        forward, to_host = self.model._func, self.ops.to_numpy
+
+        def noting_forward(model, X, is_train):
+            sides = X if isinstance(X, tuple) else (X,)
+            arrays = [(side.dataXd, side.lengths) for side in sides]
+            self.batches.append([tuple(map(to_host, each)) for each in arrays])
+            return forward(model, X, is_train)
+
+        self.model._func = noting_forward
+        yield
+        self.model._func = forward
+
+    def least_bytes(self):
+        """Read and written in a step, at the very least: the vector of each token is read; of
+        each row that is learnt the gradient is written and read, and weight and two moments are
+        read and written."""
+        parts = self.trial.agent.parameters.stretches
+        width = max((part.width for part in parts if part.width), default=0)
+        dense = sum(part.stop - part.start for part in parts if not part.width)
+        ids = [np.concatenate([ids[:, 0] for ids, _ in batch]) for batch in self.batches]
+        n_tokens, n_rows = np.mean([(len(each), len(np.unique(each))) for each in ids], axis=0)
+        return 4 * (width * n_tokens + 8 * (width * n_rows + dense))
+
+
+def torch_steps(torch, name, batches):
+    """Functions that take the step of a number of the same model on the same ids, as PyTorch's
+    users might write them; none if there is no such model."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("transformer"):
+        is_ranker = "ranker" in name
+        prepare, step = make_torch_transformer(torch, is_ranker, device)
+        inputs, rng = [], np.random.default_rng(0)
+        for sides in batches:
+            n = len(sides[0][1])
+            right = (
+                np.arange(n) % len(sides[1][1]) if is_ranker else rng.integers(N_CLASSES, size=n)
+            )
+            given = [prepare(ids[:, 0], lengths) for ids, lengths in sides]
+            inputs.append((given, torch.from_numpy(right).to(device)))
+
+        def torch_step(number):
+            precision = CASES[name][1].get("system.precision")
+            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+            with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
+                step(*inputs[number % len(inputs)])
+
+        return [torch_step]
+    if name.startswith("ranker"):
+        bags = [tuple(_two_bags(*side) for side in sides) for sides in batches]
+        ways = ({"is_fused": True}, {"is_sparse": True})
+        return [make_torch_ranker(torch, bags, device=device, **way) for way in ways]
+    return []
+
+
+def _two_bags(ids, lengths):
+    """Ids of the current turn and then of the history of each example, and how many they are."""
+    examples, is_history = np.arange(len(lengths)).repeat(lengths), ids[:, 1] > 0
+    sizes = np.stack([np.bincount(examples[is_history == which], minlength=len(lengths))
+                      for which in (False, True)], axis=1)  # fmt: skip
+    return ids[np.lexsort((is_history, examples)), 0].astype(np.int64), sizes
+
+
+class Card:
+    """What CUDA's events tell of stretches of work, of which all is asked for before any of it is
+    done: a kernel holds the card until then, so that it never waits for the host."""
+
+    def __init__(self, cupy):
+        self.cupy, self.kernel = cupy, cupy.RawKernel(HOLD, "hold")
+        self.is_real = not hasattr(cupy, "is_stand_in")
+        self._cell = cupy.zeros((1,), dtype="f")
+        self._turns = 1 << 22 if self.is_real else 1
+        self.seconds(lambda: None)
+
+    def event(self):
+        event = self.cupy.cuda.Event()
+        event.record()
+        return event
+
+    def between(self, first, last):
+        return self.cupy.cuda.get_elapsed_time(first, last) / 1e3
+
+    def seconds(self, work):
+        """Of the work itself."""
+        while True:
+            self.kernel((1,), (1,), (self._cell, np.int64(self._turns)))
+            first = self.event()
+            work()
+            last, has_begun = self.event(), first.done
+            last.synchronize()
+            if not (has_begun and self.is_real) or self._turns > 1 << 34:
+                return self.between(first, last)
+            self._turns *= 2  # The card was let go before all was asked for.
+
+    def limits(self, size, ops):
+        """Bytes a second of a copy, and floating point operations a second of a product."""
+        one, other = (self.cupy.ones((size.copied,), dtype="f") for _ in range(2))
+        A = self.cupy.ones((size.matrix, size.matrix), dtype="f")
+
+        def copy():
+            one[...] = other
+
+        copy(), ops.gemm(A, A)
+        copied, multiplied = (
+            min(self.seconds(work) for _ in range(5)) for work in (copy, lambda: ops.gemm(A, A))
+        )
+        return 2 * one.nbytes / copied, 2 * size.matrix**3 / multiplied
+
+    def told(self, ours):
+        """Of a step: seconds of each kernel, and of products, by name; and the products' floating
+        point operations."""
+        found, operations, ops, start = [], [], ours.ops, kernels._start
+
+        def timed(name, call, *given, **more):
+            first = self.event()
+            result = call(*given, **more)
+            found.append((name, first, self.event()))
+            return result
+
+        def timed_start(name, *given, **more):
+            timed(name, start, name, *given, **more)
+
+        def counted(product, width):
+            def counted_product(*given, **more):
+                x, y = given[-2:]
+                operations.append(2 * x.size * y.shape[width(**more)])
+                return timed("(product)", product, *given, **more)
+
+            return counted_product
+
+        def step():
+            found.clear(), operations.clear()
+            ours.step()
+
+        gemm = counted(ops.gemm, lambda trans2=False, **more: 0 if trans2 else 1)
+        add_product = counted(ops.add_product, lambda **more: 1)
+        kernels._start, ops.gemm, ops.add_product = timed_start, gemm, add_product
+        try:
+            self.seconds(step)
+        finally:
+            kernels._start = start
+            del ops.gemm, ops.add_product
+        times = {}
+        for name, first, last in found:
+            times.setdefault(name, []).append(self.between(first, last))
+        return times, sum(operations)
+
+
+def rate(step, wait, n_examples, n_steps):
+    """Examples a second."""
+    started = time.perf_counter()
+    for number in range(n_steps):
+        step(number)
+    wait()
+    return n_steps * n_examples / (time.perf_counter() - started)
+
+
+def counts(cupy):
+    """Launches, waits and copies from the host of a step of each case, as the stand-in counts."""
+    found, size = {}, Size(is_tiny=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in CASES:
+            with ExitStack() as stack:
+                ours = Ours(stack, Path(folder), name, size, gpu_id=0)
+                counted = stack.enter_context(cupy.counted())
+                ours.step()
+            found[name] = [counted.launches, counted.waits, counted.h2d]
+    return found
+
+
+def counts_of_stand_in():
+    """The same, from a process of its own; {} if it fails."""
+    path = os.pathsep.join([str(ROOT / "tests" / "stand_in"), str(ROOT)])
+    command = [sys.executable, __file__, "--counts"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        print(f"no launches are counted: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return {}
+    return json.loads(done.stdout)
+
+
+def markdown(rows):
+    """A table; the first row is its header."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+
+
+def measure(name, size, card, torch, counted, folder):
+    """A row of the table of steps, and the rows of the case's kernels."""
+
+    def shown(number, form="{:,.0f}"):
+        is_known = card.is_real and number is not None
+        return form.format(number) if is_known else "-"
+
+    with ExitStack() as stack:
+        ours = Ours(stack, folder, name, size, gpu_id=0)
+        rivals = {"ours": (lambda number: ours.step(), ours.wait)}
+        for number, step in enumerate(torch_steps(torch, name, ours.batches) if torch else ()):
+            wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+            rivals[f"PyTorch {number}"] = step, wait
+        for step, wait in rivals.values():
+            rate(step, wait, ours.n_examples, size.steps)
+        found = medians(
+            in_turns(
+                rivals,
+                lambda rival: rate(*rivals[rival], ours.n_examples, size.steps),
+                size.rounds,
+            )
+        )
+        busy = np.median([card.seconds(ours.step) for _ in range(size.steps)])
+        bandwidth, products = card.limits(size, ours.ops)
+        times, operations = card.told(ours)
+        least_bytes = ours.least_bytes()
+    with ExitStack() as stack:
+        on_cpu = Ours(stack, folder, name, size, gpu_id=-1)
+        n_steps = max(1, size.steps // 8)
+        of_cpu = rate(lambda number: on_cpu.step(), on_cpu.wait, on_cpu.n_examples, n_steps)
+    own = found.pop("ours")
+    of_torch = max(found.values(), default=None)
+    second = own / ours.n_examples
+    launches, waits, copies = counted.get(name, ["-"] * 3)
+    row = [
+        name, shown(own), shown(of_torch),
+        "-" if of_torch is None else shown(own / of_torch, "{:.2f}"),
+        shown(1 - busy * second, "{:.1%}"), str(launches), str(waits), str(copies),
+        shown(operations * second / products, "{:.1%}"),
+        shown(least_bytes * second / bandwidth, "{:.1%}"),
+        shown(of_cpu), shown(own / of_cpu, "{:.1f}"),
+    ]  # fmt: skip
+    lines = [
+        [name, kernel, str(len(each)), shown(1e6 * sum(each), "{:,.1f}"),
+         shown(sum(each) / busy, "{:.1%}")]
+        for kernel, each in sorted(times.items(), key=lambda pair: -sum(pair[1]))
+    ]  # fmt: skip
+    return row, lines if name in TOLD else []
+
+
+HEADER = [
+    "training step", "examples/s", "PyTorch", "x PyTorch", "GPU idle", "launches", "waits",
+    "copies", "of product limit", "of memory limit", "one CPU thread", "x CPU thread",
+]  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it runs")
+    parser.add_argument("--counts", action="store_true", help="only what the stand-in counts")
+    arguments = parser.parse_args()
+    try:
+        ops = get_dialog_ops(0)
+    except DialogError as error:
+        print(f"skipped, it needs a GPU: {error}")
+        return 1
+    cupy = ops.xp
+    is_stand_in = hasattr(cupy, "is_stand_in")
+    if arguments.counts:
+        print(json.dumps(counts(cupy)))
+        return 0
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    size, card = Size(arguments.tiny), Card(cupy)
+    counted = counts(cupy) if is_stand_in else counts_of_stand_in()
+    rows, lines = [HEADER], [["training step", "kernel", "launches", "us a step", "of busy time"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in CASES:
+            row, of_kernels = measure(name, size, card, torch, counted, Path(folder))
+            rows.append(row)
+            lines += of_kernels
+    if is_stand_in:
+        print("No GPU: a stand-in for CuPy, which tells no times.")
+    else:
+        device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+        with_torch = "no PyTorch" if torch is None else f"PyTorch {torch.__version__}"
+        print(f"{device}, CuPy {cupy.__version__}, {with_torch}; medians of {size.rounds} rounds")
+    print(f"\n{markdown(rows)}\n\n{markdown(lines)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

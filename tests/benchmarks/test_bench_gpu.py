@@ -1,0 +1,47 @@
+"""The command that times training on a GPU: that it runs, on the stand-in; figures it has none."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run(root, *options, **environment):
+    command = [sys.executable, str(root / "tests" / "benchmarks" / "bench_gpu.py"), *options]
+    known = {**os.environ, **environment}
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, env=known)
+
+
+def tables(text):
+    """Of each table the rows, as dictionaries."""
+    found = []
+    for block in text.split("\n\n")[1:]:
+        rows = [line.strip("| ").split(" | ") for line in block.splitlines()]
+        found.append([dict(zip(rows[0], row)) for row in rows[2:]])
+    return found
+
+
+def test_bench_gpu_without_a_gpu_is_one_line(root):
+    done = run(root, PYTHONPATH=str(root), CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 1 and not done.stderr
+    assert done.stdout.startswith("skipped, it needs a GPU: gpu_id = 0 ")
+    assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_bench_gpu_fills_its_tables(root):
+    cupy = pytest.importorskip("cupy")
+    done = run(root, "--tiny")
+    assert not done.returncode, done.stderr
+    steps, kernels = tables(done.stdout)
+    assert {row["waits"] for row in steps} == {"0"} and {row["copies"] for row in steps} == {"1"}
+    times = ("examples/s", "PyTorch", "GPU idle", "of product limit", "one CPU thread")
+    if hasattr(cupy, "is_stand_in"):
+        assert done.stdout.startswith("No GPU: a stand-in for CuPy, which tells no times.\n")
+        assert {row[name] for row in steps for name in times} == {"-"}
+        assert {row["us a step"] for row in kernels} == {"-"}
+    assert {"attend", "backprop_attend", "lstm", "backprop_lstm", "(product)"} <= {
+        row["kernel"] for row in kernels
+    }

@@ -1,0 +1,38 @@
+"""A gated activation, row by row: of each row (2 * width), the left half are gates of the right."""
+
+from typing import Any
+
+import numpy as np
+
+from .elementary import sigmoid
+from .kernel import ordered_kernel
+
+_ONE = np.float32(1)
+
+
+@ordered_kernel
+def swiglu(Z: Any, b: Any, Y: Any) -> None:
+    """z += b, and y = gate sigmoid(gate) value; Y of shape (n, width)."""
+    width = Y.shape[1]
+    for i in range(Y.shape[0]):
+        gate, value, y = Z[i, :width], Z[i, width:], Y[i]
+        for j in range(width):
+            g, v = gate[j] + b[j], value[j] + b[width + j]
+            gate[j], value[j] = g, v
+            y[j] = g * sigmoid(g) * v
+
+
+@ordered_kernel
+def backprop_swiglu(dY: Any, Z: Any, dZ: Any, db: Any) -> None:
+    """The gradient of Z; its rows are added to db."""
+    width = dY.shape[1]
+    for i in range(dY.shape[0]):
+        gate, value, dy = Z[i, :width], Z[i, width:], dY[i]
+        d_gate, d_value = dZ[i, :width], dZ[i, width:]
+        for j in range(width):
+            g = gate[j]
+            s = sigmoid(g)
+            d_value[j] = dy[j] * (g * s)
+            d_gate[j] = dy[j] * value[j] * (s * (_ONE + g * (_ONE - s)))
+        for j in range(2 * width):
+            db[j] += dZ[i, j]
