@@ -147,7 +147,10 @@ LAYERS = {
     ],
     "thincdialog.drop_tokens.v1": [(lambda: drop_tokens(0.0), tokens, {})],
     "thincdialog.fill_empty.v1": [(fill_empty, tokens, {})],
-    "thincdialog.newest_turns.v1": [(newest_turns, tokens, {}), (lambda: newest_turns(1), tokens, {})],
+    "thincdialog.newest_turns.v1": [
+        (newest_turns, tokens, {}),
+        (lambda: newest_turns(1), tokens, {}),
+    ],
     "thincdialog.times.v1": [(lambda: times(3.0), matrix, {})],
     "thincdialog.pool.v1": [
         (lambda: pool("max"), vectors, {}),
