@@ -21,11 +21,11 @@ MOST_BYTES = 1 << 20
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
-    "quickstart": ("quickstart", {}, 48, 0, 1),
+    "quickstart": ("quickstart", {}, 30, 0, 1),
     "ranker": ("ranker", {}, 26, 0, 1),
     "intent": ("intent", {}, 39, 0, 1),
     "babi": ("babi", {}, 31, 0, 1),
-    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 69, 0, 1),
+    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 48, 0, 1),
     "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 51, 0, 1),
     "MemoryReader": (
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 22, 0, 1,
