@@ -1,5 +1,6 @@
 """What a step of training asks of a GPU, counted by the stand-in for CuPy (``make test-gpu``)."""
 
+import gc
 import io
 import json
 import random
@@ -80,7 +81,9 @@ def write_data(folder, name, n_words=(1, 9), n=1200):
 
 
 @contextmanager
-def training(root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None, **more):
+def training(
+    root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None, n_rows=1200, **more
+):
     """The function that makes a step of a config's training and gives its report."""
     of_table, changes, *_ = TABLE[name]
     file = file or of_table
@@ -88,7 +91,7 @@ def training(root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None,
     if file == "quickstart":
         overrides["tasks.coffee.n_train"] = 1000
     else:
-        overrides["paths.train"] = str(write_data(folder, file, n_words))
+        overrides["paths.train"] = str(write_data(folder, file, n_words, n_rows))
     if size is not None:
         overrides["world.batcher.size"] = size
     config = root / "configs" / f"{file}.cfg"
@@ -136,6 +139,7 @@ def test_device_counts_of_a_step(name, root, tmp_path, cupy):
     assert counts.h2d <= h2d, counts.shown("h2d")
     assert counts.h2d_bytes <= MOST_BYTES
     assert counts.launches <= launches, counts.shown("launches")
+    assert not counts.generators, counts.shown("generators")
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -149,6 +153,41 @@ def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     ]
     assert len({counts.launches for counts in found}) == 1
     assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
+
+
+@pytest.mark.parametrize("model", ["BagEncoder", "CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
+def test_device_counts_no_launch_over_a_whole_table(model, root, tmp_path, cupy):
+    changes = {
+        ENCODER: {"@models": f"thincdialog.{model}.v1", "width": 32},
+        "world.batcher.size": 4,
+        "tokenizer.n_rows": 100_000,
+        # Steps that take the average are not sparse.
+        "training.optimizer.use_averages": False,
+    }
+    with training(root, tmp_path, "quickstart", **changes) as step:
+        step()  # Makes room for moments.
+        with cupy.counted() as counts:
+            for _ in range(3):
+                step()
+    assert 0 < counts.most_cells < 100_000 * 32, counts.most_line
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_device_counts_no_memory_but_the_pools(name, root, tmp_path, cupy):
+    """Where all batches have the same examples."""
+    file = {"quickstart": "ranker"}.get(TABLE[name][0], TABLE[name][0])
+    with training(root, tmp_path, name, size=24, file=file, n_rows=24) as step:
+        for _ in range(17):  # With two steps that take the average.
+            step()
+        pool = cupy.get_default_memory_pool()
+        gc.collect()  # What tests before this one have left.
+        before = pool.used_bytes()
+        with cupy.counted() as counts:
+            for _ in range(9):
+                step()
+        # But for what waits for a log line: two numbers a step, in the pool's smallest pieces.
+        assert pool.used_bytes() - before <= 9 * 2 * 512
+    assert not counts.taken, counts.shown("taken")
 
 
 # What a device draws is not what the CPU draws; and where a step is not smooth (the highest of
