@@ -24,6 +24,7 @@ MOST_BYTES = 1 << 20
 TABLE = {
     "quickstart": ("quickstart", {}, 30, 0, 1),
     "ranker": ("ranker", {}, 26, 0, 1),
+    "hinge": ("ranker", {"agent.loss": {"@losses": "thincdialog.RankingHinge.v1"}}, 26, 0, 1),
     "intent": ("intent", {}, 39, 0, 1),
     "babi": ("babi", {}, 31, 0, 1),
     "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 48, 0, 1),
@@ -195,6 +196,7 @@ def test_device_counts_no_memory_but_the_pools(name, root, tmp_path, cupy):
 COMPARED = {
     "quickstart": {},
     "ranker": {},
+    "hinge": {},
     "intent": {
         "agent.model": {
             "@models": "thincdialog.Classifier.v1",

@@ -1,6 +1,6 @@
 """Thinc's ops of a GPU, with kernels of our own that never let the host wait."""
 
-from typing import Any, Callable, Dict, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, cast
 
 import numpy
 from thinc.api import CupyOps
@@ -267,6 +267,26 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self, dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None
     ) -> Tuple[Any, Any, Any]:
         return kernels.backprop_layer_norm(dY, G, hat, scales, dG, db)
+
+    def best_cells(
+        self, X: Any, sizes: Sequence[int], n_best: int, behind: Any, right: Sequence[int]
+    ) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """The highest cells of each row, of equals the first: on the host, which waits for them.
+
+        X (Floats1d): All rows, one after the other.
+        sizes (Sequence[int]): Cells of each row.
+        behind (Optional[np.ndarray]): Cells that stand behind all others, bools, shaped like X.
+        right (Sequence[int]): A place in each row, or -1.
+        RETURNS (Tuple[np.ndarray, np.ndarray]): Their places in the row, shape (n_rows, n_best),
+            int32, -1 where it has no more; and, shape (n_rows, n_best + 5), float32, these
+            cells; the highest one not behind, and the sum of exp(cell - highest) of such; the
+            same of all cells; and the cell of the right place.
+        """
+        ends = numpy.cumsum(sizes, dtype="i8")
+        given = self.xp.asarray(numpy.concatenate(([0], ends, right)).astype("i8"))
+        n = len(ends) + 1
+        is_behind = None if behind is None else self.xp.asarray(behind)
+        return kernels.best_cells(X, given[:n], n_best, is_behind, given[n:])
 
     # --- attention --------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class ndarray:
     # --- what waits ---------------------------------------------------------------
 
     def get(self, stream=None, order="C", out=None, blocking=True):
-        waited("get")
+        waited("get", self.nbytes)
         return np.array(self._a, order=order)
 
     def __reduce__(self):

@@ -15,7 +15,7 @@ class Counts:
 
     launches, waits, h2d, d2h (int): Kernels started, at least; how often the host waited for the
         device; copies from the host, and to it.
-    h2d_bytes (int): What the copies from the host took.
+    h2d_bytes, d2h_bytes (int): What the copies took.
     most_cells (int): Of any launch, how many cells it went through, at least.
     generators (int): Generators of random numbers that were made.
     taken (int): Blocks of memory that the pool took from the device.
@@ -24,7 +24,7 @@ class Counts:
 
     def __init__(self):
         self.launches = self.waits = self.h2d = self.d2h = self.h2d_bytes = 0
-        self.most_cells = self.generators = self.taken = 0
+        self.d2h_bytes = self.most_cells = self.generators = self.taken = 0
         self.most_line = ""
         self.lines = Counter()
 
@@ -64,7 +64,9 @@ def _count(kind, what, n, n_bytes=0):
     for counts in _listening:
         setattr(counts, kind, getattr(counts, kind) + n)
         counts.lines[kind, what, line] += n
-        counts.h2d_bytes += n_bytes
+        if n_bytes:
+            of_kind = f"{kind}_bytes"
+            setattr(counts, of_kind, getattr(counts, of_kind) + n_bytes)
 
 
 def launched(what, n=1, cells=0):
@@ -83,10 +85,10 @@ def took(n_bytes):
     _count("taken", f"{n_bytes:,} bytes", 1)
 
 
-def waited(what):
+def waited(what, n_bytes=0):
     """The host waits for a value, which is copied to it."""
     _count("waits", what, 1)
-    _count("d2h", what, 1)
+    _count("d2h", what, 1, n_bytes)
 
 
 def waited_only(what):

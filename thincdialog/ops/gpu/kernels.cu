@@ -348,6 +348,74 @@ extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, c
     count_right(found, best, targets, losses, n_rows, part);
 }
 
+// Whether cell a of a row stands before cell b: those `behind` come behind all others, the higher
+// one first, of equals the first; nan behind all of its kind.
+__device__ bool stands_before(const float* x, const bool* behind, int a, int b) {
+    bool a_behind = behind && behind[a], b_behind = behind && behind[b];
+    if (a_behind != b_behind) return b_behind;
+    bool a_nan = x[a] != x[a], b_nan = x[b] != x[b];
+    if (a_nan != b_nan) return b_nan;
+    if (!a_nan && x[a] != x[b]) return x[a] > x[b];
+    return a < b;
+}
+
+// Of a row the highest cell, and the sum of exp(cell - highest); of all, or of those not behind.
+__device__ void sum_powers(float* found, const float* x, const bool* behind, int n, float* part) {
+    float own = __int_as_float(0xff800000), sum = 0;  // -infinity
+    for (int c = threadIdx.x; c < n; c += blockDim.x) {
+        if (!(behind && behind[c]) && x[c] > own) own = x[c];
+    }
+    float highest = block_max(own, part);
+    for (int c = threadIdx.x; c < n; c += blockDim.x) {
+        if (!(behind && behind[c])) sum += expf(x[c] - highest);
+    }
+    sum = block_sum(sum, part);
+    if (threadIdx.x == 0) found[0] = highest, found[1] = sum;
+}
+
+// Of each row, from starts[row] to starts[row + 1], the places of its n_best first cells, -1 where
+// there are no more; and their cells, then what sum_powers finds of those that are not behind and
+// of all, and the cell of the right place (0 if it is -1).
+extern "C" __global__ void best_cells(int* places, float* numbers, const float* X,
+        const long long* starts, const bool* behind, const long long* right, int n_rows,
+        int n_best) {
+    __shared__ float part[1024];
+    __shared__ int best[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        const float* x = X + starts[row];
+        const bool* is_behind = behind ? behind + starts[row] : nullptr;
+        int n = (int)(starts[row + 1] - starts[row]), last = -1;
+        float* found = numbers + (long long)row * (n_best + 5);
+        for (int k = 0; k < n_best; k++) {
+            int own = -1;
+            for (int c = threadIdx.x; k < n && c < n; c += blockDim.x) {
+                bool is_left = last < 0 || stands_before(x, is_behind, last, c);
+                if (is_left && (own < 0 || stands_before(x, is_behind, c, own))) own = c;
+            }
+            best[threadIdx.x] = own;
+            __syncthreads();
+            for (int m = blockDim.x; m > 1; m = (m + 1) / 2) {
+                int half = (m + 1) / 2;
+                if (threadIdx.x + half < m) {
+                    int one = best[threadIdx.x], other = best[threadIdx.x + half];
+                    bool is_first = one < 0 || stands_before(x, is_behind, other, one);
+                    if (other >= 0 && is_first) best[threadIdx.x] = other;
+                }
+                __syncthreads();
+            }
+            last = best[0];
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                places[(long long)row * n_best + k] = last;
+                found[k] = last < 0 ? 0.0f : x[last];
+            }
+        }
+        sum_powers(found + n_best, x, is_behind, n, part);
+        sum_powers(found + n_best + 2, x, nullptr, n, part);
+        if (threadIdx.x == 0) found[n_best + 4] = right[row] < 0 ? 0.0f : x[right[row]];
+    }
+}
+
 // Y[t] = A[a[t]] + B[b[t]].
 extern "C" __global__ void add_rows(float* Y, const float* A, const int* a, const float* B,
         const int* b, int n_rows, int width) {
@@ -689,6 +757,65 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* bes
             float log_powers = logf(powers);
             float loss = right * (log_powers - (of_target - highest));
             losses[row] = weight * (loss + spread * (width * log_powers - sum));
+            best[row] = first < -width ? target : (int)-first;
+        }
+    }
+    if (!is_last_block(turns)) return;
+    count_right(found, best, targets, losses, n_rows, part);
+}
+
+// The margin by which each row's right cell beats the others: each that comes nearer is a loss,
+// of which the mean counts, or the largest alone. As softmax_loss else.
+extern "C" __global__ void hinge_loss(float* gradient, float* losses, int* best, float* found,
+        unsigned int* turns, const float* Z, const int* targets, const bool* allowed, int n_rows,
+        int width, int is_hardest, double margin) {
+    __shared__ float part[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        const float* z = Z + (long long)row * width;
+        const bool* ok = allowed ? allowed + (long long)row * width : nullptr;
+        float* d = gradient + (long long)row * width;
+        int target = targets[row];
+        float of_target = z[target], highest = of_target, hardest = 0, sum = 0, n_others = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            if (c == target || (ok && !ok[c])) continue;
+            if (z[c] > highest) highest = z[c];
+            float excess = z[c] - of_target + (float)margin;
+            if (excess <= 0) excess = 0;
+            if (excess > hardest) hardest = excess;
+            sum += excess;
+            n_others += 1;
+        }
+        highest = block_max(highest, part);
+        hardest = block_max(hardest, part);
+        sum = block_sum(sum, part);
+        n_others = block_sum(n_others, part);
+        if (n_others < 1) n_others = 1;
+        float first = -3.0e38f, first_hardest = -3.0e38f, n_wrong = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            if (c != target && ok && !ok[c]) continue;
+            if (z[c] == highest && -c > first) first = -c;
+            if (c == target) continue;
+            float excess = z[c] - of_target + (float)margin;
+            if (excess > 0) n_wrong += 1;
+            if (excess > 0 && excess == hardest && -c > first_hardest) first_hardest = -c;
+        }
+        first = block_max(first, part);  // Whole numbers below 2 ** 24 are exact.
+        first_hardest = block_max(first_hardest, part);
+        n_wrong = block_sum(n_wrong, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            bool is_other = c != target && (!ok || ok[c]);
+            float excess = z[c] - of_target + (float)margin, slope = 0;
+            if (is_hardest) {
+                if (c == target) slope = first_hardest > -3.0e38f ? -1.0f : 0.0f;
+                if (is_other) slope = -c == first_hardest ? 1.0f : 0.0f;
+            } else {
+                if (c == target) slope = -n_wrong / n_others;
+                if (is_other) slope = excess > 0 ? 1.0f / n_others : 0.0f;
+            }
+            d[c] = slope;
+        }
+        if (threadIdx.x == 0) {
+            losses[row] = is_hardest ? hardest + 0 * sum : sum / n_others;  // nan stays nan.
             best[row] = first < -width ? target : (int)-first;
         }
     }

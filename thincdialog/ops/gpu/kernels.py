@@ -449,19 +449,63 @@ def softmax_loss(
 
     is_used_up (bool): Whether the gradient may take the place of Z.
     """
+    Z, results, given = _of_loss(Z, targets, allowed, is_used_up)
+    n, width = Z.shape
+    weights = None if weights is None else _floats(weights)
+    sizes = (_int(n), _int(width), float(smoothing))
+    _start("softmax_loss", n, *results, _own_turns(), Z, *given, weights, *sizes)
+    return results
+
+
+def hinge_loss(
+    Z: Any,
+    targets: Any,
+    allowed: Any,
+    margin: float,
+    is_hardest: bool,
+    *,
+    is_used_up: bool = False,
+) -> Tuple[Any, Any, Any, Any]:
+    """See ``RankingHinge``; results and ``is_used_up`` as of ``softmax_loss``."""
+    Z, results, given = _of_loss(Z, targets, allowed, is_used_up)
+    n, width = Z.shape
+    sizes = (_int(n), _int(width), _int(is_hardest), float(margin))
+    _start("hinge_loss", n, *results, _own_turns(), Z, *given, *sizes)
+    return results
+
+
+def _of_loss(
+    Z: Any, targets: Any, allowed: Any, is_used_up: bool
+) -> Tuple[Any, Tuple[Any, Any, Any, Any], Tuple[Any, Any]]:
+    """The scores, room for results, and the other arrays, as kernels of losses take them."""
     import cupy
 
-    (n, width), Z = Z.shape, _floats(Z)
-    gradient = Z if is_used_up else cupy.empty((n, width), dtype="f")
+    n, Z = Z.shape[0], _floats(Z)
+    gradient = Z if is_used_up else cupy.empty(Z.shape, dtype="f")
     losses, best = cupy.empty((n,), dtype="f"), cupy.empty((n,), dtype="i")
     found = (cupy.empty if n else cupy.zeros)((2,), dtype="f")
     targets = cupy.ascontiguousarray(targets, dtype="i")
     allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
-    weights = None if weights is None else _floats(weights)
-    results = (gradient, losses, best, found, _own_turns())
-    given = (Z, targets, allowed, weights, _int(n), _int(width), float(smoothing))
-    _start("softmax_loss", n, *results, *given)
-    return gradient, losses, best, found
+    return Z, (gradient, losses, best, found), (targets, allowed)
+
+
+def best_cells(
+    X: Any, starts: Any, n_best: int, behind: Any, right: Any
+) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """See ``DialogCupyOps``.
+
+    starts (Ints1d): Where each row begins, and the end of the last, int64.
+    right (Ints1d): int64.
+    """
+    import cupy
+
+    n = right.shape[0]
+    found = cupy.empty((n * (2 * n_best + 5),), dtype="i")
+    places, numbers = found[: n * n_best], found[n * n_best :].view("f")
+    given = (places, numbers, _floats(X), starts, behind, right, _int(n), _int(n_best))
+    _start("best_cells", n, *given)
+    host: Any = found.get()
+    return host[: n * n_best].reshape(n, n_best), host[n * n_best :].view("f").reshape(n, -1)
 
 
 def l2_normalise(X: Any, shortest: float) -> Tuple[Any, Any]:
