@@ -295,15 +295,23 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        n_rows, good = len(batch.rows), self._good_rows(batch)
+        return self.learn_part(batch, np.arange(len(batch.rows)))
+
+    def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
+        """As ``learn`` for some rows of a batch, which are told from the candidates of all."""
+        n_rows, good = len(rows), self._good_rows(batch)
         if good is not None:
-            self.counters.counts["ignored_examples"] += n_rows - len(good)
-            batch = batch.take(good)
-        if not len(batch.rows):
+            own = np.isin(good, rows)
+            good, rows, batch = np.searchsorted(rows, good[own]), own.nonzero()[0], batch.take(good)
+            self.counters.counts["ignored_examples"] += n_rows - len(rows)
+        if not len(rows):
             return None
         if not self.has_looked:
             self.lone_replies.see(self._n_choices(batch))
-        X, texts, targets, mask = self._training_input(batch)
+        whole = batch
+        if len(rows) < len(whole.rows):
+            batch = whole.take(rows)
+        X, texts, targets, mask = self._training_input(batch, whole, rows)
         n_candidates = X[1].lengths.shape[0]
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         self.check_scores(scores, (len(batch.rows), n_candidates))
@@ -313,32 +321,41 @@ class RankerAgent(ModelAgent):
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 
     def _training_input(
-        self, batch: Batch
+        self, batch: Batch, whole: Batch, own: np.ndarray
     ) -> Tuple[Tuple[Ragged, Ragged], Callable[[], Sequence[str]], Any, Optional[Any]]:
         """Conversations and distinct candidates of the batch, what gives the candidates' texts,
         where each example's right one is, and which each may be told from (all if None); arrays
-        are on the model's device."""
+        are on the model's device.
+
+        whole (Batch): The batch that gives the candidates; ``own`` are the rows of it that
+            ``batch`` has.
+        """
         if self.candidates == "batch":
-            contexts, candidates, numbers = self.text.pairs(batch)
+            contexts, candidates, numbers = self.text.pairs(whole)
+            if batch is not whole:
+                contexts = self.text.contexts(batch)
             texts = [(contexts, CONTEXT), (candidates, LABEL)]
-            (tokens, replies), (targets,) = self.put_texts(texts, numbers)
+            right = numbers if batch is whole else numbers[own]
+            (tokens, replies), (targets,) = self.put_texts(texts, right)
             X = (self.collated(batch, tokens), replies)
-            return X, partial(_in_order, numbers, batch), targets, None
+            return X, partial(_in_order, numbers, whole), targets, None
         allowed: List[np.ndarray] = []
+        whole = whole if self.candidates == "batch_all" else batch
         if self.candidates in ("fixed", "vocab"):
             rows = self._numbers(self.fixed)
         else:
-            lists = batch.column("label_candidates")
+            lists = whole.column("label_candidates")
             rows = _number(text for texts in lists for text in texts)
         if self.candidates == "inline":
             allowed = [np.zeros((len(lists), len(rows)), dtype=bool)]
             for index, of_row in enumerate(lists):
                 allowed[0][index, [rows[text] for text in of_row]] = True
-        numbers = np.array([rows[text] for text in batch.first_labels()], dtype="i")
+        numbers = np.array([rows[text] for text in whole.first_labels()], dtype="i")
         among = list(rows)
-        candidates = self.text.labels(among, lowest_limits(batch, numbers, len(rows)))
+        candidates = self.text.labels(among, lowest_limits(whole, numbers, len(rows)))
         texts = [(self.text.contexts(batch), CONTEXT), (candidates, LABEL)]
-        (tokens, replies), (targets, *mask) = self.put_texts(texts, numbers, *allowed)
+        right = numbers if batch is whole else numbers[own]
+        (tokens, replies), (targets, *mask) = self.put_texts(texts, right, *allowed)
         X = (self.collated(batch, tokens), replies)
         return X, lambda: among, targets, mask[0] if mask else None
 
