@@ -189,7 +189,7 @@ class Training:
 def stream():
     pure = partial(ceiling, 2, lambda: spin(0.5))
     with tempfile.TemporaryDirectory() as name:
-        found = first_rows("self_dialogue/train.jsonl.gz", 4000)
+        found = first_rows("self_dialogue/train.jsonl.gz", 12_000)
         with open(Path(name) / "train.jsonl", "w") as file:
             file.writelines(f"{json.dumps(row)}\n" for row in found)
         ways = {

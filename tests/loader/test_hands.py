@@ -9,6 +9,27 @@ from thincdialog.errors import WorkerError
 from thincdialog.loader.hands import ProcessHands
 
 
+def unspeakable():
+    return lambda task: (lambda: task) if task == 1 else task
+
+
+def test_hands_whose_answer_cannot_go_to_another_process_say_so():
+    hands, done = ProcessHands(unspeakable, 1, "fork", print), []
+    try:
+        for task in range(3):
+            while not hands.has_room:
+                done += hands.wait(60.0)
+            hands.give(task, task)
+        while len(done) < 3:
+            done += hands.wait(60.0)
+    finally:
+        hands.end()
+    assert [done[0].value, done[2].value] == [0, 2]
+    text = "what was read cannot go from a process to another: .*lambda.*workers = 0$"
+    with pytest.raises(WorkerError, match=f"^Worker 0: {text}"):
+        raise done[1].value.error(0)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_hands_that_have_ended_start_no_other_process(method):
     """At the end of a program, while a thread of it still waits for them."""

@@ -40,20 +40,18 @@ def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Epi
     rewrites = hasattr(mutator, "rewrite")
     is_own = is_users(mutator.rewrite if rewrites else mutator)
     if rewrites:
-        episodes = lambda: (episode for episode in read() if episode)  # noqa: E731
-        yield from _checked(mutator.rewrite(episodes, split), mutator, is_own, split, origin)
+        made = mutator.rewrite(lambda: (episode for episode in read() if episode), split)
+        yield from _checked(made, mutator, split, origin) if is_own else made
         return
     for episode in read():
         if episode:
-            yield from _checked(mutator(episode), mutator, is_own, episode, origin)
+            made = mutator(episode)
+            yield from _checked(made, mutator, episode, origin) if is_own else made
 
 
-def _checked(
-    made: Any, mutator: Any, is_own: bool, given: Union[str, Episode], origin: str
-) -> Iterator[Episode]:
-    """The episodes that were made, if they are some.
+def _checked(made: Any, mutator: Any, given: Union[str, Episode], origin: str) -> Iterator[Episode]:
+    """The episodes that a user's mutator made, if they are some.
 
-    is_own (bool): Whether the mutator is a user's.
     given (Union[str, Episode]): Name of the split, or the episode, that they were made of.
     """
     # Asking typing costs more than all the rest, and most give a list.
@@ -63,11 +61,13 @@ def _checked(
     for episode in made:
         if not isinstance(episode, list):
             raise _error(mutator, episode, given, origin, "among others ")
-        for message in episode:
-            is_good = isinstance(message, Message)
-            if not is_good or (is_own and not ("id" in message and is_message(message))):
-                raise _error(mutator, episode, given, origin, "among others ")
+        if not all(map(_is_good, episode)):
+            raise _error(mutator, episode, given, origin, "among others ")
         yield episode
+
+
+def _is_good(message: Any) -> bool:
+    return isinstance(message, Message) and "id" in message and is_message(message)
 
 
 def _error(

@@ -22,8 +22,14 @@ from .wire import new_slot, receive, send
 MakeWork = Callable[[], Callable[..., Any]]
 # Tasks that a worker has at once, so that it never waits for the next one.
 AT_ONCE = 2
+CANNOT_GO = (
+    "what was read cannot go from a process to another: {}. Let the reader give other values, or "
+    "set [loader] workers = 0"
+)
 # What a worker says in place of an answer.
 READY = -1
+# Workers read ahead: where processors are few, the steps go first.
+NICENESS = 5
 FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
 
 
@@ -324,6 +330,7 @@ def run_worker(pipe: Connection, slots: Tuple[int, ...], make_work: MakeWork, pa
     parent (int): Its number.
     """
     leave_signals_to_parent()
+    os.nice(NICENESS)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         send(pipe, slots, 0, READY, None)
@@ -335,7 +342,12 @@ def run_worker(pipe: Connection, slots: Tuple[int, ...], make_work: MakeWork, pa
                 made = work(value)
             except BaseException as error:
                 made = Failure.of(error)._replace(cause=None)
-            send(pipe, slots, slot, task, made)
+            try:
+                send(pipe, slots, slot, task, made)
+            except OSError:
+                raise
+            except Exception as error:  # Of pickling: nothing is sent yet.
+                send(pipe, slots, slot, task, Failure(CANNOT_GO.format(error)))
     except (EOFError, OSError):
         pass
     with suppress(Exception):

@@ -39,7 +39,7 @@ Workers = Union[int, Literal["auto"]]
 
 # What is seen before it is said that a source waits; and of computing before workers are worth it,
 # which then have cost no more than was lost without them.
-LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.3
+LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.2
 # The share of time that a source waits from which on it does not count how much it computes.
 WAITING_SHARE = 0.5
 # "auto": threads where a source waits.

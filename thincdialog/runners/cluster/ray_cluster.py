@@ -7,7 +7,7 @@ import socket
 import tempfile
 import time
 from contextlib import suppress
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from ...errors import DialogError, MissingPackageError
 from ...loader.starting import SIGNALS
@@ -122,7 +122,7 @@ class RayCluster:
                 )
                 return
             except BaseException as error:
-                self._kill_started()
+                self._kill(self._started())
                 self._remove_folder()
                 # Ray has no class of its own for this one.
                 if type(error) is not Exception:
@@ -139,23 +139,33 @@ class RayCluster:
             **options,
         )
 
-    def _kill_started(self) -> None:
-        """Kill the processes of a cluster that is not to be: Ray would let them run on."""
+    def _started(self) -> List[Any]:
+        """The processes of a cluster of ours, and what those have started."""
         import psutil  # Comes with Ray.
 
         started = []
-        for child in psutil.Process().children(recursive=True):
+        for child in psutil.Process().children() if self._folder else ():
             with suppress(psutil.Error):
                 if any(self._folder in argument for argument in child.cmdline()):
-                    child.kill()
-                    started.append(child)
+                    started += [child, *child.children(recursive=True)]
+        return started
+
+    def _kill(self, started: List[Any]) -> None:
+        """Kill what is left of processes: Ray would let them run on, for a while at least."""
+        import psutil
+
+        for process in started:
+            with suppress(psutil.Error):
+                process.kill()
         psutil.wait_procs(started, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
         """Leave the cluster; one that was made goes."""
         if self._is_ours:
             before = {number: signal.getsignal(number) for number in SIGNALS}
+            started = self._started()
             self.ray.shutdown()
+            self._kill(started)
             for number, handler in before.items():
                 with suppress(ValueError):
                     signal.signal(number, handler)

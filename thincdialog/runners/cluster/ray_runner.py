@@ -1,7 +1,9 @@
 """What runners on a Ray cluster have in common, whatever their steps."""
 
 from importlib.util import find_spec
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+import numpy
 
 from ...errors import Problem
 from ...ops.alignment import aligned_zeros
@@ -103,12 +105,22 @@ class RayRunner(Runner):
             if known is not None and known.get(KEY) is not arrays[name]:
                 known[KEY] = arrays[name]
 
-    def snapshot(self) -> Dict[str, Any]:
-        """Weights and optimizer as this process sees them, for workers to go on with; copies."""
-        arrays = {name: self.kept(name) for name in ARRAYS}
+    def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """Weights and optimizer as this process sees them, for workers to go on with; copies.
+
+        before (Optional[Mapping[str, Any]]): One that nobody needs any more: its arrays are
+            written to, as memory that is new to a process costs more than what is copied.
+        """
+        old = {} if before is None else {"weights": before["weights"], **before["arrays"]}
+        kept = {name: self.kept(name) for name in ARRAYS}
+        copies = {}
+        for name, array in {"weights": self.learner.weights, **kept}.items():
+            if array is not None:
+                copies[name] = old[name] if name in old else numpy.empty_like(array)
+                copies[name][:] = array
         return {
-            "weights": self.learner.weights.copy(),
-            "arrays": {name: array.copy() for name, array in arrays.items() if array is not None},
+            "weights": copies.pop("weights"),
+            "arrays": copies,
             "state": self.optimizer_state(),
         }
 

@@ -26,7 +26,8 @@ class RemotePeers(RemoteCrew):
     def _begin(self) -> None:
         self._join()
         self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
-        self._weave(self.runner.snapshot())
+        self._saved = self.runner.snapshot()
+        self._weave(self._saved)
         self._snapshot()
 
     def _weave(self, snapshot: Mapping[str, Any]) -> None:
@@ -85,7 +86,7 @@ class RemotePeers(RemoteCrew):
     def _snapshot(self) -> None:
         place = self.team.each("place")[0]
         self.planes.gather()
-        self._saved = {"place": place, **self.runner.snapshot()}
+        self._saved = {"place": place, **self.runner.snapshot(self._saved)}
         self.saved_step, self.calls = self.step, []
 
     def gather(self) -> None:
