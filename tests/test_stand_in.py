@@ -80,3 +80,34 @@ def test_stand_in_runs_the_source_of_kernels(n_threads, cupy, monkeypatch):
         kernel((5,), (128,), (X[:, :4], sums, 4))
     with pytest.raises(TypeError):
         kernel((5,), (128,), (np.ones((5, 33), dtype="f"), sums, 33))
+
+
+def test_stand_in_counts_the_cells_of_launches_and_turns_of_kernels(cupy):
+    X, sums = cupy.ones((5, 33), dtype="f"), cupy.empty((5,), dtype="f")
+    with cupy.counted() as counts:
+        X[0].copy()
+    assert counts.most_cells == 33
+    with cupy.counted() as counts:
+        cupy.RawKernel(ROW_SUMS, "row_sums")((5,), (1,), (X, sums, 33))
+    assert counts.most_cells == 5 * 33
+    with cupy.counted() as counts:
+        cupy.random.Generator(cupy.random.Philox4x3210(0))
+    assert counts.generators == 2
+
+
+def test_stand_in_gives_memory_out_anew_and_refuses_what_it_is_told_to(cupy):
+    pool = cupy.cuda.MemoryPool()
+    held = [cupy._memory.Held(pool, n) for n in (1000, 1000, 2000)]
+    assert (pool.used_bytes(), pool.total_bytes()) == (4096, 4096)
+    del held[:2]
+    with cupy.counted() as counts:
+        held.append(cupy._memory.Held(pool, 2048))  # What was two pieces is no block of one.
+        held.append(cupy._memory.Held(pool, 600))
+    assert (counts.taken, pool.used_bytes(), pool.total_bytes()) == (1, 5120, 6144)
+    held.clear()
+    pool.free_all_blocks()
+    assert (pool.used_bytes(), pool.total_bytes()) == (0, 0)
+    pool = cupy.get_default_memory_pool()
+    with pool.refusing(4096), pytest.raises(cupy.cuda.memory.OutOfMemoryError, match="8,192"):
+        cupy.empty((2048,), dtype="f")
+    cupy.empty((2048,), dtype="f")

@@ -91,6 +91,10 @@ class NothingToLearnError(TrainingError):
     """Whatever the weights are, the loss is the same."""
 
 
+class DeviceMemoryError(DialogError):
+    """The memory of a GPU has no room for a single example."""
+
+
 class WorkerError(DialogError):
     """A worker of several has failed, and with it what they did together.
 

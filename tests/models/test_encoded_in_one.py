@@ -6,6 +6,7 @@ import pytest
 from tests.ops.array_backends import backend, ragged
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.bi_encoder import BiEncoder
+from thincdialog.models.cnn_encoder import CNNEncoder
 from thincdialog.models.poly_encoder import PolyEncoder
 from thincdialog.models.transformer_tokens import TransformerTokens
 from thincdialog.models.vocabulary_size import set_vocabulary
@@ -14,6 +15,7 @@ MODELS = {
     "chain": lambda: BiEncoder(BagEncoder(8, depth=1), share="all"),
     "one encoder": lambda: BiEncoder(BagEncoder(8, depth=1), share="all", normalise=False),
     "tables alone": lambda: BiEncoder(BagEncoder(8, depth=1)),
+    "windows": lambda: BiEncoder(CNNEncoder(8, depth=1, dropout=0, pooling="max+mean")),
     "tokens": lambda: PolyEncoder(TransformerTokens(8, depth=1, n_heads=2, dropout=0), n_codes=3),
 }
 

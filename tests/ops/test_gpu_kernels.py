@@ -24,7 +24,7 @@ from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.transformer_block import TransformerBlock
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.losses.class_softmax import ClassSoftmax
-from thincdialog.losses.ranking import RankingSoftmax
+from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.ops.attention import attend
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
@@ -94,6 +94,31 @@ def test_gpu_kernels_losses_are_those_of_numpy(smoothing, xp):
     assert found[2].tolist() == Z.argmax(axis=1).tolist()
     n_right = (Z.argmax(axis=1) == targets).sum()
     close(found[3], np.array([n_right, wanted[1].sum()], dtype="f"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("negatives", ["mean", "hardest"])
+@pytest.mark.parametrize("n_columns", [41, 1])
+def test_gpu_kernels_hinge_is_that_of_numpy(n_columns, negatives, xp):
+    Z = (2 * drawn(40, n_columns)).round()  # Many are equal.
+    targets, allowed = np.arange(40) % n_columns, drawn(40, n_columns) > 0
+    allowed[3] = False
+    allowed[np.arange(40), targets] = True
+    loss = RankingHinge(0.7, negatives)
+    for mask in (None, allowed):
+        wanted = loss(Z, targets, mask)
+        on_device = xp.asarray(Z), xp.asarray(targets), None if mask is None else xp.asarray(mask)
+        for each, of_numpy in zip(loss(*on_device), wanted):
+            close(each, of_numpy)
+        gradient, _, best, found = loss.on_device(*on_device, is_used_up=True)
+        assert gradient is on_device[0]
+        close(gradient, wanted[0])
+        known = Z if mask is None else np.where(mask, Z, -np.inf)
+        assert best.tolist() == known.argmax(axis=1).tolist()
+        close(found, [(known.argmax(axis=1) == targets).sum(), wanted[1].sum()])
+    Z[2, 0] = np.nan  # Alone it is the right one, and no loss.
+    *_, found = loss.on_device(xp.asarray(Z), xp.asarray(targets), is_used_up=True)
+    assert np.isfinite(float(found[1])) == np.isfinite(loss(Z, targets)[1].sum())
 
 
 @pytest.mark.gpu

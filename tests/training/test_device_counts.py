@@ -1,5 +1,6 @@
 """What a step of training asks of a GPU, counted by the stand-in for CuPy (``make test-gpu``)."""
 
+import gc
 import io
 import json
 import random
@@ -21,11 +22,12 @@ MOST_BYTES = 1 << 20
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
-    "quickstart": ("quickstart", {}, 48, 0, 1),
+    "quickstart": ("quickstart", {}, 30, 0, 1),
     "ranker": ("ranker", {}, 26, 0, 1),
+    "hinge": ("ranker", {"agent.loss": {"@losses": "thincdialog.RankingHinge.v1"}}, 26, 0, 1),
     "intent": ("intent", {}, 39, 0, 1),
     "babi": ("babi", {}, 31, 0, 1),
-    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 69, 0, 1),
+    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 48, 0, 1),
     "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 51, 0, 1),
     "MemoryReader": (
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 22, 0, 1,
@@ -91,7 +93,9 @@ def write_data(folder, name, n_words=(1, 9), n=1200):
 
 
 @contextmanager
-def training(root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None, **more):
+def training(
+    root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None, n_rows=1200, **more
+):
     """The function that makes a step of a config's training and gives its report."""
     of_table, changes, *_ = TABLE[name]
     file = file or of_table
@@ -99,7 +103,7 @@ def training(root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None,
     if file == "quickstart":
         overrides["tasks.coffee.n_train"] = 1000
     else:
-        overrides["paths.train"] = str(write_data(folder, file, n_words))
+        overrides["paths.train"] = str(write_data(folder, file, n_words, n_rows))
     if size is not None:
         overrides["world.batcher.size"] = size
     config = root / "configs" / f"{file}.cfg"
@@ -147,6 +151,7 @@ def test_device_counts_of_a_step(name, root, tmp_path, cupy):
     assert counts.h2d <= h2d, counts.shown("h2d")
     assert counts.h2d_bytes <= MOST_BYTES
     assert counts.launches <= launches, counts.shown("launches")
+    assert not counts.generators, counts.shown("generators")
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -190,11 +195,47 @@ def test_device_counts_of_rounded_products(name, root, tmp_path, cupy):
     assert launches["float32"] + products["bf16"] == launches["bf16"] <= most_launches
 
 
+@pytest.mark.parametrize("model", ["BagEncoder", "CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
+def test_device_counts_no_launch_over_a_whole_table(model, root, tmp_path, cupy):
+    changes = {
+        ENCODER: {"@models": f"thincdialog.{model}.v1", "width": 32},
+        "world.batcher.size": 4,
+        "tokenizer.n_rows": 100_000,
+        # Steps that take the average are not sparse.
+        "training.optimizer.use_averages": False,
+    }
+    with training(root, tmp_path, "quickstart", **changes) as step:
+        step()  # Makes room for moments.
+        with cupy.counted() as counts:
+            for _ in range(3):
+                step()
+    assert 0 < counts.most_cells < 100_000 * 32, counts.most_line
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_device_counts_no_memory_but_the_pools(name, root, tmp_path, cupy):
+    """Where all batches have the same examples."""
+    file = {"quickstart": "ranker"}.get(TABLE[name][0], TABLE[name][0])
+    with training(root, tmp_path, name, size=24, file=file, n_rows=24) as step:
+        for _ in range(17):  # With two steps that take the average.
+            step()
+        pool = cupy.get_default_memory_pool()
+        gc.collect()  # What tests before this one have left.
+        before = pool.used_bytes()
+        with cupy.counted() as counts:
+            for _ in range(9):
+                step()
+        # But for what waits for a log line: two numbers a step, in the pool's smallest pieces.
+        assert pool.used_bytes() - before <= 9 * 2 * 512
+    assert not counts.taken, counts.shown("taken")
+
+
 # What a device draws is not what the CPU draws; and where a step is not smooth (the highest of
 # several), 50 of them make much of the last digit, as between two kinds of ops of the CPU.
 COMPARED = {
     "quickstart": {},
     "ranker": {},
+    "hinge": {},
     "intent": {
         "agent.model": {
             "@models": "thincdialog.Classifier.v1",

@@ -1,7 +1,7 @@
 """Vectors of candidate replies, encoded once for as long as the weights stay."""
 
 from threading import Lock
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from thinc.api import Ops
 from thinc.types import Floats2d
@@ -15,7 +15,8 @@ class CandidateVectors:
     and those of texts that pass by until there are too many; then it begins anew.
 
     encode (Callable[[List[str]], Floats2d]): Texts to vectors, shape (n, width).
-    chunk (int): Texts encoded together.
+    chunk (Optional[int]): Texts encoded together; if None, 512, and 8,192 on a GPU, to which
+        a large batch costs little.
     most_bytes (int): Of vectors of passing texts; more only if one call needs them.
     """
 
@@ -23,11 +24,12 @@ class CandidateVectors:
         self,
         ops: Ops,
         encode: Callable[[List[str]], Floats2d],
-        chunk: int = 512,
+        chunk: Optional[int] = None,
         most_bytes: int = MOST_BYTES,
     ):
         self.ops, self.encode = ops, encode
-        self.chunk, self.most_bytes = chunk, most_bytes
+        self.chunk = chunk or (8192 if ops.device_type == "gpu" else 512)
+        self.most_bytes = most_bytes
         self._version = -1
         self._lock = Lock()
         self._forget()

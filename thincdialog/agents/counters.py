@@ -61,6 +61,24 @@ class Counters:
         self.packs: List[Tuple[Any, int]] = []
         self.batches: List[Batch] = []
 
+    def waiting(self) -> Tuple[Any, ...]:
+        """What waits for an update, for ``go_back``."""
+        return (
+            self.examples,
+            (self.losses[:], self.n_losses),
+            (self.n_right[:], self.n_judged),
+            Counter(self.counts),
+            self.batches[:],
+        )
+
+    def go_back(self, waiting: Tuple[Any, ...]) -> None:
+        """Forget what came to wait since."""
+        self.examples, losses, right, counts, batches = waiting
+        (self.losses, self.n_losses), (self.n_right, self.n_judged) = losses, right
+        self.losses, self.n_right, self.batches = self.losses[:], self.n_right[:], batches[:]
+        self.counts.clear()
+        self.counts.update(counts)
+
     def learn(self, batch: Batch) -> None:
         """A batch was learnt, or waits for the update."""
         self.batches.append(batch)

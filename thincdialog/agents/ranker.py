@@ -10,13 +10,14 @@ from typing import (
     List,
     Literal,
     Mapping,
+    NamedTuple,
     Optional,
     Sequence,
     Tuple,
 )
 
 import numpy as np
-from thinc.api import Model
+from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
@@ -29,17 +30,18 @@ from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
-from ..models.re_ranker import SECOND, best_pairs
+from ..models.re_ranker import SECOND
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
 from .beginnings import Carried
+from .best_candidates import Best, best_candidates
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
-from .repeats import kept_setting, probabilities, rank, shall_block
+from .repeats import kept_setting, shall_block
 from .watched_loss import watched_loss
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -293,15 +295,23 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        n_rows, good = len(batch.rows), self._good_rows(batch)
+        return self.learn_part(batch, np.arange(len(batch.rows)))
+
+    def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
+        """As ``learn`` for some rows of a batch, which are told from the candidates of all."""
+        n_rows, good = len(rows), self._good_rows(batch)
         if good is not None:
-            self.counters.counts["ignored_examples"] += n_rows - len(good)
-            batch = batch.take(good)
-        if not len(batch.rows):
+            own = np.isin(good, rows)
+            good, rows, batch = np.searchsorted(rows, good[own]), own.nonzero()[0], batch.take(good)
+            self.counters.counts["ignored_examples"] += n_rows - len(rows)
+        if not len(rows):
             return None
         if not self.has_looked:
             self.lone_replies.see(self._n_choices(batch))
-        X, texts, targets, mask = self._training_input(batch)
+        whole = batch
+        if len(rows) < len(whole.rows):
+            batch = whole.take(rows)
+        X, texts, targets, mask = self._training_input(batch, whole, rows)
         n_candidates = X[1].lengths.shape[0]
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         self.check_scores(scores, (len(batch.rows), n_candidates))
@@ -311,32 +321,41 @@ class RankerAgent(ModelAgent):
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 
     def _training_input(
-        self, batch: Batch
+        self, batch: Batch, whole: Batch, own: np.ndarray
     ) -> Tuple[Tuple[Ragged, Ragged], Callable[[], Sequence[str]], Any, Optional[Any]]:
         """Conversations and distinct candidates of the batch, what gives the candidates' texts,
         where each example's right one is, and which each may be told from (all if None); arrays
-        are on the model's device."""
+        are on the model's device.
+
+        whole (Batch): The batch that gives the candidates; ``own`` are the rows of it that
+            ``batch`` has.
+        """
         if self.candidates == "batch":
-            contexts, candidates, numbers = self.text.pairs(batch)
+            contexts, candidates, numbers = self.text.pairs(whole)
+            if batch is not whole:
+                contexts = self.text.contexts(batch)
             texts = [(contexts, CONTEXT), (candidates, LABEL)]
-            (tokens, replies), (targets,) = self.put_texts(texts, numbers)
+            right = numbers if batch is whole else numbers[own]
+            (tokens, replies), (targets,) = self.put_texts(texts, right)
             X = (self.collated(batch, tokens), replies)
-            return X, partial(_in_order, numbers, batch), targets, None
+            return X, partial(_in_order, numbers, whole), targets, None
         allowed: List[np.ndarray] = []
+        whole = whole if self.candidates == "batch_all" else batch
         if self.candidates in ("fixed", "vocab"):
             rows = self._numbers(self.fixed)
         else:
-            lists = batch.column("label_candidates")
+            lists = whole.column("label_candidates")
             rows = _number(text for texts in lists for text in texts)
         if self.candidates == "inline":
             allowed = [np.zeros((len(lists), len(rows)), dtype=bool)]
             for index, of_row in enumerate(lists):
                 allowed[0][index, [rows[text] for text in of_row]] = True
-        numbers = np.array([rows[text] for text in batch.first_labels()], dtype="i")
+        numbers = np.array([rows[text] for text in whole.first_labels()], dtype="i")
         among = list(rows)
-        candidates = self.text.labels(among, lowest_limits(batch, numbers, len(rows)))
+        candidates = self.text.labels(among, lowest_limits(whole, numbers, len(rows)))
         texts = [(self.text.contexts(batch), CONTEXT), (candidates, LABEL)]
-        (tokens, replies), (targets, *mask) = self.put_texts(texts, numbers, *allowed)
+        right = numbers if batch is whole else numbers[own]
+        (tokens, replies), (targets, *mask) = self.put_texts(texts, right, *allowed)
         X = (self.collated(batch, tokens), replies)
         return X, lambda: among, targets, mask[0] if mask else None
 
@@ -375,17 +394,20 @@ class RankerAgent(ModelAgent):
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
         said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
-        all_scores = self._scores(vectors, lists, pools)
+        scored = self._scores(vectors, lists, pools)
         if self.model.has_ref(SECOND):
-            self._look_again(inputs, lists, all_scores)
-        for row, scores in enumerate(all_scores):
-            texts = lists[row]
-            loss = self._evaluation_loss(texts, scores, eval_labels[row])
-            is_repeat = self._repeats(texts, said[row])
-            order = rank(scores, is_repeat)[:RANKED]
-            P = probabilities(scores, is_repeat)
-            ranked = [texts[index] for index in order.tolist()]
-            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist(), loss)
+            self._look_again(inputs, lists, scored)
+        best: Dict[int, Best] = {}
+        for group in scored:
+            repeats = [self._repeats(lists[row], said[row]) for row in group.rows]
+            right = [self._place_of(lists[row], eval_labels[row]) for row in group.rows]
+            best.update(zip(group.rows, group.best(self.model.ops, RANKED, repeats, right)))
+        for row, texts in enumerate(lists):
+            places, scores, P, loss = best[row]
+            if loss is not None:
+                self.counters.add_evaluation_loss(loss)
+            ranked = [texts[index] for index in places.tolist()]
+            values = (ranked[0], ranked, scores.tolist(), P.tolist(), loss)
             for name, value in zip(names, values):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
@@ -421,29 +443,27 @@ class RankerAgent(ModelAgent):
 
     def _scores(
         self, vectors: Floats2d, lists: Sequence[Sequence[str]], pools: Sequence[Sequence[str]]
-    ) -> List[Any]:
+    ) -> List["_Scored"]:
         """Of each row's candidates.
 
         pools (Sequence): The lists that rows have in common.
         """
         ops, known, version = self.model.ops, self._vectors, self.parameters.version
-        scores: List[Any] = [None] * len(lists)
+        found: List[_Scored] = []
         inline = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if inline:
             sizes = [len(lists[row]) for row in inline]
             candidates = known.of([text for row in inline for text in lists[row]], version)
             own = self._score_own(vectors[ops.asarray1i(inline)], candidates, sizes)
-            for row, products in zip(inline, own):
-                scores[row] = products
-        for pool in pools:
+            found.append(_Scored(inline, own, sizes))
+        for pool in {id(pool): pool for pool in pools}.values():
             rows = [row for row, texts in enumerate(lists) if texts is pool]
-            if rows and scores[rows[0]] is None:
+            if rows:
                 is_lasting = pool is self.fixed or pool is self.words
                 candidates = (known.of_lasting if is_lasting else known.of)(pool, version)
                 products = self._score_all(vectors[ops.asarray1i(rows)], candidates)
-                for row, of_row in zip(rows, ops.to_numpy(products)):
-                    scores[row] = of_row
-        return scores
+                found.append(_Scored(rows, products.reshape((-1,)), [len(pool)] * len(rows)))
+        return found
 
     def _score_all(self, contexts: Floats2d, candidates: Floats2d) -> Floats2d:
         """Each context with each candidate; shape (n_contexts, n_candidates)."""
@@ -453,27 +473,31 @@ class RankerAgent(ModelAgent):
         return self.model.ops.gemm(contexts, candidates, trans2=True)
 
     def _look_again(
-        self, inputs: Ragged, lists: Sequence[Sequence[str]], scores: List[Any]
+        self, inputs: Ragged, lists: Sequence[Sequence[str]], scored: Sequence["_Scored"]
     ) -> None:
         """Add what a second model thinks of each row's best candidates."""
         numbers: Dict[str, int] = {}
-        best = [best_pairs(of_row[None], self.model.attrs["n_best"])[:, 1] for of_row in scores]
-        pairs = [
-            (row, numbers.setdefault(lists[row][column], len(numbers)))
-            for row, columns in enumerate(best)
-            for column in columns.tolist()
-        ]
-        ops = self.model.ops
+        ops, n_best = self.model.ops, self.model.attrs["n_best"]
+        pairs: List[Tuple[int, int]] = []
+        places: List[Any] = []  # Of each group, among all of its scores.
+        for group in scored:
+            rows, sizes = group.rows, np.array(group.sizes)
+            best = group.best(ops, n_best, [None] * len(rows), [-1] * len(rows))
+            starts = np.cumsum(sizes) - sizes
+            places.append(np.concatenate([each.places + s for each, s in zip(best, starts)]))
+            pairs += (
+                (row, numbers.setdefault(lists[row][column], len(numbers)))
+                for row, each in zip(rows, best)
+                for column in each.places.tolist()
+            )
         X = (inputs, self.replies(list(numbers)), ops.asarray2i(pairs))
-        more = ops.to_numpy(self.model.get_ref(SECOND).predict(X))[:, 0]  # (n_pairs,)
-        ends = np.cumsum([len(columns) for columns in best])
-        for of_row, columns, own in zip(scores, best, np.split(more, ends[:-1])):
-            of_row[columns] += own
+        more: Any = self.model.get_ref(SECOND).predict(X)[:, 0]  # (n_pairs,)
+        for group, own, start in zip(scored, places, np.cumsum([0, *map(len, places)])):
+            at: Any = ops.asarray1i(own)
+            group.scores[at] += more[start : start + len(own)]
 
-    def _score_own(
-        self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]
-    ) -> Sequence[Any]:
-        """Each context with candidates of its own, which lie one behind the other: on the host."""
+    def _score_own(self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]) -> Any:
+        """Each context with candidates of its own, which lie one behind the other."""
         ops, ends = self.model.ops, np.cumsum(sizes)
         if self.model.has_ref("scorer"):
             parts = zip(range(len(sizes)), ends.tolist(), sizes)
@@ -481,14 +505,16 @@ class RankerAgent(ModelAgent):
                 self._score_all(contexts[row : row + 1], candidates[end - size : end])
                 for row, end, size in parts
             )
-            return [ops.to_numpy(products)[0] for products in of_rows]
+            return ops.xp.concatenate([products[0] for products in of_rows])
         owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
         # (n_candidates_of_all, width) each: one product a candidate, no padding.
-        products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
-        return np.split(products, ends[:-1])
+        return (candidates * contexts[owner]).sum(axis=1)
 
-    def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Any:
-        """Which of a row's candidates were said; shape (n_candidates,), bool."""
+    def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Optional[np.ndarray]:
+        """Which of a row's candidates were said; shape (n_candidates,), bool; None if nothing
+        was."""
+        if not said:
+            return None
         if texts is not self.fixed:
             return np.array([text in said for text in texts], dtype=bool)
         places = self._numbers(self.fixed)
@@ -502,19 +528,35 @@ class RankerAgent(ModelAgent):
             self._numbered = texts, _number(texts)
         return self._numbered[1]
 
-    def _evaluation_loss(
-        self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
-    ) -> Optional[float]:
-        """Of an example; counted, too."""
-        if not right or right[0] not in texts:
-            return None
-        high, at = scores.max(), texts.index(right[0])
-        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-        self.counters.add_evaluation_loss(loss)
-        return loss
+    def _place_of(self, texts: Sequence[str], right: Optional[Sequence[str]]) -> int:
+        """The place of an example's right candidate; -1 if it is not known, or none of them."""
+        if not right:
+            return -1
+        if texts is self.fixed:
+            return self._numbers(self.fixed).get(right[0], -1)
+        return texts.index(right[0]) if right[0] in texts else -1
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+
+
+class _Scored(NamedTuple):
+    """Scores of some rows of a batch, with candidates in common or of their own.
+
+    rows (List[int]): Their numbers in the batch.
+    scores (Floats1d): Of each row's candidates, one row after the other; on the model's device.
+    sizes (List[int]): How many each has.
+    """
+
+    rows: List[int]
+    scores: Any
+    sizes: List[int]
+
+    def best(
+        self, ops: Ops, n_best: int, repeats: Sequence[Optional[np.ndarray]], right: Sequence[int]
+    ) -> List[Best]:
+        """See ``best_candidates``."""
+        return best_candidates(ops, self.scores, self.sizes, n_best, repeats, right)
 
 
 def _in_order(numbers: np.ndarray, batch: Batch) -> List[str]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
-from thinc.api import get_array_module
-from thinc.util import is_cupy_array
-
 from ..config import ConfigLike
 from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
+from ..ops.device_memory import held_bytes
 from ..runners.step import gather, one_step
 from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
@@ -138,11 +136,10 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
 def _measuring(weights: Any) -> Iterator[List[int]]:
     """Afterwards the list holds the most bytes that were taken meanwhile."""
     taken: List[int] = []
-    if is_cupy_array(weights):
-        pool = get_array_module(weights).get_default_memory_pool()
-        before = pool.total_bytes()
+    held = held_bytes(weights)
+    if held is not None:
         yield taken
-        taken.append(int(pool.total_bytes() - before))
+        taken.append((held_bytes(weights) or held) - held)
         return
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()

@@ -89,6 +89,8 @@ class RankingHinge:
     ) -> Tuple[Floats2d, Floats1d]:
         """Loss and gradient, of the same arrays as for ``RankingSoftmax``; the loss in units of
         the score."""
+        if not is_numpy_array(scores):
+            return self.on_device(scores, targets, allowed, is_used_up=False)[:2]
         xp: Any = get_array_module(scores)
         Z: Any = scores
         rows = xp.arange(Z.shape[0])
@@ -108,3 +110,16 @@ class RankingHinge:
             gradient = (excess > 0) / n_others[:, None]
         gradient[rows, targets] -= gradient.sum(axis=1)
         return gradient, losses
+
+    def on_device(
+        self,
+        scores: Floats2d,
+        targets: Ints1d,
+        allowed: Optional[Array2d] = None,
+        *,
+        is_used_up: bool,
+    ) -> Tuple[Any, Any, Any, Any]:
+        """See ``RankingSoftmax``."""
+        is_hardest = self.negatives == "hardest"
+        settings = (allowed, self.margin, is_hardest)
+        return kernels.hinge_loss(scores, targets, *settings, is_used_up=is_used_up)

@@ -1,7 +1,7 @@
 """Thinc's ops of a GPU, with kernels of our own that never let the host wait."""
 
 from functools import partial
-from typing import Any, Callable, Dict, Literal, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Literal, Optional, Sequence, Tuple, cast
 
 import numpy
 from thinc.api import CupyOps
@@ -10,6 +10,7 @@ from thinc.types import DeviceTypes, FloatsXd, Shape
 from ..registry import registry
 from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels, products
+from .gpu.twins import Twins, add_products, halves
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
 # Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
@@ -116,8 +117,9 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
     ) -> Any:
-        if out is None and not self.has_exact_products and self._is_rounded(x, y):
-            return products.multiply(self.precision, x, y, trans1=trans1, trans2=trans2)
+        if not self.has_exact_products and self._is_rounded(x, y):
+            flags = {"trans1": trans1, "trans2": trans2}
+            return products.multiply(self.precision, x, y, out, **flags)
         return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
 
     def _is_rounded(self, x: Any, y: Any) -> bool:
@@ -125,20 +127,55 @@ class DialogCupyOps(ExactProducts, CupyOps):
         are_floats = x.dtype == y.dtype == numpy.float32 and x.ndim == y.ndim == 2
         return self.precision != "float32" and are_floats and x.size > 0 and y.size > 0
 
-    def add_product(self, out: Any, x: Any, y: Any, *, trans1: bool = False) -> Any:
-        """The product of x, transposed if wanted, and y is added to ``out`` in place, which is
-        contiguous."""
-        if self._is_rounded(x, y):
-            products.multiply(self.precision, x, y, out, trans1=trans1)
+    def add_product(
+        self, out: Any, x: Any, y: Any, *, trans1: bool = False, trans2: bool = False
+    ) -> Any:
+        """The product of x and y, transposed if wanted, is added to ``out`` in place, which is
+        contiguous. One of them may be twins: then each has a product of its own."""
+        if any(isinstance(each, Twins) for each in (out, y)):
+            self._twin_products(out, x, y, trans1, trans2, is_added=True)
+        elif self._is_rounded(x, y):
+            flags = {"trans1": trans1, "trans2": trans2}
+            products.multiply(self.precision, x, y, out, is_added=True, **flags)
         elif x.size and y.size:
-            of_x = "T" if trans1 else "N"
+            turned = ("T" if trans else "N" for trans in (trans1, trans2))
             x, y = (self.xp.ascontiguousarray(each, dtype="f") for each in (x, y))
-            self.xp.cublas.gemm(of_x, "N", x, y, out, 1.0, 1.0)
+            self.xp.cublas.gemm(*turned, x, y, out, 1.0, 1.0)
         return out
+
+    def product(self, X: Any, W: Any, *, trans2: bool = False, into: Any = None) -> Any:
+        """The product of rows and a weight, transposed if wanted; or of twins, each with its own.
+
+        into (Optional[Floats2d]): To add it to.
+        """
+        if into is not None:
+            return self.add_product(into, X, W, trans2=trans2)
+        if not isinstance(W, Twins):
+            return self.gemm(X, W, trans2=trans2)
+        Y = self.xp.empty((X.shape[0], W.shape[0 if trans2 else 1]), dtype="f")
+        self._twin_products(Y, X, W, False, trans2, is_added=False)
+        return Y
+
+    def _twin_products(
+        self, out: Any, x: Any, y: Any, trans1: bool, trans2: bool, *, is_added: bool
+    ) -> None:
+        n_first = next(each.n_first for each in (out, y) if isinstance(each, Twins))
+        outs, xs, ys = (halves(each, n_first) for each in (out, x, y))
+        pairs = (outs, xs, ys)
+        # Those with rounded factors are made one by one.
+        if self.precision == "float32" and all(one.shape == other.shape for one, other in pairs):
+            if all(one.size for one, _ in pairs):
+                add_products(outs, xs, ys, trans1, trans2, float(is_added))
+            return
+        for of_out, of_x, of_y in zip(*pairs):
+            if is_added:
+                self.add_product(of_out, of_x, of_y, trans1=trans1, trans2=trans2)
+            elif of_out.size:
+                self.gemm(of_x, of_y, out=of_out, trans1=trans1, trans2=trans2)
 
     def linear(self, X: Any, W: Any, b: Any, *, is_cut: bool = False) -> Any:
         """Rows of X times the rows of W, plus b; what is below 0 becomes 0 if it is cut."""
-        return kernels.add_bias(self.gemm(X, W, trans2=True), b, is_cut=is_cut)
+        return kernels.add_bias(self.product(X, W, trans2=True), b, is_cut=is_cut)
 
     def backprop_linear(
         self, dY: Any, X: Any, W: Any, dW: Any, db: Any, Y: Any = None, into: Any = None
@@ -150,7 +187,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
         """
         dY = kernels.backprop_bias(dY, db, Y)
         self.add_product(dW, dY, X, trans1=True)
-        return self.gemm(dY, W) if into is None else self.add_product(into, dY, W)
+        return self.product(dY, W, into=into)
 
     def memory_hops(self, X: Any, lengths: Any, n_hops: int) -> Tuple[Any, Callable]:
         """Readings of memories, led by the last row of each example; see ``MemoryHops``.
@@ -260,6 +297,26 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self, dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None
     ) -> Tuple[Any, Any, Any]:
         return kernels.backprop_layer_norm(dY, G, hat, scales, dG, db)
+
+    def best_cells(
+        self, X: Any, sizes: Sequence[int], n_best: int, behind: Any, right: Sequence[int]
+    ) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """The highest cells of each row, of equals the first: on the host, which waits for them.
+
+        X (Floats1d): All rows, one after the other.
+        sizes (Sequence[int]): Cells of each row.
+        behind (Optional[np.ndarray]): Cells that stand behind all others, bools, shaped like X.
+        right (Sequence[int]): A place in each row, or -1.
+        RETURNS (Tuple[np.ndarray, np.ndarray]): Their places in the row, shape (n_rows, n_best),
+            int32, -1 where it has no more; and, shape (n_rows, n_best + 5), float32, these
+            cells; the highest one not behind, and the sum of exp(cell - highest) of such; the
+            same of all cells; and the cell of the right place.
+        """
+        ends = numpy.cumsum(sizes, dtype="i8")
+        given = self.xp.asarray(numpy.concatenate(([0], ends, right)).astype("i8"))
+        n = len(ends) + 1
+        is_behind = None if behind is None else self.xp.asarray(behind)
+        return kernels.best_cells(X, given[:n], n_best, is_behind, given[n:])
 
     # --- activations ------------------------------------------------------------------
 

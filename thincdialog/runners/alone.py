@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Mapping
 
 from ..evaluation.evaluate_agent import evaluate_agent
-from ..protocol import Learner, StepReport
+from ..protocol import SPLIT_BATCHES, Learner, StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
@@ -41,6 +41,7 @@ class Alone(Runner):
         self.experiment = experiment
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
+        self.note, self.has_split = note, False
 
     def end(self) -> None:
         self.world.shutdown()
@@ -63,6 +64,10 @@ class Alone(Runner):
             step + 1,
             experiment.training["accumulate_gradient"],
         )
+        if report.counts.get(SPLIT_BATCHES) and not self.has_split:
+            self.has_split = True
+            text = f"[world] the batch of step {step + 1} does not fit the memory of the GPU"
+            self.note(f"{text}: such batches are learnt in parts (split_batches in log.jsonl)")
         return [report] if report.examples else []
 
     def sign_of_life(self) -> Any:

@@ -19,6 +19,7 @@ from ..callbacks.callback import shall_end
 from ..contract import CodeError, place_of
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
+from ..ops.device_memory import held_bytes
 from ..ops.later import Number
 from ..optimizers.scored_schedules import tell_schedules
 from ..optimizers.state import averages_of
@@ -270,6 +271,7 @@ class TrainingLoop:
             learn_rate=self.learn_rate,
             gradient_norm=_float(self.gradient_norm),
             total_steps=self._total_steps(),
+            **self._held(),
         )
         if is_evaluation:
             self.loss_rows.begin(self.position, seconds)
@@ -277,6 +279,11 @@ class TrainingLoop:
         self._logged_step = self.position.step
         self.log(self._progress, info)
         return info
+
+    def _held(self) -> Dict[str, int]:
+        """Memory of a GPU, if there is one."""
+        held = held_bytes(self.experiment.learner.weights)
+        return {} if held is None else {"gpu_bytes": held}
 
     def _weights_to_keep(self) -> ContextManager[None]:
         """The averaged weights in their place, if there are any."""

@@ -15,6 +15,7 @@ from ._counts import IS_13, counted
 from ._functions import *  # noqa: F403
 from ._functions import ufunc
 from ._kernels import ElementwiseKernel, RawKernel, RawModule, ReductionKernel
+from ._memory import pool
 
 from . import cublas, cuda, linalg, random, testing  # isort: skip
 
@@ -38,4 +39,4 @@ def fuse(*args, **more):
 
 
 def get_default_memory_pool():
-    return cuda.memory.pool
+    return pool

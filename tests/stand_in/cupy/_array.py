@@ -5,6 +5,7 @@ import operator
 import numpy as np
 
 from ._counts import IS_13, launched, uploaded, waited, waited_only
+from ._memory import Held, pool
 
 SCALARS = (int, float, bool, complex, np.generic)
 
@@ -19,7 +20,7 @@ class Pointer:
 class ndarray:
     """cupy.ndarray"""
 
-    __slots__ = ("_a", "base", "__weakref__")
+    __slots__ = ("_a", "_held", "base", "__weakref__")
     __module__ = "cupy"
     __hash__ = None
     __array_priority__ = 100
@@ -64,7 +65,7 @@ class ndarray:
     # --- what waits ---------------------------------------------------------------
 
     def get(self, stream=None, order="C", out=None, blocking=True):
-        waited("get")
+        waited("get", self.nbytes)
         return np.array(self._a, order=order)
 
     def __reduce__(self):
@@ -107,17 +108,17 @@ class ndarray:
     # --- copies and views -----------------------------------------------------------
 
     def copy(self, order="C"):
-        launched("copy", self.size > 0)
+        launched("copy", self.size > 0, self.size)
         return wrap(np.array(self._a, order=order))
 
     def flatten(self, order="C"):
-        launched("flatten", self.size > 0)
+        launched("flatten", self.size > 0, self.size)
         return wrap(self._a.flatten(order))
 
     def astype(self, dtype, order="K", casting=None, subok=None, copy=True):
         if not copy and self._a.dtype == np.dtype(dtype):
             return self
-        launched("astype", self.size > 0)
+        launched("astype", self.size > 0, self.size)
         return wrap(self._a.astype(dtype, order=order))
 
     def view(self, dtype=None):
@@ -139,7 +140,7 @@ class ndarray:
         return view(self._a.squeeze(axis), self)
 
     def fill(self, value):
-        launched("fill", self.size > 0)
+        launched("fill", self.size > 0, self.size)
         self._a.fill(_one_value(value))
 
     def set(self, array, stream=None):
@@ -156,7 +157,7 @@ class ndarray:
             whole = index if isinstance(index, tuple) else (index,)
             return view(self._a[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
         found = np.array(self._a[index])
-        launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays)
+        launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays, found.size)
         return wrap(found)
 
     def __setitem__(self, key, value):
@@ -169,14 +170,14 @@ class ndarray:
                 self._a[index] = value._a
             else:
                 self._a[index] = _one_value(value)
-            launched("set a slice", np.size(target) > 0)
+            launched("set a slice", np.size(target) > 0, np.size(target))
             return
         if isinstance(value, ndarray):
             launched("set places: astype", value.dtype != self.dtype and value.size > 0)
         else:
             value = wrap(np.asarray(_one_value(value), dtype=self.dtype))
             launched("set places: value")
-        launched("set places", 1 if n_arrays == 1 else 2 + n_arrays)
+        launched("set places", 1 if n_arrays == 1 else 2 + n_arrays, value.size)
         self._a[index] = value._a
 
     def take(self, indices, axis=None, out=None):
@@ -186,24 +187,24 @@ class ndarray:
 
     def nonzero(self):
         if self.size:
-            launched("nonzero", 2 + (self.dtype != bool))
+            launched("nonzero", 2 + (self.dtype != bool), self.size)
             waited("nonzero")
         return tuple(map(wrap, self._a.nonzero()))
 
     def scatter_add(self, slices, value):
         index, _ = _index(slices)
-        launched("scatter_add")
+        launched("scatter_add", 1, np.size(self._a[index]))
         np.add.at(self._a, index, value._a if isinstance(value, ndarray) else value)
 
     def sort(self, axis=-1, kind=None):
-        launched("sort", self.size > 0)
+        launched("sort", self.size > 0, self.size)
         sorted_by_thrust(self.size)
         self._a.sort(axis=axis, kind="stable")
 
     def argsort(self, axis=-1, kind=None):
         if kind not in (None, "stable"):
             raise ValueError("kind can only be None or 'stable'")
-        launched("argsort", 2 * (self.size > 0))
+        launched("argsort", 2 * (self.size > 0), self.size)
         sorted_by_thrust(self.size)
         return wrap(self._a.argsort(axis=axis, kind="stable"))
 
@@ -242,12 +243,13 @@ def view(array, base):
     """A device array over the memory of another one."""
     self = object.__new__(ndarray)
     self._a, self.base = array, base if base is None or base.base is None else base.base
+    self._held = Held(pool, array.nbytes) if base is None else None
     return self
 
 
 def view_or_copy(array, base, name):
     if array.size and not np.may_share_memory(array, base._a):
-        launched(f"{name}: copy")
+        launched(f"{name}: copy", 1, array.size)
         return wrap(array)
     return view(array, base)
 

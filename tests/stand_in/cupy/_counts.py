@@ -15,12 +15,17 @@ class Counts:
 
     launches, waits, h2d, d2h (int): Kernels started, at least; how often the host waited for the
         device; copies from the host, and to it.
-    h2d_bytes (int): What the copies from the host took.
+    h2d_bytes, d2h_bytes (int): What the copies took.
+    most_cells (int): Of any launch, how many cells it went through, at least.
+    generators (int): Generators of random numbers that were made.
+    taken (int): Blocks of memory that the pool took from the device.
     lines (Counter): How often each of (kind, what, line of the project) was counted.
     """
 
     def __init__(self):
         self.launches = self.waits = self.h2d = self.d2h = self.h2d_bytes = 0
+        self.d2h_bytes = self.most_cells = self.generators = self.taken = 0
+        self.most_line = ""
         self.lines = Counter()
 
     def shown(self, *kinds):
@@ -40,8 +45,8 @@ def counted():
         _listening.remove(counts)
 
 
-def _line():
-    frame, last = sys._getframe(3), ""
+def _line(depth=3):
+    frame, last = sys._getframe(depth), ""
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(HERE):
@@ -59,17 +64,31 @@ def _count(kind, what, n, n_bytes=0):
     for counts in _listening:
         setattr(counts, kind, getattr(counts, kind) + n)
         counts.lines[kind, what, line] += n
-        counts.h2d_bytes += n_bytes
+        if n_bytes:
+            of_kind = f"{kind}_bytes"
+            setattr(counts, of_kind, getattr(counts, of_kind) + n_bytes)
 
 
-def launched(what, n=1):
+def launched(what, n=1, cells=0):
     _count("launches", what, int(n))
+    for counts in _listening:
+        if cells > counts.most_cells:
+            counts.most_cells, counts.most_line = int(cells), f"{what}: {_line(2)}"
 
 
-def waited(what):
+def made_generator(what):
+    _count("generators", what, 1)
+
+
+def took(n_bytes):
+    """The pool takes memory from the device, and the host waits for it."""
+    _count("taken", f"{n_bytes:,} bytes", 1)
+
+
+def waited(what, n_bytes=0):
     """The host waits for a value, which is copied to it."""
     _count("waits", what, 1)
-    _count("d2h", what, 1)
+    _count("d2h", what, 1, n_bytes)
 
 
 def waited_only(what):

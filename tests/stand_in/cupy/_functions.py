@@ -55,11 +55,11 @@ class ufunc:
             if out is not None:
                 more["out"] = out._a
             found = self._func(*map(plain, args), casting=casting, **more)
-        launched(self.__name__, np.size(found) > 0)
+        launched(self.__name__, np.size(found) > 0, np.size(found))
         return wrap(found) if out is None else out
 
     def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False):
-        launched(f"{self.__name__}.reduce")
+        launched(f"{self.__name__}.reduce", 1, a.size)
         return into(self._func.reduce(plain(a), axis=axis, dtype=dtype, keepdims=keepdims), out)
 
     def at(self, a, indices, b=None):
@@ -92,7 +92,7 @@ def _reduction(name):
         more = {} if dtype is None else {"dtype": dtype}
         with np.errstate(all="ignore"):
             found = getattr(np, name)(a._a, axis=axis, keepdims=keepdims, **more)
-        launched(name, {"var": 2, "std": 3}.get(name, 1))
+        launched(name, {"var": 2, "std": 3}.get(name, 1), a.size)
         return into(found, out)
 
     return reduce
@@ -120,7 +120,7 @@ def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0, blocking=
     if isinstance(obj, ndarray):
         if not copy and (dtype is None or obj.dtype == np.dtype(dtype)):
             return obj
-        launched("array", obj.size > 0)
+        launched("array", obj.size > 0, obj.size)
         return wrap(np.array(obj._a, dtype=dtype, ndmin=ndmin))
     if isinstance(obj, (list, tuple)) and builtins.any(isinstance(each, ndarray) for each in obj):
         launched("array of arrays")
@@ -145,7 +145,7 @@ def ascontiguousarray(a, dtype=None):
         return array(a, dtype=dtype)
     if a.flags.c_contiguous and (dtype is None or a.dtype == np.dtype(dtype)):
         return a
-    launched("ascontiguousarray", a.size > 0)
+    launched("ascontiguousarray", a.size > 0, a.size)
     return wrap(np.ascontiguousarray(a._a, dtype=dtype))
 
 
@@ -163,7 +163,7 @@ def _creation(name, is_like=False, n_launches=1):
             dtype = given.pop()
         dtype = dtype if dtype is not None or is_like or n_own else float
         made = wrap(getattr(np, name)(plain(shape), *given, dtype=dtype))
-        launched(name, n_launches * (made.size > 0))
+        launched(name, n_launches * (made.size > 0), made.size)
         return made
 
     return make
@@ -179,7 +179,7 @@ def arange(start, stop=None, step=1, dtype=None):
         raise TypeError("arange of values on the device")
     bounds = (start, stop) if stop is not None else (0, start)
     made = wrap(np.arange(*bounds, step, dtype))
-    launched("arange", made.size > 0)
+    launched("arange", made.size > 0, made.size)
     return made
 
 
@@ -191,7 +191,7 @@ def _joining(name):
         arrays = list(arrays)
         if not builtins.all(isinstance(each, ndarray) for each in arrays):
             raise TypeError("Only cupy arrays can be concatenated")
-        launched(name)
+        launched(name, 1, builtins.sum(each.size for each in arrays))
         return into(getattr(np, name)([each._a for each in arrays], axis=axis), out)
 
     return join
@@ -258,7 +258,7 @@ ndarray.repeat = repeat
 
 
 def copyto(to, source, casting="same_kind", where=None):
-    launched("copyto")
+    launched("copyto", 1, to.size)
     to._a[...] = plain(source)
 
 
@@ -273,7 +273,7 @@ def where(condition, x=None, y=None):
     if x is None:
         return condition.nonzero()
     found = wrap(np.where(plain(condition), plain(x), plain(y)))
-    launched("where", found.size > 0)
+    launched("where", found.size > 0, found.size)
     return found
 
 
@@ -286,7 +286,7 @@ def flatnonzero(a):
 
 
 def sort(a, axis=-1, kind=None):
-    launched("sort", 2 * (a.size > 0))
+    launched("sort", 2 * (a.size > 0), a.size)
     sorted_by_thrust(a.size)
     return wrap(np.sort(a._a, axis=axis, kind="stable"))
 
@@ -296,7 +296,7 @@ def argsort(a, axis=-1, kind=None):
 
 
 def unique(a, return_index=False, return_inverse=False, return_counts=False, axis=None):
-    launched("unique", 6)
+    launched("unique", 6, a.size)
     waited("unique")
     found = np.unique(plain(a), return_index, return_inverse, return_counts)
     return tuple(map(wrap, found)) if isinstance(found, tuple) else wrap(found)
@@ -326,7 +326,7 @@ def take(a, indices, axis=None, out=None):
         uploaded("take", indices.nbytes)
         indices = wrap(indices)
     found = np.take(a._a, plain(indices), axis=axis)
-    launched("take", found.size > 0)
+    launched("take", found.size > 0, found.size)
     return into(found, out)
 
 
@@ -344,12 +344,12 @@ def put_along_axis(a, indices, values, axis):
 
 
 def cumsum(a, axis=None, dtype=None, out=None):
-    launched("cumsum", 2)
+    launched("cumsum", 2, a.size)
     return into(a._a.cumsum(axis=axis, dtype=dtype), out)
 
 
 def clip(a, a_min=None, a_max=None, out=None):
-    launched("clip", a.size > 0)
+    launched("clip", a.size > 0, a.size)
     return into(np.clip(a._a, plain(a_min), plain(a_max)), out)
 
 
@@ -357,22 +357,22 @@ def dot(a, b, out=None):
     for each in (a, b):
         flags = each.flags
         launched("product: copy", each.ndim > 1 and not (flags.c_contiguous or flags.f_contiguous))
-    launched("product")
+    launched("product", 1, builtins.max(a.size, b.size))
     return into(np.dot(a._a, b._a), out)
 
 
 def tensordot(a, b, axes=2):
-    launched("tensordot")
+    launched("tensordot", 1, builtins.max(a.size, b.size))
     return wrap(np.tensordot(a._a, b._a, axes))
 
 
 def einsum(subscripts, *arrays):
-    launched("einsum", 2)
+    launched("einsum", 2, builtins.max(each.size for each in arrays))
     return wrap(np.einsum(subscripts, *map(plain, arrays)))
 
 
 def vdot(a, b):
-    launched("vdot")
+    launched("vdot", 1, a.size)
     return wrap(np.vdot(a._a, b._a))
 
 

@@ -30,6 +30,7 @@ def _compiled(code, options, names):
         for at, name in enumerate(names)
     )
     defined = "".join(f"#define {each[2:].replace('=', ' ')}\n" for each in options)
+    code = _counting(code)
     source = f"{_SHIM.read_text()}{defined}\nnamespace kernels {{\n{code}\n{calls}}}\n"
     name = hashlib.sha256(source.encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"cupy-stand-in-{os.getuid()}"
@@ -47,6 +48,19 @@ def _compiled(code, options, names):
             raise RuntimeError(f"the kernels do not compile:\n{done.stderr}")
         os.replace(f"{path}.so", library)
     return ctypes.CDLL(str(library))
+
+
+def _counting(code):
+    """The code, with all turns of its loops counted."""
+    parts = re.split(r"\bfor \(", code)
+    for number, part in enumerate(parts[1:], 1):
+        depth = end = 0
+        while depth >= 0:
+            depth += {"(": 1, ")": -1}.get(part[end], 0)
+            end += 1
+        step = "" if part[: end - 1].rstrip().endswith(";") else ","
+        parts[number] = f"{part[: end - 1]}{step} n_turns++{part[end - 1 :]}"
+    return "for (".join(parts)
 
 
 class RawModule:
@@ -80,11 +94,13 @@ class RawKernel:
             elif isinstance(each, np.ndarray) or not isinstance(each, (int, float, np.generic)):
                 raise TypeError(f"Unsupported type {type(each)}")
             cells.append(np.array([each, 0]))  # int: 64 bits, float: a double.
-        launched(f"kernel {self.name}")
         pointers = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
         library = _compiled(self._code, self._options, self._names)
         run = getattr(library, f"run{self._names.index(self.name)}")
+        turns = ctypes.c_longlong.in_dll(library, "n_turns")
+        before = turns.value
         run(pointers, grid[0], min(block[0], threads_of_a_block))
+        launched(f"kernel {self.name}", 1, turns.value - before)
 
 
 def _adam(gradient, learn_rate, newest1, newest2, eps, weights, mom1, mom2):
@@ -100,7 +116,7 @@ class ElementwiseKernel:
         self.name = name
 
     def __call__(self, *args):
-        launched(f"kernel {self.name}")
+        launched(f"kernel {self.name}", 1, max(getattr(each, "size", 0) for each in args))
         {"adam": _adam}[self.name](*args)
 
 

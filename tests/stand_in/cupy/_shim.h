@@ -17,6 +17,8 @@ template <class T, class U> static inline std::common_type_t<T, U> min(T x, U y)
     return y < x ? y : x;
 }
 struct Place { int x, y, z; };
+// Of loops in kernels.
+extern "C" { long long n_turns = 0; }
 static Place threadIdx, blockIdx, blockDim, gridDim;
 #define __global__
 #define __device__

@@ -1,9 +1,13 @@
 """One device, which does at once what it is asked to do."""
 
+import ctypes
 import threading
 from types import SimpleNamespace
 
-from ._counts import waited_only
+import numpy as np
+
+from ._counts import launched, waited_only
+from ._memory import MemoryPool, OutOfMemoryError, pool
 
 _current = threading.local()
 
@@ -67,22 +71,29 @@ class Stream:
         pass
 
 
-class MemoryPool:
-    def __init__(self, allocator=None):
-        pass
+def _matrices(address, shape, row, step, n):
+    """Matrices that lie ``step`` floats apart, as cuBLAS reads them: down their columns."""
+    for number in range(n):
+        floats = (ctypes.c_float * (row * shape[1])).from_address(address + 4 * number * step)
+        yield np.frombuffer(floats, dtype="f").reshape(shape[1], row).T[: shape[0]]
 
-    def used_bytes(self):
-        return 0
 
-    total_bytes = used_bytes
-
-    def free_all_blocks(self):
-        pass
+def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, stepB, beta, C, ldc,
+                      stepC, count):  # fmt: skip
+    launched("product", 1, max(m * k, n * k, m * n))
+    alpha, beta = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
+    of_A = _matrices(A, (k, m) if t1 else (m, k), lda, stepA, count)
+    of_B = _matrices(B, (n, k) if t2 else (k, n), ldb, stepB, count)
+    for a, b, c in zip(of_A, of_B, _matrices(C, (m, n), ldc, stepC, count)):
+        # As NumPy's products of rows, which are theirs transposed.
+        product = np.float32(alpha) * ((b if t2 else b.T) @ (a if t1 else a.T)).T
+        c[...] = product + np.float32(beta) * c if beta else product
 
 
 Stream.null = Stream()
 device = SimpleNamespace(Device=Device, get_cublas_handle=lambda: 1)
-memory = SimpleNamespace(pool=MemoryPool())
+cublas = SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemmStridedBatched=_strided_products)
+memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryError, pool=pool)
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,

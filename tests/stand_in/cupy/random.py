@@ -1,7 +1,7 @@
 import numpy as np
 
 from ._array import wrap
-from ._counts import launched
+from ._counts import launched, made_generator
 
 _global = np.random.RandomState(0)
 
@@ -9,6 +9,7 @@ _global = np.random.RandomState(0)
 class Philox4x3210:
     def __init__(self, seed=None, *, size=-1):
         launched("random states", 2)
+        made_generator("states")
         self.generator = np.random.Philox(np.random.SeedSequence(seed))
 
 
@@ -17,6 +18,7 @@ XORWOW = Philox4x3210
 
 class Generator:
     def __init__(self, bits):
+        made_generator("generator")
         self._generator = np.random.Generator(bits.generator)
 
     def random(self, size=None, dtype=np.float64, out=None):
@@ -25,6 +27,7 @@ class Generator:
 
 
 def seed(seed=None):
+    made_generator("seed")
     _global.seed(int(seed) % 2**32)
 
 

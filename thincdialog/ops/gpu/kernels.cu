@@ -227,27 +227,34 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const fl
     }
 }
 
+// Two layers alike may share a batch: its first n_first rows belong to the one, and the others to
+// the other, whose weights have names that end so. Where there is one layer, it has all rows.
+
 // Adds a bias to each row, in place; then, if asked, what is below 0 becomes 0.
-extern "C" __global__ void add_bias(float* Y, const float* b, long long n, int width,
-        int is_cut) {
+extern "C" __global__ void add_bias(float* Y, const float* b, const float* b_other,
+        long long n_first, long long n, int width, int is_cut) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        float y = Y[i] + b[i % width];
+        float y = Y[i] + (i < n_first * width ? b : b_other)[i % width];
         Y[i] = is_cut && y < 0 ? 0.0f : y;
     }
 }
 
 // Adds the sums of columns of dY to db. With Y, cells where it is not above 0 do not count, and
 // dZ is dY without them.
-extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, float* dZ, const float* dY, const float* Y,
-        int n_rows, int width) {
+extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db,
+        float* db_other, float* dZ, const float* dY, const float* Y, int n_first, int n_rows,
+        int width) {
     __shared__ float part[1024];
     int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
-    for (int tile = blockIdx.x * lanes; tile < width; tile += gridDim.x * lanes) {
-        int c = tile + lane;
+    int n_tiles = (width + lanes - 1) / lanes;
+    for (int tile = blockIdx.x; tile < (db_other ? 2 : 1) * n_tiles; tile += gridDim.x) {
+        bool is_other = tile >= n_tiles;
+        int c = tile % n_tiles * lanes + lane, stop = is_other ? n_rows : n_first;
         float own = 0;
         if (c < width && threadIdx.x < deep * lanes) {
-            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
+            int row = (is_other ? n_first : 0) + threadIdx.x / lanes;
+            for (; row < stop; row += deep) {
                 long long at = (long long)row * width + c;
                 float d = !Y || Y[at] > 0 ? dY[at] : 0.0f;
                 if (Y) dZ[at] = d;
@@ -255,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, floa
             }
         }
         own = lane_sum(own, part);
-        if (threadIdx.x < lanes && c < width) db[c] += own;
+        if (threadIdx.x < lanes && c < width) (is_other ? db_other : db)[c] += own;
     }
 }
 
@@ -351,6 +358,74 @@ extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, c
     }
     if (!is_last_block(turns)) return;
     count_right(found, best, targets, losses, n_rows, part);
+}
+
+// Whether cell a of a row stands before cell b: those `behind` come behind all others, the higher
+// one first, of equals the first; nan behind all of its kind.
+__device__ bool stands_before(const float* x, const bool* behind, int a, int b) {
+    bool a_behind = behind && behind[a], b_behind = behind && behind[b];
+    if (a_behind != b_behind) return b_behind;
+    bool a_nan = x[a] != x[a], b_nan = x[b] != x[b];
+    if (a_nan != b_nan) return b_nan;
+    if (!a_nan && x[a] != x[b]) return x[a] > x[b];
+    return a < b;
+}
+
+// Of a row the highest cell, and the sum of exp(cell - highest); of all, or of those not behind.
+__device__ void sum_powers(float* found, const float* x, const bool* behind, int n, float* part) {
+    float own = __int_as_float(0xff800000), sum = 0;  // -infinity
+    for (int c = threadIdx.x; c < n; c += blockDim.x) {
+        if (!(behind && behind[c]) && x[c] > own) own = x[c];
+    }
+    float highest = block_max(own, part);
+    for (int c = threadIdx.x; c < n; c += blockDim.x) {
+        if (!(behind && behind[c])) sum += expf(x[c] - highest);
+    }
+    sum = block_sum(sum, part);
+    if (threadIdx.x == 0) found[0] = highest, found[1] = sum;
+}
+
+// Of each row, from starts[row] to starts[row + 1], the places of its n_best first cells, -1 where
+// there are no more; and their cells, then what sum_powers finds of those that are not behind and
+// of all, and the cell of the right place (0 if it is -1).
+extern "C" __global__ void best_cells(int* places, float* numbers, const float* X,
+        const long long* starts, const bool* behind, const long long* right, int n_rows,
+        int n_best) {
+    __shared__ float part[1024];
+    __shared__ int best[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        const float* x = X + starts[row];
+        const bool* is_behind = behind ? behind + starts[row] : nullptr;
+        int n = (int)(starts[row + 1] - starts[row]), last = -1;
+        float* found = numbers + (long long)row * (n_best + 5);
+        for (int k = 0; k < n_best; k++) {
+            int own = -1;
+            for (int c = threadIdx.x; k < n && c < n; c += blockDim.x) {
+                bool is_left = last < 0 || stands_before(x, is_behind, last, c);
+                if (is_left && (own < 0 || stands_before(x, is_behind, c, own))) own = c;
+            }
+            best[threadIdx.x] = own;
+            __syncthreads();
+            for (int m = blockDim.x; m > 1; m = (m + 1) / 2) {
+                int half = (m + 1) / 2;
+                if (threadIdx.x + half < m) {
+                    int one = best[threadIdx.x], other = best[threadIdx.x + half];
+                    bool is_first = one < 0 || stands_before(x, is_behind, other, one);
+                    if (other >= 0 && is_first) best[threadIdx.x] = other;
+                }
+                __syncthreads();
+            }
+            last = best[0];
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                places[(long long)row * n_best + k] = last;
+                found[k] = last < 0 ? 0.0f : x[last];
+            }
+        }
+        sum_powers(found + n_best, x, is_behind, n, part);
+        sum_powers(found + n_best + 2, x, nullptr, n, part);
+        if (threadIdx.x == 0) found[n_best + 4] = right[row] < 0 ? 0.0f : x[right[row]];
+    }
 }
 
 // Y[t] = A[a[t]] + B[b[t]].
@@ -701,6 +776,65 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* bes
     count_right(found, best, targets, losses, n_rows, part);
 }
 
+// The margin by which each row's right cell beats the others: each that comes nearer is a loss,
+// of which the mean counts, or the largest alone. As softmax_loss else.
+extern "C" __global__ void hinge_loss(float* gradient, float* losses, int* best, float* found,
+        unsigned int* turns, const float* Z, const int* targets, const bool* allowed, int n_rows,
+        int width, int is_hardest, double margin) {
+    __shared__ float part[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        const float* z = Z + (long long)row * width;
+        const bool* ok = allowed ? allowed + (long long)row * width : nullptr;
+        float* d = gradient + (long long)row * width;
+        int target = targets[row];
+        float of_target = z[target], highest = of_target, hardest = 0, sum = 0, n_others = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            if (c == target || (ok && !ok[c])) continue;
+            if (z[c] > highest) highest = z[c];
+            float excess = z[c] - of_target + (float)margin;
+            if (excess <= 0) excess = 0;
+            if (excess > hardest) hardest = excess;
+            sum += excess;
+            n_others += 1;
+        }
+        highest = block_max(highest, part);
+        hardest = block_max(hardest, part);
+        sum = block_sum(sum, part);
+        n_others = block_sum(n_others, part);
+        if (n_others < 1) n_others = 1;
+        float first = -3.0e38f, first_hardest = -3.0e38f, n_wrong = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            if (c != target && ok && !ok[c]) continue;
+            if (z[c] == highest && -c > first) first = -c;
+            if (c == target) continue;
+            float excess = z[c] - of_target + (float)margin;
+            if (excess > 0) n_wrong += 1;
+            if (excess > 0 && excess == hardest && -c > first_hardest) first_hardest = -c;
+        }
+        first = block_max(first, part);  // Whole numbers below 2 ** 24 are exact.
+        first_hardest = block_max(first_hardest, part);
+        n_wrong = block_sum(n_wrong, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            bool is_other = c != target && (!ok || ok[c]);
+            float excess = z[c] - of_target + (float)margin, slope = 0;
+            if (is_hardest) {
+                if (c == target) slope = first_hardest > -3.0e38f ? -1.0f : 0.0f;
+                if (is_other) slope = -c == first_hardest ? 1.0f : 0.0f;
+            } else {
+                if (c == target) slope = -n_wrong / n_others;
+                if (is_other) slope = excess > 0 ? 1.0f / n_others : 0.0f;
+            }
+            d[c] = slope;
+        }
+        if (threadIdx.x == 0) {
+            losses[row] = is_hardest ? hardest + 0 * sum : sum / n_others;  // nan stays nan.
+            best[row] = first < -width ? target : (int)-first;
+        }
+    }
+    if (!is_last_block(turns)) return;
+    count_right(found, best, targets, losses, n_rows, part);
+}
+
 // Rows of length 1, and how long they were; those shorter than `shortest` stay shorter.
 extern "C" __global__ void l2_normalise(float* Y, float* lengths, const float* X, int n_rows,
         int width, double shortest) {
@@ -746,35 +880,44 @@ extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const
 
 // The same of skip + mask * (X + bias), which is `sum` where it is wanted; without G, that alone.
 extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, float* sum,
-        const float* X, const float* bias, const float* skip, const float* G, const float* b,
+        const float* X, const float* skip, const float* bias, const float* bias_other,
+        const float* G, const float* G_other, const float* b, const float* b_other, int n_first,
         int n_rows, int width, double eps, unsigned long long seed, unsigned long long number,
         double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
+        bool is_other = row >= n_first;
+        const float *gain = is_other ? G_other : G, *shift = is_other ? b_other : b;
         float* to = (sum ? sum : hat) + first;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float x = X[first + c] + bias[c];
+            float x = X[first + c] + (is_other ? bias_other : bias)[c];
             to[c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
         }
-        if (G) norm_row(Y + first, hat + first, scales + row, to, G, b, width, eps, part);
+        if (gain) {
+            norm_row(Y + first, hat + first, scales + row, to, gain, shift, width, eps, part);
+        }
     }
 }
 
 // The same of the highest of the pieces of each cell of X + bias; what comes of it is dropped out
 // and added to skip.
 extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int* which,
-        const float* X, const float* bias, const float* skip, const float* G, const float* b,
+        const float* X, const float* skip, const float* bias, const float* bias_other,
+        const float* G, const float* G_other, const float* b, const float* b_other, int n_first,
         int n_rows, int width, int n_pieces, double eps, unsigned long long seed,
         unsigned long long number, double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
+        bool is_other = row >= n_first;
+        const float *gain = is_other ? G_other : G, *shift = is_other ? b_other : b;
+        const float* of_pieces = is_other ? bias_other : bias;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            which[first + c] = highest_piece(X + (first + c) * n_pieces, bias + c * n_pieces,
+            which[first + c] = highest_piece(X + (first + c) * n_pieces, of_pieces + c * n_pieces,
                                              n_pieces, hat + first + c);
         }
-        norm_row(Y + first, hat + first, scales + row, hat + first, G, b, width, eps, part);
+        norm_row(Y + first, hat + first, scales + row, hat + first, gain, shift, width, eps, part);
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float factor = mask_of(first + c, seed, number, rate);
             Y[first + c] = skip[first + c] + Y[first + c] * factor;
@@ -784,19 +927,20 @@ extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int*
 
 // The gradient of the pieces; dN gets what of dY belongs to the normalised rows.
 extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const float* dY,
-        const float* G, const float* hat, const float* scales, const int* which, int n_rows,
-        int width, int n_pieces, unsigned long long seed, unsigned long long number,
-        double rate) {
+        const float* G, const float* G_other, const float* hat, const float* scales,
+        const int* which, int n_first, int n_rows, int width, int n_pieces,
+        unsigned long long seed, unsigned long long number, double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
+        const float* gain = row < n_first ? G : G_other;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             dN[first + c] = dY[first + c] * mask_of(first + c, seed, number, rate);
         }
         float mean, along;
-        norm_means(&mean, &along, dN + first, G, hat + first, width, part);
+        norm_means(&mean, &along, dN + first, gain, hat + first, width, part);
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = dN[first + c] * G[c];
+            float d = dN[first + c] * gain[c];
             d = scales[row] * (d - mean - hat[first + c] * along);
             for (int p = 0; p < n_pieces; p++) {
                 dX[(first + c) * n_pieces + p] = which[first + c] == p ? d : 0.0f;
@@ -807,20 +951,21 @@ extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const floa
 
 // Adds to the gradients of G and b: sums over the rows, a block for each tile of columns. With
 // d_bias, it is the same for dX, which may be wider.
-extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* db,
-        float* d_bias, const float* dY, const float* hat, const float* dX, int n_rows, int width,
+extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* dG_other,
+        float* db, float* db_other, float* d_bias, float* d_bias_other, const float* dY,
+        const float* hat, const float* dX, int n_first, int n_rows, int width,
         int width_of_bias) {
     __shared__ float part[1024];
     int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
-    int first = threadIdx.x < deep * lanes ? threadIdx.x / lanes : n_rows;
     int n_tiles = (width + lanes - 1) / lanes;
     int n_all = n_tiles + (d_bias ? (width_of_bias + lanes - 1) / lanes : 0);
-    for (int tile = blockIdx.x; tile < n_all; tile += gridDim.x) {
-        bool is_bias = tile >= n_tiles;
-        int c = (is_bias ? tile - n_tiles : tile) * lanes + lane;
-        int n = is_bias ? width_of_bias : width;
+    for (int tile = blockIdx.x; tile < (dG_other ? 2 : 1) * n_all; tile += gridDim.x) {
+        bool is_other = tile >= n_all, is_bias = tile % n_all >= n_tiles;
+        int c = (tile % n_all - (is_bias ? n_tiles : 0)) * lanes + lane;
+        int n = is_bias ? width_of_bias : width, stop = is_other ? n_rows : n_first;
+        int row = (is_other ? n_first : 0) + threadIdx.x / lanes;
         float gain = 0, bias = 0;
-        for (int row = first; c < n && row < n_rows; row += deep) {
+        for (; c < n && threadIdx.x < deep * lanes && row < stop; row += deep) {
             long long at = (long long)row * n + c;
             bias += is_bias ? dX[at] : dY[at];
             if (!is_bias) gain += dY[at] * hat[at];
@@ -829,9 +974,23 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, floa
         bias = lane_sum(bias, part);
         if (threadIdx.x >= lanes || c >= n) continue;
         if (is_bias) {
-            d_bias[c] += bias;
+            (is_other ? d_bias_other : d_bias)[c] += bias;
         } else {
-            dG[c] += gain, db[c] += bias;
+            (is_other ? dG_other : dG)[c] += gain;
+            (is_other ? db_other : db)[c] += bias;
+        }
+    }
+}
+
+// Rows of A, then zeros up to row n_first, rows of B, and zeros.
+extern "C" __global__ void join_rows(float* Y, const float* A, const float* B, int n_of_A,
+        int n_of_B, int n_first, int n_rows, int width) {
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        int at = row < n_first ? row : row - n_first;
+        bool is_there = at < (row < n_first ? n_of_A : n_of_B);
+        const float* from = (row < n_first ? A : B) + (long long)at * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            Y[(long long)row * width + c] = is_there ? from[c] : 0.0f;
         }
     }
 }
@@ -904,9 +1063,10 @@ __device__ void sum_columns(float* parts, int* done, int n_rows, int width, int 
 // The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
 // is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
 extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
-        float* parts, int* done, const float* dY, const float* G, const float* hat,
-        const float* scales, const float* more, int n_rows, int width, int n_row_blocks,
-        int n_chunks, unsigned long long seed, unsigned long long number, double rate) {
+        float* parts, int* done, const float* dY, const float* G, const float* G_other,
+        const float* hat, const float* scales, const float* more, int n_first, int n_rows,
+        int width, int n_row_blocks, int n_chunks, unsigned long long seed,
+        unsigned long long number, double rate) {
     __shared__ float part[1024];
     if (blockIdx.x >= n_row_blocks) {
         int place = blockIdx.x - n_row_blocks;
@@ -918,7 +1078,8 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, floa
     }
     for (int row = blockIdx.x; row < n_rows; row += n_row_blocks) {
         long long first = (long long)row * width;
-        backprop_norm_row(dX + first, dY + first, G, hat + first, scales[row], width, part);
+        const float* gain = row < n_first ? G : G_other;
+        backprop_norm_row(dX + first, dY + first, gain, hat + first, scales[row], width, part);
         for (int c = threadIdx.x; (more || d_dropped) && c < width; c += blockDim.x) {
             long long at = first + c;
             if (more) dX[at] += more[at];

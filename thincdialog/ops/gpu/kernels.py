@@ -1,11 +1,15 @@
 """Starts the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's, float32 or
 int32, contiguous."""
 
+import math
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Sequence, Tuple
 
 import numpy
+
+from .twins import Twins
 
 # Threads in a block; the same where a block adds up columns of many rows; blocks where a kernel
 # has no number of its own.
@@ -78,6 +82,16 @@ def _start(
 
 def _int(number: int) -> Any:
     return numpy.int32(number)
+
+
+def _both(weight: Any) -> Tuple[Any, Any]:
+    """Of twins both; else it alone."""
+    return weight[:2] if isinstance(weight, Twins) else (weight, None)
+
+
+def _n_first(weight: Any, n: int) -> Any:
+    """Rows of the first layer, of ``n``."""
+    return _int(weight.n_first if isinstance(weight, Twins) else n)
 
 
 def _floats(array: Any) -> Any:
@@ -184,8 +198,9 @@ def add_bias(Y: Any, b: Any, *, is_cut: bool = False) -> Any:
 
     is_cut (bool): Whether what is below 0 becomes 0.
     """
-    sizes = (numpy.int64(Y.size), _int(Y.shape[1]), _int(is_cut))
-    _start("add_bias", _of_size(Y.size), Y, _floats(b), *sizes)
+    n, width = Y.shape
+    sizes = (numpy.int64(_n_first(b, n)), numpy.int64(Y.size), _int(width), _int(is_cut))
+    _start("add_bias", _of_size(Y.size), Y, *_both(b), *sizes)
     return Y
 
 
@@ -199,8 +214,8 @@ def backprop_bias(dY: Any, db: Any, Y: Any = None) -> Any:
     n, width = dY.shape
     dY = _floats(dY)
     dZ = dY if Y is None else cupy.empty_like(dY)
-    n_blocks = -(-width // _TILE) if n else 0
-    arguments = (db, dZ, dY, Y, _int(n), _int(width))
+    n_blocks = 2 * -(-width // _TILE) if n else 0
+    arguments = (*_both(db), dZ, dY, Y, _n_first(db, n), _int(n), _int(width))
     _start("backprop_bias", n_blocks, *arguments, threads=_MANY_THREADS)
     return dZ
 
@@ -447,19 +462,63 @@ def softmax_loss(
 
     is_used_up (bool): Whether the gradient may take the place of Z.
     """
+    Z, results, given = _of_loss(Z, targets, allowed, is_used_up)
+    n, width = Z.shape
+    weights = None if weights is None else _floats(weights)
+    sizes = (_int(n), _int(width), float(smoothing))
+    _start("softmax_loss", n, *results, _own_turns(), Z, *given, weights, *sizes)
+    return results
+
+
+def hinge_loss(
+    Z: Any,
+    targets: Any,
+    allowed: Any,
+    margin: float,
+    is_hardest: bool,
+    *,
+    is_used_up: bool = False,
+) -> Tuple[Any, Any, Any, Any]:
+    """See ``RankingHinge``; results and ``is_used_up`` as of ``softmax_loss``."""
+    Z, results, given = _of_loss(Z, targets, allowed, is_used_up)
+    n, width = Z.shape
+    sizes = (_int(n), _int(width), _int(is_hardest), float(margin))
+    _start("hinge_loss", n, *results, _own_turns(), Z, *given, *sizes)
+    return results
+
+
+def _of_loss(
+    Z: Any, targets: Any, allowed: Any, is_used_up: bool
+) -> Tuple[Any, Tuple[Any, Any, Any, Any], Tuple[Any, Any]]:
+    """The scores, room for results, and the other arrays, as kernels of losses take them."""
     import cupy
 
-    (n, width), Z = Z.shape, _floats(Z)
-    gradient = Z if is_used_up else cupy.empty((n, width), dtype="f")
+    n, Z = Z.shape[0], _floats(Z)
+    gradient = Z if is_used_up else cupy.empty(Z.shape, dtype="f")
     losses, best = cupy.empty((n,), dtype="f"), cupy.empty((n,), dtype="i")
     found = (cupy.empty if n else cupy.zeros)((2,), dtype="f")
     targets = cupy.ascontiguousarray(targets, dtype="i")
     allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
-    weights = None if weights is None else _floats(weights)
-    results = (gradient, losses, best, found, _own_turns())
-    given = (Z, targets, allowed, weights, _int(n), _int(width), float(smoothing))
-    _start("softmax_loss", n, *results, *given)
-    return gradient, losses, best, found
+    return Z, (gradient, losses, best, found), (targets, allowed)
+
+
+def best_cells(
+    X: Any, starts: Any, n_best: int, behind: Any, right: Any
+) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """See ``DialogCupyOps``.
+
+    starts (Ints1d): Where each row begins, and the end of the last, int64.
+    right (Ints1d): int64.
+    """
+    import cupy
+
+    n = right.shape[0]
+    found = cupy.empty((n * (2 * n_best + 5),), dtype="i")
+    places, numbers = found[: n * n_best], found[n * n_best :].view("f")
+    given = (places, numbers, _floats(X), starts, behind, right, _int(n), _int(n_best))
+    _start("best_cells", n, *given)
+    host: Any = found.get()
+    return host[: n * n_best].reshape(n, n_best), host[n * n_best :].view("f").reshape(n, -1)
 
 
 def l2_normalise(X: Any, shortest: float) -> Tuple[Any, Any]:
@@ -511,14 +570,30 @@ def _add_gains(dY: Any, hat: Any, gradients: Tuple[Any, Any, Any], dX: Any = Non
     """Add to the gradients of a normalisation's G and b, and to that of a bias (if it is not
     None) that was added before and whose sums are those of dX."""
     (n, width), (dG, db, d_bias) = hat.shape, gradients
-    of_bias = 0 if d_bias is None else d_bias.size
-    n_blocks = -(-width // _TILE) - (-of_bias // _TILE)
-    arguments = (dG, db, d_bias, dY, hat, dX, _int(n), _int(width), _int(of_bias))
-    _start("backprop_gain", n_blocks, *arguments, threads=_MANY_THREADS)
+    of_bias = 0 if d_bias is None else math.prod(d_bias.shape)
+    n_blocks = 2 * (-(-width // _TILE) - (-of_bias // _TILE))
+    to = (*_both(dG), *_both(db), *_both(d_bias))
+    sizes = (_n_first(dG, n), _int(n), _int(width), _int(of_bias))
+    _start("backprop_gain", n_blocks, *to, dY, hat, dX, *sizes, threads=_MANY_THREADS)
+
+
+def join_rows(A: Any, B: Any, n_first: int, n: int) -> Any:
+    """Rows of A, and from row ``n_first`` those of B; zeros behind both, ``n`` rows in all."""
+    import cupy
+
+    Y = cupy.empty((n, *A.shape[1:]), dtype="f")
+    sizes = (A.shape[0], B.shape[0], n_first, n, math.prod(A.shape[1:]))
+    _start("join_rows", n, Y, _floats(A), _floats(B), *map(_int, sizes))
+    return Y
 
 
 def _place_of(mask: Mask) -> Tuple[Any, ...]:
     return numpy.uint64(mask.seed), numpy.uint64(mask.number), float(mask.rate)
+
+
+def _weights(*weights: Any) -> Iterator[Any]:
+    """Of each that of both layers."""
+    return chain.from_iterable(map(_both, weights))
 
 
 def add_norm(
@@ -529,8 +604,8 @@ def add_norm(
 
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, None, X, bias, _floats(skip), *weights)
-    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
+    given = (Y, hat, scales, None, X, _floats(skip), *_weights(bias, *weights))
+    sizes = (_n_first(bias, n), _int(n), _int(width), _LEAST_VARIANCE)
     _start("add_norm", n, *given, *sizes, *_place_of(mask))
     return Y, hat, scales
 
@@ -555,11 +630,11 @@ def maxout_norm(
     """
     import cupy
 
-    n, width, n_pieces = X.shape
+    (n, width, n_pieces), sides = X.shape, _weights(bias, *weights)
     Y, hat, which = (cupy.empty((n, width), dtype=kind) for kind in "ffi")
     scales = cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, which, _floats(X), bias, _floats(skip), *weights)
-    sizes = (_int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
+    given = (Y, hat, scales, which, _floats(X), _floats(skip), *sides)
+    sizes = (_n_first(bias, n), _int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
     _start("maxout_norm", n, *given, *sizes, *_place_of(mask))
     return Y, (hat, scales, which)
 
@@ -578,8 +653,8 @@ def backprop_maxout_norm(
 
     (hat, scales, which), (n, width), dY = run, dY.shape, _floats(dY)
     dX, dN = cupy.empty((n, *bias.shape), dtype="f"), cupy.empty_like(hat)
-    sizes = (_int(n), _int(width), _int(bias.shape[1]))
-    given = (dX, dN, dY, G, hat, scales, which)
+    sizes = (_n_first(G, n), _int(n), _int(width), _int(bias.shape[1]))
+    given = (dX, dN, dY, *_both(G), hat, scales, which)
     _start("backprop_maxout_norm", n, *given, *sizes, *_place_of(mask))
     _add_gains(dN, hat, gradients, dX)
     return dX
@@ -638,8 +713,8 @@ def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
 
     n, width = X.shape
     total = cupy.empty_like(X)
-    given = (None, None, None, total, X, bias, skip, None, None)
-    _start("add_norm", n, *given, _int(n), _int(width), 0.0, *_place_of(mask))
+    given = (None, None, None, total, X, skip, *_weights(bias, None, None))
+    _start("add_norm", n, *given, _int(n), _int(n), _int(width), 0.0, *_place_of(mask))
     return total
 
 
@@ -652,8 +727,9 @@ def add_dropped_and_norm(
     n, width = X.shape
     total, Y, hat = (cupy.empty_like(X) for _ in range(3))
     scales = cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, total, X, bias, skip, *weights)
-    _start("add_norm", n, *given, _int(n), _int(width), _LEAST_VARIANCE, *_place_of(mask))
+    given = (Y, hat, scales, total, X, skip, *_weights(bias, *weights))
+    sizes = (_int(n), _int(n), _int(width), _LEAST_VARIANCE)
+    _start("add_norm", n, *given, *sizes, *_place_of(mask))
     return total, Y, hat, scales
 
 
@@ -683,8 +759,8 @@ def _backprop_normal(
     if d_normal is not None:
         sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
         gathered = (*d_normal, *sums)
-    arguments = (dX, d_dropped, *gathered, dY, _floats(G), hat, scales, more)
-    sizes = (_int(n), _int(width), _int(n), _int(n_chunks))
+    arguments = (dX, d_dropped, *gathered, dY, *_both(G), hat, scales, more)
+    sizes = (_n_first(G, n), _int(n), _int(width), _int(n), _int(n_chunks))
     _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place_of(mask))
     return dX, dX if d_dropped is None else d_dropped
 

@@ -16,14 +16,22 @@ _FACTORS = numpy.array([0, 1], dtype="f")
 
 
 def multiply(
-    precision: str, x: Any, y: Any, out: Any = None, *, trans1: bool = False, trans2: bool = False
+    precision: str,
+    x: Any,
+    y: Any,
+    out: Any = None,
+    *,
+    is_added: bool = False,
+    trans1: bool = False,
+    trans2: bool = False,
 ) -> Any:
     """Product of two matrices, either of them transposed if wanted.
 
     precision (str): "tf32": cuBLAS may round factors to 10 bits behind the point as it reads
         them; "bf16": they are rounded to 7 before, and take half of the memory.
     x, y (Floats2d): Not empty.
-    out (Optional[Floats2d]): Contiguous; the product is added to it. New if None.
+    out (Optional[Floats2d]): Contiguous. New if None.
+    is_added (bool): Whether the product is added to what is there.
     """
     import cupy
     from cupy_backends.cuda.libs import cublas
@@ -31,7 +39,7 @@ def multiply(
     x, y = (cupy.ascontiguousarray(each) for each in (x, y))
     n, k = x.shape[::-1] if trans1 else x.shape
     m = y.shape[0 if trans2 else 1]
-    beta = _FACTORS[0 if out is None else 1 :]
+    beta = _FACTORS[int(is_added) :]
     out = cupy.empty((n, m), dtype="f") if out is None else out
     kind, compute = _FLOAT32, _COMPUTE_TF32
     if precision == "bf16":

@@ -1,0 +1,154 @@
+"""A GPU's memory: what is logged of it, and batches that do not fit."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tests.agents import colours
+from tests.agents.colours import make
+from tests.ops.array_backends import backend
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.errors import DeviceMemoryError
+from thincdialog.examples.batch import Batch
+from thincdialog.ops.device_memory import held_bytes, is_out_of_memory
+from thincdialog.ops.gpu import kernels
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.protocol import SPLIT_BATCHES
+
+LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"')
+
+ROWS = [
+    {"text": "red " * (1 + number % 7) + f"w{number}", "labels": [f"l{number % 9}"]}
+    for number in range(20)
+]
+INLINE = [
+    {**row, "label_candidates": [*row["labels"], *(f"l{(number + more) % 9}" for more in (1, 4))]}
+    for number, row in enumerate(ROWS)
+]
+
+
+def ranker(candidates, **options):
+    encoder = make("models", "BagEncoder", width=16, depth=1)
+    model = make("models", "BiEncoder", encoder)
+    return make("agents", "Ranker", model, candidates=candidates, **options)
+
+
+def classifier():
+    encoder = make("models", "BagEncoder", width=16, depth=1)
+    return make("agents", "Classifier", make("models", "Classifier", encoder))
+
+
+AGENTS = {
+    "batch": (lambda: ranker("batch"), ROWS),
+    "batch_all": (lambda: ranker("batch_all"), INLINE),
+    "inline": (lambda: ranker("inline"), INLINE),
+    "fixed": (lambda: ranker("fixed"), ROWS),
+    "classifier": (classifier, ROWS),
+}
+
+
+@pytest.fixture
+def pool():
+    """The stand-in's, which refuses what it is told to."""
+    cupy = pytest.importorskip("cupy")
+    if not hasattr(cupy, "is_stand_in"):
+        pytest.skip("needs the stand-in for CuPy, whose memory can be refused")
+    return cupy.get_default_memory_pool()
+
+
+def learner(make_agent, rows):
+    agent = make_agent()
+    agent.initialize(colours.teacher_of(rows), tokenizer=make("tokenizers", "Words"))
+    return agent, Batch.of(colours.messages(rows))
+
+
+def learnt(agent, batch):
+    """What one batch leaves behind, and what would have been replied."""
+    agent.begin_microbatch(0, 1, 0)
+    texts = [reply.get("text") for reply in agent.batch_act(batch) or ()]
+    counters = agent.counters
+    numbers = counters.examples, counters.n_losses, counters.n_judged
+    n_right, found = sum(map(float, counters.n_right)), agent.parameters.gradients.get()
+    counts, loss = dict(counters.counts), agent.gathered_loss()
+    agent.give_up()
+    return found, loss, (texts, *numbers, n_right, counts.get("ignored_examples")), counts
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", AGENTS)
+def test_device_memory_parts_of_a_batch_have_its_gradient(name, pool, monkeypatch):
+    with backend(0):
+        agent, batch = learner(*AGENTS[name])
+        wanted = learnt(agent, batch)
+        n_calls, backprop = [0], kernels.backprop_bias
+
+        def backprop_bias(*args):
+            # In the midst of the backward pass of the whole, and of its second half.
+            n_calls[0] += 1
+            if n_calls[0] in (2, 6):
+                with pool.refusing(0):
+                    agent.model.ops.xp.empty((1,))
+            return backprop(*args)
+
+        monkeypatch.setattr(kernels, "backprop_bias", backprop_bias)
+        found = learnt(agent, batch)
+    assert n_calls[0] > 6
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+    assert found[1] == pytest.approx(wanted[1]) and found[2] == wanted[2]
+    assert found[3][SPLIT_BATCHES] == 1 and SPLIT_BATCHES not in wanted[3]
+
+
+@pytest.mark.gpu
+def test_device_memory_microbatches_before_stay_as_they_are(pool, monkeypatch):
+    with backend(0):
+        (agent, batch), found = learner(*AGENTS["classifier"]), []
+        start = agent.parameters.values.copy()
+        for limit in (1 << 30, 1024):
+            agent.parameters.values[:] = start
+            for number in range(2):
+                agent.begin_microbatch(0, 1, number)
+                with pool.refusing(limit if number else 1 << 30):
+                    agent.batch_act(batch)
+            report = agent.update(LazyAdam(0.1))
+            found.append((report.counts.get(SPLIT_BATCHES), agent.parameters.values.get()))
+    assert [n for n, _ in found] == [None, 1]
+    np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-5)
+
+
+def limit_learning(monkeypatch, pool, n_bytes):
+    learn_part = RankerAgent.learn_part
+
+    def learn(self, batch, rows):
+        with pool.refusing(n_bytes):
+            return learn_part(self, batch, rows)
+
+    monkeypatch.setattr(RankerAgent, "learn_part", learn)
+
+
+@pytest.mark.gpu
+def test_device_memory_is_logged_and_said(pool, monkeypatch, tmp_path):
+    limit_learning(monkeypatch, pool, 40_000)
+    told = io.StringIO()
+    settings = {"training__max_steps": 3, "training__log_every_steps": 1, "stderr": told}
+    quietly_train(LAZY, tmp_path / "split", system__gpu_id=0, **settings)
+    lines = (tmp_path / "split" / "log.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["split_batches"] for row in rows if not row["is_evaluation"]] == [1, 1]
+    assert all(row["gpu_bytes"] > 0 for row in rows)
+    assert told.getvalue().count("learnt in parts") == 1
+    quietly_train(LAZY, tmp_path / "cpu", **settings)
+    assert "gpu_bytes" not in (tmp_path / "cpu" / "log.jsonl").read_text()
+
+
+@pytest.mark.gpu
+def test_device_memory_single_example_that_does_not_fit_is_an_error(pool, monkeypatch, tmp_path):
+    limit_learning(monkeypatch, pool, 512)
+    with pytest.raises(DeviceMemoryError, match="no room for a single example of the batch with"):
+        quietly_train(LAZY, tmp_path / "out", training__max_steps=3, system__gpu_id=0)
+
+
+def test_device_memory_of_the_cpu_is_not_told():
+    assert held_bytes(np.zeros(3)) is None and not is_out_of_memory(MemoryError(), np.zeros(3))
