@@ -169,9 +169,10 @@ def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
 
 # Launches of a step with "bf16", of which products are at least so many.
 OF_BF16 = {
+    "quickstart": (60, 12),
     "MemoryReader": (25, 3),
     "BiLSTM": (66, 12),
-    "CNN": (90, 12),
+    "CNN": (72, 12),
     "transformer classifier": (175, 4 * 12),
     "poly-encoder": (189, 4 * 12),
 }
@@ -179,7 +180,8 @@ OF_BF16 = {
 
 @pytest.mark.parametrize("name", OF_BF16)
 def test_device_counts_of_rounded_products(name, root, tmp_path, cupy):
-    """All products are of the precision. Factors that are rounded before take a kernel more."""
+    """All products are of the precision. Those of two layers alike are not made in one then, and
+    factors that are rounded before take a kernel more."""
     most_launches, fewest_products = OF_BF16[name]
     launches, products = {}, {}
     for precision in ("float32", "tf32", "bf16"):
@@ -190,9 +192,10 @@ def test_device_counts_of_rounded_products(name, root, tmp_path, cupy):
         assert {kind for _, kind, _ in kinds} == {wanted}
         assert (counts.waits, counts.h2d) == (0, 1)
         launches[precision], products[precision] = counts.launches, sum(kinds.values())
-    assert fewest_products <= products["float32"] == products["tf32"] == products["bf16"]
-    assert launches["tf32"] == launches["float32"]
-    assert launches["float32"] + products["bf16"] == launches["bf16"] <= most_launches
+    assert fewest_products <= products["float32"] <= products["tf32"] == products["bf16"]
+    n_more = products["tf32"] - products["float32"]
+    assert launches["tf32"] == launches["float32"] + n_more
+    assert launches["bf16"] == launches["tf32"] + products["bf16"] <= most_launches
 
 
 @pytest.mark.parametrize("model", ["BagEncoder", "CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
