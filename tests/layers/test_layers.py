@@ -20,6 +20,7 @@ from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.learned_positions import LearnedPositions
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.newest_turns import newest_turns
 from thincdialog.layers.parts import Parts
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
@@ -146,6 +147,10 @@ LAYERS = {
     ],
     "thincdialog.drop_tokens.v1": [(lambda: drop_tokens(0.0), tokens, {})],
     "thincdialog.fill_empty.v1": [(fill_empty, tokens, {})],
+    "thincdialog.newest_turns.v1": [
+        (newest_turns, tokens, {}),
+        (lambda: newest_turns(1), tokens, {}),
+    ],
     "thincdialog.times.v1": [(lambda: times(3.0), matrix, {})],
     "thincdialog.pool.v1": [
         (lambda: pool("max"), vectors, {}),

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from thinc.api import Adam, Linear, Model, Relu, chain, fix_random_seed
+from thinc.api import Adam, Linear, Model, Relu, chain, concatenate, fix_random_seed, zero_init
 
 from tests.ops.array_backends import EACH_OPS, backend, ragged
+from thincdialog.layers.identity_init import identity_init
+from thincdialog.layers.newest_turns import newest_turns
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.classifier import Classifier
 from thincdialog.models.parameters import FlatParameters
@@ -185,3 +187,18 @@ def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
     unknown = Model("mine", lambda model, X, is_train: (X, lambda dY: dY))
     with pytest.raises(ValueError, match="'mine' does not tell how wide"):
         TransformerEncoder(unknown)
+
+
+def test_transformer_that_begins_with_nothing_leaves_a_bag_as_it_is_and_then_learns(ops):
+    bag, tokens = build("BagEncoder", depth=0), TransformerTokens(width=12, depth=1, dropout=0.0)
+    transformer = TransformerEncoder(tokens, dropout=0.0, init_W=zero_init)
+    own = chain(newest_turns(1), transformer)
+    model = chain(concatenate(bag, own), Linear(12, init_W=identity_init))
+    set_vocabulary(model, N_IDS)
+    X = texts(ops, [[8, 9, 10], [11], [12, 13]])
+    model.initialize(X=X)
+    Y, backprop = model.begin_update(X)
+    assert ops.to_numpy(Y) == pytest.approx(ops.to_numpy(bag.predict(X)))
+    backprop(ops.xp.ones_like(Y))
+    model.finish_update(Adam(0.01))
+    assert ops.xp.abs(transformer.predict(X)).max() > 0

@@ -63,7 +63,10 @@ TABLE = {
             },
         }, 136, 0, 1,
     ),
+    "attention beside a bag": ("transformer_ranker", {}, 134, 0, 1),
+    "codes over words": ("polyencoder", {}, 38, 0, 1),
 }  # fmt: skip
+OF_CONVERSATIONS = ("ranker", "transformer_ranker", "polyencoder")
 
 
 def text(rng, n_words):
@@ -77,7 +80,7 @@ def write_data(folder, name, n_words=(1, 9), n=1200):
     def some():
         return text(rng, rng.randint(*n_words))
 
-    if name == "ranker":
+    if name in OF_CONVERSATIONS:
         rows = [{"turns": [{"speaker": who, "text": some()} for who in "abab"]} for _ in range(n)]
     elif name == "intent":
         rows = [{"text": some(), "label": f"l{number % 7}"} for number in range(n)]

@@ -16,6 +16,7 @@ from . import (
     learned_positions,
     line_embed,
     memory_hops,
+    newest_turns,
     parts,
     pool,
     projection,

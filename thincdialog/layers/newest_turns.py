@@ -1,0 +1,45 @@
+"""The newest turns of each conversation, for layers that cost much for each token."""
+
+from typing import Any, Callable, Tuple
+
+import numpy as np
+from thinc.api import Model
+from thinc.types import Ragged
+
+from ..ops.known_numbers import derived
+from ..registry import registry
+from .gradients import no_gradient
+
+InT = Ragged
+OutT = Ragged
+
+
+@registry.layers("thincdialog.newest_turns.v1")
+def newest_turns(n_turns: int = 2) -> Model[InT, OutT]:
+    """Leave out the tokens of older turns.
+
+    n_turns (int): Turns that stay, the current one included, 1 or more; a reply, which is of
+        segment 0, stays whole.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): The tokens that stay, in order.
+    RAISES (ValueError): If n_turns is below 1.
+    """
+    if n_turns < 1:
+        raise ValueError(f"newest_turns: n_turns = {n_turns}, but it must be 1 or more")
+    return Model("newest_turns", forward, attrs={"n_turns": n_turns})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    tokens, lengths = derived(model.ops, _kept, X.dataXd, X.lengths, model.attrs["n_turns"])
+
+    def backprop(dY: OutT) -> InT:
+        return Ragged(no_gradient(model.ops, X.dataXd), X.lengths)
+
+    return Ragged(tokens, lengths), backprop
+
+
+def _kept(tokens: Any, lengths: Any, n_turns: int) -> Tuple[Any, ...]:
+    """The tokens that stay, and how many of each conversation."""
+    stays = tokens[:, 1] < n_turns
+    owners = np.arange(len(lengths)).repeat(lengths)
+    return tokens[stays], np.bincount(owners[stays], minlength=len(lengths)).astype("i")
