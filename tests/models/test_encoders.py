@@ -190,7 +190,7 @@ def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
 
 
 def test_transformer_that_begins_with_nothing_leaves_a_bag_as_it_is_and_then_learns(ops):
-    bag, tokens = build("BagEncoder", depth=0), TransformerTokens(width=12, depth=1, dropout=0.0)
+    bag, tokens = build("BagEncoder", depth=0), TransformerTokens(12, 1, 2, dropout=0.0)
     transformer = TransformerEncoder(tokens, dropout=0.0, init_W=zero_init)
     own = chain(newest_turns(1), transformer)
     model = chain(concatenate(bag, own), Linear(12, init_W=identity_init))
