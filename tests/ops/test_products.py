@@ -36,6 +36,9 @@ def test_products_are_right_as_far_as_factors_are(precision, turned):
     wanted, size = x.astype("d") @ y, abs(x).astype("d") @ abs(y)
     assert found.dtype == np.float32 and found.shape == (7, 12)
     assert (abs(found - wanted) <= 2.1 * ROUNDS[precision] * size + 1e-5).all()
+    cupy = ops.xp
+    if precision == "tf32" and hasattr(cupy, "is_stand_in"):  # A GPU may round or not.
+        assert abs(found - wanted).max() > 1e-4
     if precision == "bf16":
         np.testing.assert_allclose(found, as_bf16(x) @ as_bf16(y), rtol=1e-4, atol=1e-5)
         assert abs(found - wanted).max() > 1e-4

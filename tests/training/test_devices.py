@@ -85,6 +85,23 @@ def test_devices_models_of_any_precision_go_on_with_it_and_answer_anywhere(preci
         assert scores["loss"] == pytest.approx(whole.scores["test"]["loss"], rel=0.02)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_devices_answers_are_float32_whatever_training_was(precision, tmp_path, monkeypatch):
+    cupy = pytest.importorskip("cupy")
+    if not hasattr(cupy, "is_stand_in"):
+        pytest.skip("this GPU has what it has")
+    settings = {"system__gpu_id": 0, "system__precision": precision}
+    result, _ = quietly_train(LAZY, tmp_path / "run", training__max_steps=4, **settings)
+    model = tmp_path / "run" / BEST
+    monkeypatch.setattr(cupy.cuda.Device, "compute_capability", "75")
+    assert evaluate(model) == result.scores["test"]
+    with cupy.counted() as counts:
+        assert load(model).respond("Good morning!")
+    products = {name for _, name, _ in counts.lines if name.startswith("product")}
+    assert products == {"product"}
+
+
 @pytest.fixture
 def no_numba(monkeypatch):
     """Call it, and numba cannot be imported any more."""

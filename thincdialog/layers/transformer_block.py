@@ -38,7 +38,7 @@ def TransformerBlock(
     nO (int): Width of input and output.
     n_heads (int): Heads of the attention.
     nH (Optional[int]): Width of the net's hidden layer; if None, 4 * nO, or, with "swiglu",
-        8 * nO / 3: as many weights.
+        8 * nO / 3, rounded up to a multiple of 8: as many weights, or a few more.
     activation (str): Of the hidden layer: "gelu", "relu" or "swiglu" (see ``SwiGLU``).
     positions (str): See ``SelfAttention``.
     dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
@@ -46,7 +46,7 @@ def TransformerBlock(
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     SOURCE: Xiong et al. 2020 (normalisation first), https://arxiv.org/abs/2002.04745
     """
-    nH = nH or (8 * nO // 3 if activation == "swiglu" else 4 * nO)
+    nH = nH or (-(-nO // 3) * 8 if activation == "swiglu" else 4 * nO)
     hidden: Model = _HIDDEN[activation](nH, nO)
     net: Model = chain(LayerNorm(nO), hidden, Linear(nO, nH), CheckedDropout(dropout))
     return Model(

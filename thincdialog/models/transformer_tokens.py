@@ -37,7 +37,7 @@ def TransformerTokens(
     depth (int): Blocks, 0 or more.
     n_heads (int): Heads of each block's attention, which share the width.
     hidden (Optional[int]): Width of the hidden layer of each block's net; if None, 4 * width, or,
-        with "swiglu", 8 * width / 3: as many weights.
+        with "swiglu", 8 * width / 3, rounded up to a multiple of 8: as many weights, or a few more.
     positions (str): How blocks learn of a token's place: "rotary" (as distances), "learned"
         (a vector for each place) or "none".
     n_places (int): Places told apart where they are learned; later ones share the last.

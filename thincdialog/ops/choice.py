@@ -89,16 +89,17 @@ def ops_to_train(system: Mapping[str, Any]) -> DialogOps:
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
-    """The same for a model that is trained: it needs no compiled kernels, so that where
+    """The same for a model that is trained: its products are float32, as those of evaluations are
+    at the least, and every GPU has these. It needs no compiled kernels either, so that where
     numba is missing, NumPy computes (another last digit at most).
 
     system (Mapping[str, Any]): See ``ops_to_train``.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
     try:
-        return ops_to_train(system)
+        return get_dialog_ops(system["gpu_id"], system["ops"])
     except MissingPackageError:
-        return get_dialog_ops(system["gpu_id"], precision=system["precision"])
+        return get_dialog_ops(system["gpu_id"])
 
 
 @contextmanager

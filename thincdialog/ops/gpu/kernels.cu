@@ -274,7 +274,7 @@ extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int
     }
 }
 
-// X times exp(s), which is cut off at the highest.
+// The upper halves of X and Y, rounded to the nearest and, halfway, to the even one; nan stays so.
 extern "C" __global__ void round_to_bf16(unsigned short* x, unsigned short* y,
         const unsigned int* X, const unsigned int* Y, long long n, long long m) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n + m;
@@ -286,6 +286,7 @@ extern "C" __global__ void round_to_bf16(unsigned short* x, unsigned short* y,
     }
 }
 
+// X times exp(s), which is cut off at the highest.
 extern "C" __global__ void scale(float* Y, const float* X, const float* s, long long n,
         double highest) {
     float factor = expf(s[0]);
