@@ -12,6 +12,7 @@ from ..layers.learned_positions import LearnedPositions
 from ..layers.token_embed import TokenEmbed
 from ..layers.transformer_block import Activation, TransformerBlock
 from ..registry import registry
+from .depth import check_depth
 
 Places = Literal["rotary", "learned", "none"]
 
@@ -34,7 +35,7 @@ def TransformerTokens(
     token attends to those of its own conversation, which lie one behind the other.
 
     width (int): Width of embeddings, blocks and output.
-    depth (int): Blocks, 0 or more.
+    depth (int): Blocks, 0 to 1,000.
     n_heads (int): Heads of each block's attention, which share the width.
     hidden (Optional[int]): Width of the hidden layer of each block's net; if None, 4 * width, or,
         with "swiglu", 8 * width / 3, rounded up to a multiple of 8: as many weights, or a few more.
@@ -49,11 +50,10 @@ def TransformerTokens(
     init_E (Optional[Callable]): Initializer of the embeddings.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width).
-    RAISES (ValueError): If depth is below 0, or width is no multiple of n_heads.
+    RAISES (ValueError): If depth is below 0 or above 1,000, or width is no multiple of n_heads.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
-    if depth < 0:
-        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    check_depth(depth, 0)
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
     if positions == "learned":
