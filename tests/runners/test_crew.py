@@ -107,6 +107,7 @@ def test_crew_waits_no_longer_than_it_may(hanging):
     assert str(caught.value) == f"Worker 1: {text}"
 
 
+@pytest.mark.slow
 def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
     crew = crew_of(hanging, end_seconds=1.0)
     # One tells something all the time: for it, nobody is given up.

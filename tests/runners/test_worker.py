@@ -264,7 +264,7 @@ def test_signals_end_a_run_whose_worker_hangs(runs, executor, number):
 
 
 @pytest.mark.parametrize(
-    "number, executor", [(signal.SIGTERM, "thread"), slow(signal.SIGINT, "process")]
+    "number, executor", [slow(signal.SIGTERM, "thread"), slow(signal.SIGINT, "process")]
 )
 def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, number):
     saved, seconds = interrupt(runs, executor, number, has_hung, "hang dev3/0")
