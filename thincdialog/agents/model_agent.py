@@ -56,7 +56,7 @@ from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.device_memory import free, held_bytes, is_out_of_memory
+from ..ops.device_memory import in_parts_that_fit, is_out_of_memory, no_room
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
@@ -275,6 +275,8 @@ class ModelAgent(ConversationAgent, Learner):
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
+            if is_out_of_memory(error):  # That is said for all of a run.
+                raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
@@ -354,7 +356,7 @@ class ModelAgent(ConversationAgent, Learner):
         labelled = batch.labelled()
         try:
             if not len(labelled.rows):
-                return self.answer(batch)
+                return self._answer_what_fits(batch)
             replies = self._learn_what_fits(labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
@@ -362,6 +364,8 @@ class ModelAgent(ConversationAgent, Learner):
             # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
+            if is_out_of_memory(error):
+                raise self._too_large(batch) from error
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
                 lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
@@ -387,40 +391,70 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (DeviceMemoryError): If a single example does not fit.
         """
-        counters, weights = self.counters, self.parameters.values
-        n_rows, n_parts = len(batch.rows), 1
-        if is_numpy_array(weights) or counters.examples != self._n_before:
+        counters = self.counters
+        if is_numpy_array(self.parameters.values) or counters.examples != self._n_before:
             return self.learn(batch)  # What waits in the gradients could not be told from it.
         before = counters.waiting()
-        while True:
-            try:
-                if n_parts == 1:
-                    return self.learn(batch)
-                parts = np.array_split(np.arange(n_rows), n_parts)
-                replies = [self.learn_part(batch, rows) for rows in parts]
-                counters.counts[SPLIT_BATCHES] += 1
-                return _joined(replies, parts)
-            except Exception as error:
-                if not is_out_of_memory(error, weights):
-                    raise
-            # Only now, as an error holds what was computed till then.
+
+        def learn(parts: Sequence[np.ndarray]) -> Optional[Sequence[Message]]:
+            if len(parts) == 1:
+                return self.learn(batch)
+            replies = [self.learn_part(batch, rows) for rows in parts]
+            counters.counts[SPLIT_BATCHES] += 1
+            return _joined(replies, parts)
+
+        def go_back() -> None:
             counters.go_back(before)
             self.parameters.clear_gradients()
             self.model.ops.seed(*self._draws, self._microbatch)
-            free(weights)
-            if n_parts >= n_rows:
-                raise self._too_large(batch)
-            n_parts = min(2 * n_parts, n_rows)
 
-    def _too_large(self, batch: Batch) -> DeviceMemoryError:
-        ids, held = batch.ids(), held_bytes(self.parameters.values) or 0
+        return in_parts_that_fit(len(batch.rows), learn, go_back, lambda: self._too_large(batch))
+
+    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
+        """As ``answer`` for some rows of a batch.
+
+        rows (np.ndarray): Their places in it, ascending.
+        """
+        return self.answer(batch.take(rows))
+
+    def _answer_what_fits(self, batch: Batch) -> Sequence[Message]:
+        """``answer``, in parts as ``_learn_what_fits``.
+
+        RAISES (DeviceMemoryError): If a single example does not fit.
+        """
+        counters = self.counters
+        if is_numpy_array(self.weights):
+            return self.answer(batch)
+        before = counters.waiting()
+
+        def answer(parts: Sequence[np.ndarray]) -> Sequence[Message]:
+            if len(parts) == 1:
+                return self.answer(batch)
+            replies = [self.answer_part(batch, rows) for rows in parts]
+            counters.split_evaluation()
+            return _joined(replies, parts) or []
+
+        return in_parts_that_fit(
+            len(batch.rows),
+            answer,
+            lambda: counters.go_back(before),
+            lambda: self._too_large(batch, is_learnt=False),
+        )
+
+    def _too_large(self, batch: Batch, is_learnt: bool = True) -> DeviceMemoryError:
+        ids = batch.ids()
         longest = int(self.batch_lengths(batch).counts.max())
         shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-        return DeviceMemoryError(
-            f"The memory of the GPU ({held / 1e6:,.0f} MB taken) has no room for a single example "
-            f"of the batch with {shown} (up to {longest:,} tokens). Set a smaller width or "
-            "max_context, or a smaller [world] batcher, whose candidates are encoded together."
+        remedy = (
+            "a smaller [world] batcher, whose candidates are encoded together"
+            if is_learnt
+            else "answer with fewer candidates, or on the CPU (--gpu-id -1)"
         )
+        text = (
+            f"a single example of the batch with {shown} (up to {longest:,} tokens). Set a smaller "
+            f"width or max_context in [agent], or {remedy}."
+        )
+        return no_room(text)
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -555,6 +589,12 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError:
             error = not_finite("gradient", counters.ids)
             raise self._traced(error, counters.batches) from None
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            remedy = "Set a smaller width or vocabulary, or an optimizer that keeps less"
+            text = f"the step of [training.optimizer] on {self.n_weights:,} weights. {remedy}"
+            raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
         self.weights_changed()
         return counters.step(norm)
 

@@ -23,14 +23,16 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import Tokenizer
 from ..data.text_encoder import lowest_limits
-from ..errors import ConfigError, DataError, Problem
+from ..errors import ConfigError, DataError, DeviceMemoryError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
 from ..formats.candidates import read_list
+from ..formats.wording import short
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
+from ..ops.device_memory import in_parts_that_fit, no_room
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
@@ -387,9 +389,16 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
+        return self.answer_part(batch, np.arange(len(batch.rows)))
+
+    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
+        """As ``answer`` for some rows of a batch, which may bring candidates for each other."""
+        of_batch, pools = self._choices(batch)
+        lists = [of_batch[row] for row in rows.tolist()]
+        if len(rows) < len(batch.rows):
+            batch = batch.take(rows)
         inputs = self.inputs(batch)
         vectors = self.model.get_ref("context_encoder").predict(inputs)
-        lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
@@ -537,7 +546,26 @@ class RankerAgent(ModelAgent):
         return texts.index(right[0]) if right[0] in texts else -1
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
-        return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+        """In parts, if a GPU has no room for all of them."""
+        encoder, before = self.model.get_ref("candidate_encoder"), self.counters.waiting()
+
+        def encode(parts: Sequence[np.ndarray]) -> Floats2d:
+            if len(parts) == 1:
+                return encoder.predict(self.replies(texts))
+            own = ([texts[number] for number in part.tolist()] for part in parts)
+            vectors = [encoder.predict(self.replies(each)) for each in own]
+            self.counters.split_evaluation()
+            return self.model.ops.xp.concatenate(vectors)
+
+        def too_large() -> DeviceMemoryError:
+            text = (
+                f"a single candidate, such as {short(texts[0])}. Set a smaller width or max_label"
+            )
+            return no_room(f"{text} in [agent], or answer on the CPU (--gpu-id -1).")
+
+        return in_parts_that_fit(
+            len(texts), encode, lambda: self.counters.go_back(before), too_large
+        )
 
 
 class _Scored(NamedTuple):
