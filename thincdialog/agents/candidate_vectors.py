@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from thinc.api import Ops
 from thinc.types import Floats2d
 
+# Lists of texts, by their identity, with their vectors.
+Lasting = Dict[int, Tuple[Sequence[str], Floats2d]]
 # Bytes of vectors of passing texts that are kept.
 MOST_BYTES = 1 << 27
 
@@ -32,12 +34,38 @@ class CandidateVectors:
         self.most_bytes = most_bytes
         self._version = -1
         self._lock = Lock()
+        self._kept: Tuple[Any, Lasting] = None, {}
         self._forget()
 
+    def forget(self) -> None:
+        """Give back the memory of all vectors."""
+        with self._lock:
+            self._kept = None, {}
+            self._forget()
+
     def _forget(self) -> None:
-        # Each list, by its identity, with its vectors.
-        self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
+        self._lasting: Lasting = {}
         self._forget_passing()
+
+    def lasting(self, version: int) -> Lasting:
+        """The vectors of lists that last, for ``keep``."""
+        with self._lock:
+            self._come_to(version)
+            return self._lasting
+
+    def keep(self, mark: Any, lasting: Lasting) -> None:
+        """Keep vectors that hold wherever the mark is the same."""
+        self._kept = mark, lasting
+
+    def kept(self, mark: Any) -> Lasting:
+        """Those that were kept with this mark, if any."""
+        return self._kept[1] if self._kept[0] == mark else {}
+
+    def take_up(self, lasting: Lasting, version: int) -> None:
+        """Know vectors that were kept; they hold for this version of the weights."""
+        with self._lock:
+            self._come_to(version)
+            self._lasting.update(lasting)
 
     def _forget_passing(self) -> None:
         # Each text's row in a table, which has room for more of them.

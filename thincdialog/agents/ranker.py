@@ -1,5 +1,6 @@
 """Answers with the best of many candidate replies."""
 
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -7,6 +8,7 @@ from typing import (
     Callable,
     Collection,
     Dict,
+    Iterator,
     List,
     Literal,
     Mapping,
@@ -15,6 +17,7 @@ from typing import (
     Sequence,
     Tuple,
 )
+from zlib import crc32
 
 import numpy as np
 from thinc.api import Model, Ops
@@ -154,6 +157,23 @@ class RankerAgent(ModelAgent):
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
         self._vectors = CandidateVectors(self.model.ops, self._encode_candidates)
+
+    def weights_changed(self) -> None:
+        super().weights_changed()
+        self._vectors.forget()
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """As of any model; but candidates that were encoded in the last such stretch are not
+        encoded again if the weights are the same, whoever may have changed them."""
+        known = self._vectors
+        mark = crc32(self.model.ops.to_numpy(self.weights))
+        kept = known.kept(mark)
+        with super().evaluating():
+            known.take_up(kept, self.parameters.version)
+            yield
+            kept = known.lasting(self.parameters.version)
+        known.keep(mark, kept)
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
