@@ -60,7 +60,7 @@ from ..ops.device_memory import in_parts_that_fit, is_out_of_memory, no_room
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
-from ..ops.known_numbers import put
+from ..ops.known_numbers import on_own_device, put
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
@@ -347,6 +347,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     # --- acting -----------------------------------------------------------------
 
+    @on_own_device
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """Answer many conversations at once; learn from those that have ``labels``."""
         # Mostly it is a batch already, and nothing is to be asked of it.
@@ -526,6 +527,7 @@ class ModelAgent(ConversationAgent, Learner):
 
         return gradient, MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
+    @on_own_device
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
@@ -563,6 +565,7 @@ class ModelAgent(ConversationAgent, Learner):
             self.give_up()
         return error
 
+    @on_own_device
     def give_up(self) -> None:
         self.parameters.clear_gradients()
         self.counters.clear()
@@ -574,6 +577,7 @@ class ModelAgent(ConversationAgent, Learner):
     def gathered_loss(self) -> float:
         return self.counters.mean_loss()
 
+    @on_own_device
     def update(self, optimizer: Optimizer) -> StepReport:
         """Apply the gathered gradient, as a mean over its examples, and clear it."""
         counters, parameters = self.counters, self.parameters

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from . import _devices
 from ._counts import IS_13, launched, uploaded, waited, waited_only
 from ._memory import Held, pool
 
@@ -13,14 +14,14 @@ SCALARS = (int, float, bool, complex, np.generic)
 class Pointer:
     """MemoryPointer."""
 
-    def __init__(self, array):
-        self.ptr, self._array, self.device_id = array.ctypes.data, array, 0
+    def __init__(self, array, device):
+        self.ptr, self._array, self.device_id = array.ctypes.data, array, device
 
 
 class ndarray:
     """cupy.ndarray"""
 
-    __slots__ = ("_a", "_held", "base", "__weakref__")
+    __slots__ = ("_cells", "_device", "_held", "base", "__weakref__")
     __module__ = "cupy"
     __hash__ = None
     __array_priority__ = 100
@@ -28,55 +29,62 @@ class ndarray:
     def __new__(cls, shape=None, dtype=float, memptr=None, strides=None, order="C"):
         return wrap(np.empty(shape, dtype=dtype, order=order))
 
-    dtype = property(lambda self: self._a.dtype)
-    ndim = property(lambda self: self._a.ndim)
-    size = property(lambda self: self._a.size)
-    nbytes = property(lambda self: self._a.nbytes)
-    itemsize = property(lambda self: self._a.itemsize)
-    strides = property(lambda self: self._a.strides)
-    flags = property(lambda self: self._a.flags)
-    data = property(lambda self: Pointer(self._a))
-    T = property(lambda self: view(self._a.T, self))
+    @property
+    def _a(self):
+        """The cells, for what the current device does."""
+        _devices.check(self._device)
+        return self._cells
+
+    dtype = property(lambda self: self._cells.dtype)
+    ndim = property(lambda self: self._cells.ndim)
+    size = property(lambda self: self._cells.size)
+    nbytes = property(lambda self: self._cells.nbytes)
+    itemsize = property(lambda self: self._cells.itemsize)
+    strides = property(lambda self: self._cells.strides)
+    flags = property(lambda self: self._cells.flags)
+    data = property(lambda self: Pointer(self._cells, self._device))
+    T = property(lambda self: view(self._cells.T, self))
 
     @property
     def shape(self):
-        return self._a.shape
+        return self._cells.shape
 
     @shape.setter
     def shape(self, shape):
-        self._a = (
-            self._a.reshape(shape, copy=False)
+        self._cells = (
+            self._cells.reshape(shape, copy=False)
             if np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-            else self._a.reshape(shape)
+            else self._cells.reshape(shape)
         )
 
     @property
     def device(self):
         from .cuda import Device
 
-        return Device(0)
+        return Device(self._device)
 
     def __len__(self):
-        return len(self._a)
+        return len(self._cells)
 
     def __iter__(self):
-        return (self[number] for number in range(len(self._a)))
+        return (self[number] for number in range(len(self._cells)))
 
     # --- what waits ---------------------------------------------------------------
 
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
-        return np.array(self._a, order=order)
+        return np.array(self._cells, order=order)
 
     def __reduce__(self):
         waited("pickle")
-        return _unpickled, (np.array(self._a),)
+        return _unpickled, (np.array(self._cells),)
 
     def __copy__(self):
         return self.copy()
 
     def __deepcopy__(self, memo):
-        return self.copy()
+        with self.device:
+            return self.copy()
 
     # --- what is refused ------------------------------------------------------------
 
@@ -109,35 +117,35 @@ class ndarray:
 
     def copy(self, order="C"):
         launched("copy", self.size > 0, self.size)
-        return wrap(np.array(self._a, order=order))
+        return wrap(np.array(self._cells, order=order))  # On the current device, from any.
 
     def flatten(self, order="C"):
         launched("flatten", self.size > 0, self.size)
         return wrap(self._a.flatten(order))
 
     def astype(self, dtype, order="K", casting=None, subok=None, copy=True):
-        if not copy and self._a.dtype == np.dtype(dtype):
+        if not copy and self.dtype == np.dtype(dtype):
             return self
         launched("astype", self.size > 0, self.size)
         return wrap(self._a.astype(dtype, order=order))
 
     def view(self, dtype=None):
-        return view(self._a.view(*([] if dtype is None else [dtype])), self)
+        return view(self._cells.view(*([] if dtype is None else [dtype])), self)
 
     def reshape(self, *shape, order="C"):
-        return view_or_copy(self._a.reshape(*shape, order=order), self, "reshape")
+        return view_or_copy(self._cells.reshape(*shape, order=order), self, "reshape")
 
     def ravel(self, order="C"):
-        return view_or_copy(self._a.ravel(order), self, "ravel")
+        return view_or_copy(self._cells.ravel(order), self, "ravel")
 
     def transpose(self, *axes):
-        return view(self._a.transpose(*axes), self)
+        return view(self._cells.transpose(*axes), self)
 
     def swapaxes(self, one, other):
-        return view(self._a.swapaxes(one, other), self)
+        return view(self._cells.swapaxes(one, other), self)
 
     def squeeze(self, axis=None):
-        return view(self._a.squeeze(axis), self)
+        return view(self._cells.squeeze(axis), self)
 
     def fill(self, value):
         launched("fill", self.size > 0, self.size)
@@ -155,7 +163,7 @@ class ndarray:
         index, n_arrays = _index(key)
         if not n_arrays:  # ``...`` makes a view of a single cell, too.
             whole = index if isinstance(index, tuple) else (index,)
-            return view(self._a[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
+            return view(self._cells[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
         found = np.array(self._a[index])
         launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays, found.size)
         return wrap(found)
@@ -212,7 +220,7 @@ class ndarray:
 def _waiting(name, of):
     def method(self, *args):
         waited(name)
-        return of(self._a, *args)
+        return of(self._cells, *args)
 
     return method
 
@@ -242,13 +250,14 @@ def wrap(array):
 def view(array, base):
     """A device array over the memory of another one."""
     self = object.__new__(ndarray)
-    self._a, self.base = array, base if base is None or base.base is None else base.base
+    self._cells, self.base = array, base if base is None or base.base is None else base.base
+    self._device = _devices.current() if base is None else base._device
     self._held = Held(pool, array.nbytes) if base is None else None
     return self
 
 
 def view_or_copy(array, base, name):
-    if array.size and not np.may_share_memory(array, base._a):
+    if array.size and not np.may_share_memory(array, base._cells):
         launched(f"{name}: copy", 1, array.size)
         return wrap(array)
     return view(array, base)

@@ -90,7 +90,7 @@ class RawKernel:
             if isinstance(each, ndarray):
                 if not each.flags.c_contiguous:
                     raise ValueError(f"{self.name} got a strided array, but reads addresses")
-                each = np.int64(each.data.ptr)
+                each = np.int64(plain(each).ctypes.data)
             elif isinstance(each, np.ndarray) or not isinstance(each, (int, float, np.generic)):
                 raise TypeError(f"Unsupported type {type(each)}")
             cells.append(np.array([each, 0]))  # int: 64 bits, float: a double.

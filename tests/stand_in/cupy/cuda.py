@@ -1,15 +1,13 @@
-"""One device, which does at once what it is asked to do."""
+"""Devices that do at once what they are asked to do."""
 
 import ctypes
-import threading
 from types import SimpleNamespace
 
 import numpy as np
 
+from . import _devices
 from ._counts import Clock, launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
-
-_current = threading.local()
 
 
 class CUDARuntimeError(RuntimeError):
@@ -19,21 +17,28 @@ class CUDARuntimeError(RuntimeError):
 class Device:
     mem_info, compute_capability = (70 << 30, 80 << 30), "90"
 
-    def __init__(self, device=0):
-        self.id = int(device or 0)
+    def __init__(self, device=None):
+        self.id = _devices.current() if device is None else int(device)
+        self._before = []
+        if not 0 <= self.id < _devices.N_DEVICES:
+            raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
 
     def use(self):
-        _current.device = self.id
+        _devices.use(self.id)
         return self
 
     def synchronize(self):
         waited_only("Device.synchronize")
 
+    def __eq__(self, other):
+        return self.id == other.id
+
     def __enter__(self):
-        return self
+        self._before.append(_devices.current())
+        return self.use()
 
     def __exit__(self, *args):
-        pass
+        _devices.use(self._before.pop())
 
 
 class Event:
@@ -97,8 +102,8 @@ memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryErro
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDeviceCount=lambda: 2,
-    getDevice=lambda: getattr(_current, "device", 0),
+    getDeviceCount=lambda: _devices.N_DEVICES,
+    getDevice=_devices.current,
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
 
