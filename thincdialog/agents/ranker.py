@@ -148,7 +148,7 @@ class RankerAgent(ModelAgent):
         self.block_repeats = block_repeats
         self.blocks_repeats = bool(block_repeats)
         self.lone_replies = LoneReplies()
-        self._vectors = CandidateVectors(model.ops, self._encode_candidates)
+        self._vectors = self._new_vectors()
         # A list, and the place of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
@@ -156,7 +156,7 @@ class RankerAgent(ModelAgent):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._vectors = CandidateVectors(self.model.ops, self._encode_candidates)
+        self._vectors = self._new_vectors()
 
     def weights_changed(self) -> None:
         super().weights_changed()
@@ -177,7 +177,7 @@ class RankerAgent(ModelAgent):
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
-        replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)
+        replica._vectors = replica._new_vectors()
         return replica
 
     def reading(self) -> ReadingOptions:
@@ -564,6 +564,10 @@ class RankerAgent(ModelAgent):
         if texts is self.fixed:
             return self._numbers(self.fixed).get(right[0], -1)
         return texts.index(right[0]) if right[0] in texts else -1
+
+    def _new_vectors(self) -> CandidateVectors:
+        counts = self.counters.counts
+        return CandidateVectors(self.model.ops, self._encode_candidates, counts=counts)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         """In parts, if a GPU has no room for all of them."""
