@@ -45,6 +45,7 @@ from ..layers.watched import (
     changed_rows,
     finding_not_finite,
     look_at,
+    refused_by_layer,
 )
 from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
@@ -370,6 +371,9 @@ class ModelAgent(ConversationAgent, Learner):
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
                 lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+            refused = refused_by_layer(error)
+            if lost is None and refused is not None:
+                raise ConfigError([refused]) from error
             if lost is None:
                 raise
             raise lost from error
