@@ -85,8 +85,9 @@ def _matrices(address, shape, row, step, n):
 
 def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, stepB, beta, C, ldc,
                       stepC, count):  # fmt: skip
-    if min(stepA, stepB, stepC) < 0 or stepC < n * ldc or (A | B | C) % 4:
-        raise ValueError("CUBLAS_STATUS_INVALID_VALUE: strides go on, and results do not overlap")
+    sizes = (lda * (m if t1 else k), ldb * (k if t2 else n), ldc * n)
+    if (A | B | C) % 4 or any(s < size for s, size in zip((stepA, stepB, stepC), sizes)):
+        raise ValueError("CUBLAS_STATUS_INVALID_VALUE: matrices that lie one behind the other")
     launched("product", 1, max(m * k, n * k, m * n))
     alpha, beta = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
     of_A = _matrices(A, (k, m) if t1 else (m, k), lda, stepA, count)

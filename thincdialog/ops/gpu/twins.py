@@ -37,11 +37,10 @@ def halves(array: Any, n_first: int) -> Tuple[Any, Any]:
     return array[:n_first], array[n_first:]
 
 
-def lie_apart(out: Any, x: Any, y: Any) -> bool:
-    """Whether ``add_products`` can do it: cuBLAS gets the distance of the second from the first, of
-    which it is nowhere said that it may be negative; and results must not overlap."""
-    strides = [_stride(*pair) for pair in (out, x, y)]
-    return all(stride >= 0 for stride in strides) and strides[0] >= out[0].size
+def lie_apart(*pairs: Any) -> bool:
+    """Whether in each pair of arrays the second lies behind the first, as ``add_products`` needs:
+    cuBLAS gets its distance, of which it is nowhere said that it may be negative."""
+    return all(_stride(*pair) >= pair[0].size for pair in pairs)
 
 
 def _stride(one: Any, other: Any) -> int:
