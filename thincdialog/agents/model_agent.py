@@ -24,7 +24,7 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
-from ..contract import CodeError, place_in, told
+from ..contract import CodeError, is_ours, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
@@ -57,6 +57,7 @@ from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.device_memory import free, held_bytes, is_out_of_memory
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
@@ -76,6 +77,8 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
+from .plan import Plan
+from .preparing import Preparing
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -373,6 +376,58 @@ class ModelAgent(ConversationAgent, Learner):
         places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
+    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+        """What there is to learn from some rows of a batch; of no examples, if nothing. Another
+        thread may ask for it while this agent learns: it changes nothing.
+
+        rows (np.ndarray): Their places in it, ascending.
+        text (Optional[TextEncoder]): What reads the texts, if there is anything to read them.
+        """
+        raise NotImplementedError
+
+    def planned(
+        self, batch: Batch, rows: Optional[np.ndarray] = None
+    ) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
+        """The plan of a batch, as it was prepared or made now; and, if it has any examples, its
+        texts and its numbers on the model's device.
+
+        rows (Optional[np.ndarray]): Places of some rows of it; None for all.
+        """
+        prepared, batch.prepared = batch.prepared, None
+        ops: Any = self.model.ops
+        if prepared is not None and rows is None and prepared.draws == self.draws:
+            plan, found = prepared.plan, ops.known_numbers.use(prepared.packed)
+            self.counters.counts.update(prepared.counts)
+        else:
+            rows = np.arange(len(batch.rows)) if rows is None else rows
+            plan = self.plan(batch, rows, self._text)
+            if not len(plan.batch.rows):
+                return plan, [], []
+            found = put(ops, plan.role, *plan.arrays())
+        for encoded, field in plan.texts:
+            self.count_cells(encoded, field)
+        n = 2 * len(plan.texts)
+        return plan, [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+
+    @property
+    def draws(self) -> Tuple[int, int, int]:
+        """What random draws of the batch that is learnt follow from: seed, step, microbatch."""
+        return (*self._draws, self._microbatch)
+
+    def next_draws(self, n: int) -> Tuple[int, int, int]:
+        """The same of the next batch, if anything is learnt from this one.
+
+        n (int): Batches of a step.
+        """
+        (seed, step), number = self._draws, self._microbatch + 1
+        return (seed, step, number) if number < n else (seed, step + 1, 0)
+
+    def preparing(self, n: int) -> Optional[Preparing]:
+        # A user's own agent may do anything in what it is asked.
+        if not is_ours(type(self)) or not isinstance(self.model.ops, DialogCupyOps):
+            return None
+        return Preparing(self, n)
+
     def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
         """As ``learn`` for some rows of a batch. The gradients of all parts add up to that of the
         batch.
@@ -628,23 +683,8 @@ class ModelAgent(ConversationAgent, Learner):
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
         """Texts of a field as the model's input, on its device."""
         self.count_cells(encoded, field)
-        return Ragged(*put(self.model.ops, field, *map(_int32, encoded)))
-
-    def put_texts(
-        self, texts: Sequence[Tuple[Tuple[Any, Any], int]], *more: np.ndarray
-    ) -> Tuple[List[Ragged], Sequence[Any]]:
-        """Texts of several fields as the model's input, and other arrays, in one copy.
-
-        texts (Sequence[Tuple]): Pairs of ids and lengths, each with its field.
-        RETURNS (Tuple[List[Ragged], Sequence]): On the model's device.
-        """
-        for encoded, field in texts:
-            self.count_cells(encoded, field)
-        arrays = [_int32(array) for encoded, _ in texts for array in encoded]
-        role = (*(field for _, field in texts), len(more))
-        found = put(self.model.ops, role, *arrays, *more)
-        n = 2 * len(texts)
-        return [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+        arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
+        return Ragged(*put(self.model.ops, field, *arrays))
 
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
         """Texts of a field are read."""
@@ -682,10 +722,6 @@ def _joined(
     for of_part, rows in zip(replies, parts):
         found.extend(of_part or [Message() for _ in rows])
     return found
-
-
-def _int32(array: Any) -> Any:
-    return np.asarray(array, dtype="i")
 
 
 def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:

@@ -81,6 +81,11 @@ class BatchWorld(World):
         if self.has_whole_batches:
             teacher.set_batches(batcher, measure_of(batcher, agent))
 
+    def prepare_ahead(self, n: int) -> None:
+        if self.has_whole_batches and self.agent.learns:
+            learner: Any = self.agent
+            self.teacher.prepare_with(learner.preparing(n))
+
     def _parley(self) -> None:
         if self.has_whole_batches:
             batch = self.teacher.batch_act()
@@ -143,5 +148,7 @@ class BatchWorld(World):
     def shutdown(self) -> None:
         """Drop all conversations; the teacher and the agent stay."""
         super().shutdown()
+        if self.has_whole_batches:
+            self.teacher.prepare_with(None)
         self.rows = []
         self.live = []
