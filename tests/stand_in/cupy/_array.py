@@ -14,8 +14,8 @@ SCALARS = (int, float, bool, complex, np.generic)
 class Pointer:
     """MemoryPointer."""
 
-    def __init__(self, array):
-        self.ptr, self._array, self.device_id = array.ctypes.data, array, 0
+    def __init__(self, owner):
+        self.ptr, self.owner, self.device_id = owner._raw.ctypes.data, owner, 0
 
 
 class ndarray:
@@ -29,9 +29,9 @@ class ndarray:
     def __new__(cls, shape=None, dtype=float, memptr=None, strides=None, order="C"):
         if memptr is None:
             return wrap(np.empty(shape, dtype=dtype, order=order))
-        bytes_ = memptr._array.reshape(-1).view("u1")
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        return view(bytes_[:n_bytes].view(dtype).reshape(shape), None, is_held=True)
+        own = memptr.owner._raw.reshape(-1).view("u1")[:n_bytes]
+        return view(own.view(dtype).reshape(shape), None, memptr)
 
     @property
     def _a(self):
@@ -50,7 +50,7 @@ class ndarray:
     itemsize = property(lambda self: self._raw.itemsize)
     strides = property(lambda self: self._raw.strides)
     flags = property(lambda self: self._raw.flags)
-    data = property(lambda self: Pointer(self._raw))
+    data = property(lambda self: Pointer(self))
     T = property(lambda self: view(self._raw.T, self))
 
     @property
@@ -166,7 +166,8 @@ class ndarray:
         if self.shape != array.shape:
             raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {array.shape}")
         if stream is not None and not stream.is_null:
-            stream.copy(self._raw, array)
+            root = self if self.base is None else self.base
+            stream.copy(self._raw, array, getattr(root._held, "owner", root))
             return
         uploaded("set", array.nbytes)
         self._a[...] = array
@@ -261,11 +262,11 @@ def wrap(array):
     return view(array, None)
 
 
-def view(array, base, is_held=False):
+def view(array, base, held=None):
     """A device array over the memory of another one, or over what is held already."""
     self = object.__new__(ndarray)
     self._a, self.base = array, base if base is None or base.base is None else base.base
-    self._held = Held(pool, array.nbytes) if base is None and not is_held else None
+    self._held = Held(pool, array.nbytes) if base is None and held is None else held
     return self
 
 

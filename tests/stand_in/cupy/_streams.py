@@ -2,6 +2,7 @@
 somebody waits for it. Whoever reads or writes too early is told."""
 
 import threading
+import weakref
 import zlib
 from itertools import count
 
@@ -32,9 +33,10 @@ def _address(array):
 
 
 class _Room:
-    """Memory of the device that a stream copies to."""
+    """Memory of the device that a stream copies to, for as long as somebody has it."""
 
-    def __init__(self, array):
+    def __init__(self, array, owner):
+        self.owner = weakref.ref(owner)
         self.start = _address(array)
         self.stop = self.start + array.nbytes
         # Copies that nobody waited for; when it was read or written last.
@@ -46,8 +48,8 @@ def touch(array):
     if not _rooms:
         return
     start = _address(array)
-    for room in _rooms:
-        if room.start <= start < room.stop:
+    for room in list(_rooms):
+        if room.owner() is not None and room.start <= start < room.stop:
             if room.n_pending:
                 raise RuntimeError("an array is read, but nobody waited for its copy's event")
             room.touched = next(_ticks)
@@ -102,14 +104,18 @@ class Stream:
         elif event._stream is not None and event._stream.is_null:
             self._waited = max(self._waited, event._place)
 
-    def copy(self, target, source):
-        """Ask for a copy from the host."""
+    def copy(self, target, source, owner):
+        """Ask for a copy from the host.
+
+        owner (ndarray): Of the memory that it goes to.
+        """
         self.check()
         start = _address(source)
         if not any(first <= start and start + source.nbytes <= stop for first, stop in _pinned):
             raise RuntimeError("the host waits for a copy of memory that is not pinned")
         with _lock:
-            room = _Room(target)
+            room = _Room(target, owner)
+            _rooms[:] = [each for each in _rooms if each.owner() is not None]
             for each in list(_rooms):
                 if each.start < room.stop and room.start < each.stop:
                     if each.touched > self._waited:
