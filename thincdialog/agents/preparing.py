@@ -8,6 +8,7 @@ import numpy as np
 
 from ..examples.batch import Batch
 from ..ops.copies_ahead import CopiesAhead
+from ..ops.device_memory import is_out_of_memory
 from ..ops.known_numbers import Packed, Stream
 from .plan import Plan
 
@@ -47,22 +48,23 @@ class Preparing:
         return partial(self._prepare, self.agent.next_draws(self.n), asked)
 
     def _prepare(self, draws: Stream, asked: Any, batch: Batch) -> None:
-        try:
-            self._make(draws, asked, batch.labelled())
-        except Exception:
-            # It is learnt as it is: what cannot be comes out there.
-            return
-
-    def _make(self, draws: Stream, asked: Any, batch: Batch) -> None:
-        agent, text = self.agent, self._text
+        batch, agent, text = batch.labelled(), self.agent, self._text
         counts = Counter() if text is None else text.counts
         counts.clear()
-        plan = agent.plan(batch, np.arange(len(batch.rows)), text)
+        try:
+            plan: Plan = agent.plan(batch, np.arange(len(batch.rows)), text)
+        except Exception:
+            return  # Who learns it comes upon the same.
         if not len(plan.batch.rows):
             return
         ops = agent.model.ops
         # CuPy's current device is each thread's own.
         ops.xp.cuda.Device(ops.device_id).use()
-        given = (plan.role, plan.arrays(), asked, draws, self._copies)
-        packed = ops.known_numbers.pack(*given)
+        try:
+            given = (plan.role, plan.arrays(), asked, draws, self._copies)
+            packed = ops.known_numbers.pack(*given)
+        except Exception as error:
+            if not is_out_of_memory(error, agent.weights):
+                raise
+            return  # It is learnt in parts, if it must be.
         batch.prepared = Prepared(plan, Counter(counts), draws, packed)

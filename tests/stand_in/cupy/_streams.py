@@ -20,6 +20,10 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
+def _wrong_device():
+    return CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
+
+
 def current_device():
     return getattr(_current, "device", 0)
 
@@ -61,7 +65,9 @@ class Event:
 
     def record(self, stream=None):
         stream = stream or get_current_stream()
-        stream.check(self._device)
+        stream.check()
+        if self._device != current_device():
+            raise _wrong_device()
         self._stream = stream
         self._place = next(_ticks) if stream.is_null else stream.n_asked
 
@@ -87,10 +93,10 @@ class Stream:
         self._device, self._asked, self._n_done, self.n_asked = current_device(), [], 0, 0
         self._waited = 0  # For what the null stream was asked for till then.
 
-    def check(self, device=None):
-        """See that stream and event are of the thread's device."""
-        if not self.is_null and {self._device, device or self._device} != {current_device()}:
-            raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
+    def check(self):
+        """See that it is of the thread's device; the null stream is of each."""
+        if not self.is_null and self._device != current_device():
+            raise _wrong_device()
 
     def record(self, event=None):
         event = event or Event()
