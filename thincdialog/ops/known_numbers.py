@@ -170,21 +170,22 @@ class KnownNumbers:
 
     def derive(self, ops: Ops, function: Derive, arguments: Sequence[Any]) -> Tuple[Any, ...]:
         """See ``derived``."""
-        named, host, is_of_batch = [], [], True
+        named: List[Any] = []
+        given: List[Tuple[Any, Optional[_Known]]] = []
+        is_of_batch = True
         for each in arguments:
-            if not hasattr(each, "dtype"):
-                host.append(_value(each, self._stream()))
-                named.append(each)
-                continue
-            known = self.find(each)
-            host.append(ops.to_numpy(each) if known is None else known.host)
-            is_of_batch &= known is not None and known.number == self._number
-            named.append(None if known is None else _Of(known.path))
+            name, known = each, None
+            if hasattr(each, "dtype"):
+                known = self.find(each)
+                name = None if known is None else _Of(known.path)
+                is_of_batch &= known is not None and known.number == self._number
+            named.append(name)
+            given.append((each, known))
         key = (function, tuple(named))
         made = self._ready.get(key) if is_of_batch else None
         if made is None:
             number = self._number if is_of_batch else -1
-            arrays = function(*host)
+            arrays = function(*(self._host(ops, *each) for each in given))
             of_key = [_Known(array, number, (*key, n)) for n, array in enumerate(arrays)]
             buffer, views, found, _ = self._copied(of_key)
             self._buffers[id(buffer)] = weakref.ref(buffer), found
@@ -192,6 +193,14 @@ class KnownNumbers:
         if is_of_batch:
             self._ready[key], self._asked[self._role][key] = made, function
         return made
+
+    def _host(self, ops: Ops, argument: Any, known: Optional[_Known]) -> Any:
+        """An argument as a function gets it."""
+        if known is not None:
+            return known.host
+        if hasattr(argument, "dtype"):
+            return ops.to_numpy(argument)
+        return _value(argument, self._stream())
 
     def _copied(
         self, arrays: Sequence[_Known], copies: Optional[CopiesAhead] = None
@@ -248,13 +257,14 @@ def _value(argument: Any, stream: Stream) -> Any:
 class _Of:
     """An argument that is an array, by its path."""
 
-    __slots__ = ("path",)
+    __slots__ = ("path", "_hash")
 
     def __init__(self, path: _Path) -> None:
-        self.path = path
+        # Paths hold others, and are looked for at each call of a layer.
+        self.path, self._hash = path, hash(path)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Of) and self.path == other.path
+        return isinstance(other, _Of) and self._hash == other._hash and self.path == other.path
 
     def __hash__(self) -> int:
-        return hash(self.path)
+        return self._hash
