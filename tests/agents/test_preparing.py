@@ -1,12 +1,14 @@
 """Steps on a GPU whose batches a thread has prepared: the same as steps without it."""
 
+import json
 import threading
 
 import pytest
 
-from tests.training.test_device_counts import ENCODER, training
+from tests.training.test_device_counts import ENCODER, training, write_data
 from thincdialog.agents.model_agent import ModelAgent
 from thincdialog.agents.ranker import RankerAgent
+from thincdialog.errors import DataError
 from thincdialog.registry import registry
 from thincdialog.runners.alone import Alone
 from thincdialog.worlds.batch_world import BatchWorld
@@ -112,3 +114,18 @@ def test_preparing_nothing_of_an_agent_of_a_user(root, tmp_path, plans, monkeypa
     registry.agents("own.v1", func=Own)
     reports(3, root, tmp_path, "ranker", **{"agent.@agents": "own.v1", **SMALL})
     assert len(plans) == 3 and not any(plans)
+
+
+def test_preparing_errors_of_a_batch_come_out_as_it_is_learnt(root, tmp_path, plans, monkeypatch):
+    rows = map(json.loads, write_data(tmp_path, "ranker", n=60).read_text().splitlines())
+    texts = list(dict.fromkeys(turn["text"] for row in rows for turn in row["turns"]))
+    (tmp_path / "replies.txt").write_text("".join(f"{text}\n" for text in texts[:-1]))
+    changes = {"agent.candidates": "fixed", "agent.fixed_candidates": str(tmp_path / "replies.txt")}
+    said = []
+    for _ in range(2):
+        with pytest.raises(DataError, match="not among its fixed candidates") as error:
+            reports(20, root, tmp_path, "ranker", **changes, **SMALL)
+        said.append((str(error.value), len(plans)))
+        plans.clear()
+        monkeypatch.setattr(BatchWorld, "prepare_ahead", lambda self, n: None)
+    assert said[0] == said[1] and said[0][1] > 1

@@ -31,7 +31,6 @@ from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
     ConfigError,
     DataError,
-    DeviceMemoryError,
     DialogError,
     ModelError,
     Problem,
@@ -56,7 +55,6 @@ from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.device_memory import free, held_bytes, is_out_of_memory
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
@@ -65,7 +63,6 @@ from ..ops.known_numbers import put
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
-    SPLIT_BATCHES,
     Learner,
     Observations,
     ReadingOptions,
@@ -77,6 +74,7 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
+from .parts_of_batches import learn_what_fits
 from .plan import Plan
 from .preparing import Preparing
 
@@ -118,7 +116,7 @@ class ModelAgent(ConversationAgent, Learner):
     _draws: Tuple[int, int] = (0, 0)
     _microbatch = 0
     # Examples of microbatches before this one, whose gradients are kept apart.
-    _n_before = 0
+    n_before = 0
 
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
@@ -358,7 +356,7 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             if not len(labelled.rows):
                 return self.answer(batch)
-            replies = self._learn_what_fits(labelled)
+            replies = learn_what_fits(self, labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
@@ -436,47 +434,6 @@ class ModelAgent(ConversationAgent, Learner):
         """
         return self.learn(batch.take(rows))
 
-    def _learn_what_fits(self, batch: Batch) -> Optional[Sequence[Message]]:
-        """``learn``; a batch that does not fit the memory of a GPU is learnt in two parts, these
-        in two, and so on.
-
-        RAISES (DeviceMemoryError): If a single example does not fit.
-        """
-        counters, weights = self.counters, self.parameters.values
-        n_rows, n_parts = len(batch.rows), 1
-        if is_numpy_array(weights) or counters.examples != self._n_before:
-            return self.learn(batch)  # What waits in the gradients could not be told from it.
-        before = counters.waiting()
-        while True:
-            try:
-                if n_parts == 1:
-                    return self.learn(batch)
-                parts = np.array_split(np.arange(n_rows), n_parts)
-                replies = [self.learn_part(batch, rows) for rows in parts]
-                counters.counts[SPLIT_BATCHES] += 1
-                return _joined(replies, parts)
-            except Exception as error:
-                if not is_out_of_memory(error, weights):
-                    raise
-            # Only now, as an error holds what was computed till then.
-            counters.go_back(before)
-            self.parameters.clear_gradients()
-            self.model.ops.seed(*self._draws, self._microbatch)
-            free(weights)
-            if n_parts >= n_rows:
-                raise self._too_large(batch)
-            n_parts = min(2 * n_parts, n_rows)
-
-    def _too_large(self, batch: Batch) -> DeviceMemoryError:
-        ids, held = batch.ids(), held_bytes(self.parameters.values) or 0
-        longest = int(self.batch_lengths(batch).counts.max())
-        shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-        return DeviceMemoryError(
-            f"The memory of the GPU ({held / 1e6:,.0f} MB taken) has no room for a single example "
-            f"of the batch with {shown} (up to {longest:,} tokens). Set a smaller width or "
-            "max_context, or a smaller [world] batcher, whose candidates are encoded together."
-        )
-
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
         # What it would have replied while it learnt was not said.
@@ -553,11 +510,11 @@ class ModelAgent(ConversationAgent, Learner):
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         self._draws, self._microbatch = (seed, step), number
-        counters, self._n_before = self.counters, 0
+        counters, self.n_before = self.counters, 0
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
-        self._n_before = counters.examples
+        self.n_before = counters.examples
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
@@ -710,18 +667,6 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
-
-
-def _joined(
-    replies: Sequence[Optional[Sequence[Message]]], parts: Sequence[np.ndarray]
-) -> Optional[Sequence[Message]]:
-    """Of all parts of a batch, in their order."""
-    if all(each is None for each in replies):
-        return None
-    found: List[Message] = []
-    for of_part, rows in zip(replies, parts):
-        found.extend(of_part or [Message() for _ in rows])
-    return found
 
 
 def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:
