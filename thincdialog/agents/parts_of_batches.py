@@ -23,12 +23,12 @@ def learn_what_fits(agent: Any, batch: Batch) -> Optional[Sequence[Message]]:
     n_rows, n_parts = len(batch.rows), 1
     if is_numpy_array(weights) or counters.examples != agent.n_before:
         # What waits in the gradients could not be told from it.
-        return agent.learn(batch)  # type: ignore[no-any-return]
+        return agent.learn(batch)
     before = counters.waiting()
     while True:
         try:
             if n_parts == 1:
-                return agent.learn(batch)  # type: ignore[no-any-return]
+                return agent.learn(batch)
             parts = np.array_split(np.arange(n_rows), n_parts)
             replies = [agent.learn_part(batch, rows) for rows in parts]
             counters.counts[SPLIT_BATCHES] += 1
