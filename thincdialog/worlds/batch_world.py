@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from ..batchers import Batcher
 from ..errors import ProtocolError
 from ..messages import Message
-from ..protocol import Agent
+from ..protocol import Agent, Learner
 from ..registry import registry
 from ..teachers.teacher import Teacher
 from .batching import Talk, check_oversize, exchange, measure_of
@@ -82,9 +82,8 @@ class BatchWorld(World):
             teacher.set_batches(batcher, measure_of(batcher, agent))
 
     def prepare_ahead(self, n: int) -> None:
-        if self.has_whole_batches and self.agent.learns:
-            learner: Any = self.agent
-            self.teacher.prepare_with(learner.preparing(n))
+        if self.has_whole_batches and isinstance(self.agent, Learner):
+            self.teacher.prepare_with(self.agent.preparing(n))
 
     def _parley(self) -> None:
         if self.has_whole_batches:
