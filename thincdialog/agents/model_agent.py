@@ -24,14 +24,13 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
-from ..contract import CodeError, place_in, told
+from ..contract import CodeError, is_ours, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
     ConfigError,
     DataError,
-    DeviceMemoryError,
     DialogError,
     ModelError,
     Problem,
@@ -57,7 +56,8 @@ from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.device_memory import in_parts_that_fit, is_out_of_memory, no_room
+from ..ops.device_memory import is_out_of_memory, no_room
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
@@ -65,7 +65,6 @@ from ..ops.known_numbers import on_own_device, put
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
-    SPLIT_BATCHES,
     Learner,
     Observations,
     ReadingOptions,
@@ -77,6 +76,9 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
+from .parts_of_batches import answer_what_fits, learn_what_fits, too_large
+from .plan import Plan
+from .preparing import Preparing
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -116,7 +118,7 @@ class ModelAgent(ConversationAgent, Learner):
     _draws: Tuple[int, int] = (0, 0)
     _microbatch = 0
     # Examples of microbatches before this one, whose gradients are kept apart.
-    _n_before = 0
+    n_before = 0
 
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
@@ -358,8 +360,8 @@ class ModelAgent(ConversationAgent, Learner):
         labelled = batch.labelled()
         try:
             if not len(labelled.rows):
-                return self._answer_what_fits(batch)
-            replies = self._learn_what_fits(labelled)
+                return answer_what_fits(self, batch)
+            replies = learn_what_fits(self, labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
@@ -367,7 +369,7 @@ class ModelAgent(ConversationAgent, Learner):
             if isinstance(error, DialogError) or place_in(error):
                 raise
             if is_out_of_memory(error):
-                raise self._too_large(batch) from error
+                raise too_large(self, batch, is_learnt=len(labelled.rows) > 0) from error
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
                 lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
@@ -382,6 +384,58 @@ class ModelAgent(ConversationAgent, Learner):
         places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
+    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+        """What there is to learn from some rows of a batch; of no examples, if nothing. Another
+        thread may ask for it while this agent learns: it changes nothing.
+
+        rows (np.ndarray): Their places in it, ascending.
+        text (Optional[TextEncoder]): What reads the texts, if there is anything to read them.
+        """
+        raise NotImplementedError
+
+    def planned(
+        self, batch: Batch, rows: Optional[np.ndarray] = None
+    ) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
+        """The plan of a batch, as it was prepared or made now; and, if it has any examples, its
+        texts and its numbers on the model's device.
+
+        rows (Optional[np.ndarray]): Places of some rows of it; None for all.
+        """
+        prepared, batch.prepared = batch.prepared, None
+        ops: Any = self.model.ops
+        if prepared is not None and rows is None and prepared.draws == self.draws:
+            plan, found = prepared.plan, ops.known_numbers.use(prepared.packed)
+            self.counters.counts.update(prepared.counts)
+        else:
+            rows = np.arange(len(batch.rows)) if rows is None else rows
+            plan = self.plan(batch, rows, self._text)
+            if not len(plan.batch.rows):
+                return plan, [], []
+            found = put(ops, plan.role, *plan.arrays())
+        for encoded, field in plan.texts:
+            self.count_cells(encoded, field)
+        n = 2 * len(plan.texts)
+        return plan, [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+
+    @property
+    def draws(self) -> Tuple[int, int, int]:
+        """What random draws of the batch that is learnt follow from: seed, step, microbatch."""
+        return (*self._draws, self._microbatch)
+
+    def next_draws(self, n: int) -> Tuple[int, int, int]:
+        """The same of the next batch, if anything is learnt from this one.
+
+        n (int): Batches of a step.
+        """
+        (seed, step), number = self._draws, self._microbatch + 1
+        return (seed, step, number) if number < n else (seed, step + 1, 0)
+
+    def preparing(self, n: int) -> Optional[Preparing]:
+        # A user's own agent may do anything in what it is asked.
+        if not is_ours(type(self)) or not isinstance(self.model.ops, DialogCupyOps):
+            return None
+        return Preparing(self, n)
+
     def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
         """As ``learn`` for some rows of a batch. The gradients of all parts add up to that of the
         batch.
@@ -390,76 +444,12 @@ class ModelAgent(ConversationAgent, Learner):
         """
         return self.learn(batch.take(rows))
 
-    def _learn_what_fits(self, batch: Batch) -> Optional[Sequence[Message]]:
-        """``learn``; a batch that does not fit the memory of a GPU is learnt in two parts, these
-        in two, and so on.
-
-        RAISES (DeviceMemoryError): If a single example does not fit.
-        """
-        counters = self.counters
-        if is_numpy_array(self.parameters.values) or counters.examples != self._n_before:
-            return self.learn(batch)  # What waits in the gradients could not be told from it.
-        before = counters.waiting()
-
-        def learn(parts: Sequence[np.ndarray]) -> Optional[Sequence[Message]]:
-            if len(parts) == 1:
-                return self.learn(batch)
-            replies = [self.learn_part(batch, rows) for rows in parts]
-            counters.counts[SPLIT_BATCHES] += 1
-            return _joined(replies, parts)
-
-        def go_back() -> None:
-            counters.go_back(before)
-            self.parameters.clear_gradients()
-            self.model.ops.seed(*self._draws, self._microbatch)
-
-        return in_parts_that_fit(len(batch.rows), learn, go_back, lambda: self._too_large(batch))
-
     def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
         """As ``answer`` for some rows of a batch.
 
         rows (np.ndarray): Their places in it, ascending.
         """
         return self.answer(batch.take(rows))
-
-    def _answer_what_fits(self, batch: Batch) -> Sequence[Message]:
-        """``answer``, in parts as ``_learn_what_fits``.
-
-        RAISES (DeviceMemoryError): If a single example does not fit.
-        """
-        counters = self.counters
-        if is_numpy_array(self.weights):
-            return self.answer(batch)
-        before = counters.waiting()
-
-        def answer(parts: Sequence[np.ndarray]) -> Sequence[Message]:
-            if len(parts) == 1:
-                return self.answer(batch)
-            replies = [self.answer_part(batch, rows) for rows in parts]
-            counters.split_evaluation()
-            return _joined(replies, parts) or []
-
-        return in_parts_that_fit(
-            len(batch.rows),
-            answer,
-            lambda: counters.go_back(before),
-            lambda: self._too_large(batch, is_learnt=False),
-        )
-
-    def _too_large(self, batch: Batch, is_learnt: bool = True) -> DeviceMemoryError:
-        ids = batch.ids()
-        longest = int(self.batch_lengths(batch).counts.max())
-        shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-        remedy = (
-            "a smaller [world] batcher, whose candidates are encoded together"
-            if is_learnt
-            else "answer with fewer candidates, or on the CPU (--gpu-id -1)"
-        )
-        text = (
-            f"a single example of the batch with {shown} (up to {longest:,} tokens). Set a smaller "
-            f"width or max_context in [agent], or {remedy}."
-        )
-        return no_room(text)
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -538,11 +528,11 @@ class ModelAgent(ConversationAgent, Learner):
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         self._draws, self._microbatch = (seed, step), number
-        counters, self._n_before = self.counters, 0
+        counters, self.n_before = self.counters, 0
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
-        self._n_before = counters.examples
+        self.n_before = counters.examples
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
@@ -676,23 +666,8 @@ class ModelAgent(ConversationAgent, Learner):
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
         """Texts of a field as the model's input, on its device."""
         self.count_cells(encoded, field)
-        return Ragged(*put(self.model.ops, field, *map(_int32, encoded)))
-
-    def put_texts(
-        self, texts: Sequence[Tuple[Tuple[Any, Any], int]], *more: np.ndarray
-    ) -> Tuple[List[Ragged], Sequence[Any]]:
-        """Texts of several fields as the model's input, and other arrays, in one copy.
-
-        texts (Sequence[Tuple]): Pairs of ids and lengths, each with its field.
-        RETURNS (Tuple[List[Ragged], Sequence]): On the model's device.
-        """
-        for encoded, field in texts:
-            self.count_cells(encoded, field)
-        arrays = [_int32(array) for encoded, _ in texts for array in encoded]
-        role = (*(field for _, field in texts), len(more))
-        found = put(self.model.ops, role, *arrays, *more)
-        n = 2 * len(texts)
-        return [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+        arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
+        return Ragged(*put(self.model.ops, field, *arrays))
 
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
         """Texts of a field are read."""
@@ -718,22 +693,6 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
-
-
-def _joined(
-    replies: Sequence[Optional[Sequence[Message]]], parts: Sequence[np.ndarray]
-) -> Optional[Sequence[Message]]:
-    """Of all parts of a batch, in their order."""
-    if all(each is None for each in replies):
-        return None
-    found: List[Message] = []
-    for of_part, rows in zip(replies, parts):
-        found.extend(of_part or [Message() for _ in rows])
-    return found
-
-
-def _int32(array: Any) -> Any:
-    return np.asarray(array, dtype="i")
 
 
 def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:

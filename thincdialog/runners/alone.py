@@ -41,6 +41,7 @@ class Alone(Runner):
         self.experiment = experiment
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
+        self.world.prepare_ahead(experiment.training["accumulate_gradient"])
         self.note, self.has_split, self.has_split_evaluation = note, False, False
 
     def end(self) -> None:

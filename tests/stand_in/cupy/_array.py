@@ -7,6 +7,7 @@ import numpy as np
 from . import _devices
 from ._counts import IS_13, launched, uploaded, waited, waited_only
 from ._memory import Held, pool
+from ._streams import touch
 
 SCALARS = (int, float, bool, complex, np.generic)
 
@@ -14,47 +15,57 @@ SCALARS = (int, float, bool, complex, np.generic)
 class Pointer:
     """MemoryPointer."""
 
-    def __init__(self, array, device):
-        self.ptr, self._array, self.device_id = array.ctypes.data, array, device
+    def __init__(self, owner):
+        self.ptr, self.owner, self.device_id = owner._raw.ctypes.data, owner, owner._device
 
 
 class ndarray:
     """cupy.ndarray"""
 
-    __slots__ = ("_cells", "_device", "_held", "base", "__weakref__")
+    __slots__ = ("_raw", "_device", "_held", "base", "__weakref__")
     __module__ = "cupy"
     __hash__ = None
     __array_priority__ = 100
 
     def __new__(cls, shape=None, dtype=float, memptr=None, strides=None, order="C"):
-        return wrap(np.empty(shape, dtype=dtype, order=order))
+        if memptr is None:
+            return wrap(np.empty(shape, dtype=dtype, order=order))
+        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        own = memptr.owner._raw.reshape(-1).view("u1")[:n_bytes]
+        return view(own.view(dtype).reshape(shape), None, memptr)
 
     @property
     def _a(self):
-        """The cells, for what the current device does."""
+        """What the current device reads or writes now."""
         _devices.check(self._device)
-        return self._cells
+        return self._read
 
-    dtype = property(lambda self: self._cells.dtype)
-    ndim = property(lambda self: self._cells.ndim)
-    size = property(lambda self: self._cells.size)
-    nbytes = property(lambda self: self._cells.nbytes)
-    itemsize = property(lambda self: self._cells.itemsize)
-    strides = property(lambda self: self._cells.strides)
-    flags = property(lambda self: self._cells.flags)
-    data = property(lambda self: Pointer(self._cells, self._device))
-    T = property(lambda self: view(self._cells.T, self))
+    @property
+    def _read(self):
+        """What any may read."""
+        touch(self._raw)
+        return self._raw
+
+    dtype = property(lambda self: self._raw.dtype)
+    ndim = property(lambda self: self._raw.ndim)
+    size = property(lambda self: self._raw.size)
+    nbytes = property(lambda self: self._raw.nbytes)
+    itemsize = property(lambda self: self._raw.itemsize)
+    strides = property(lambda self: self._raw.strides)
+    flags = property(lambda self: self._raw.flags)
+    data = property(lambda self: Pointer(self))
+    T = property(lambda self: view(self._raw.T, self))
 
     @property
     def shape(self):
-        return self._cells.shape
+        return self._raw.shape
 
     @shape.setter
     def shape(self, shape):
-        self._cells = (
-            self._cells.reshape(shape, copy=False)
+        self._raw = (
+            self._raw.reshape(shape, copy=False)
             if np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-            else self._cells.reshape(shape)
+            else self._raw.reshape(shape)
         )
 
     @property
@@ -64,20 +75,20 @@ class ndarray:
         return Device(self._device)
 
     def __len__(self):
-        return len(self._cells)
+        return len(self._raw)
 
     def __iter__(self):
-        return (self[number] for number in range(len(self._cells)))
+        return (self[number] for number in range(len(self._raw)))
 
     # --- what waits ---------------------------------------------------------------
 
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
-        return np.array(self._cells, order=order)
+        return np.array(self._read, order=order)
 
     def __reduce__(self):
         waited("pickle")
-        return _unpickled, (np.array(self._cells),)
+        return _unpickled, (np.array(self._read),)
 
     def __copy__(self):
         return self.copy()
@@ -117,7 +128,7 @@ class ndarray:
 
     def copy(self, order="C"):
         launched("copy", self.size > 0, self.size)
-        return wrap(np.array(self._cells, order=order))  # On the current device, from any.
+        return wrap(np.array(self._read, order=order))  # On the current device, from any.
 
     def flatten(self, order="C"):
         launched("flatten", self.size > 0, self.size)
@@ -130,22 +141,22 @@ class ndarray:
         return wrap(self._a.astype(dtype, order=order))
 
     def view(self, dtype=None):
-        return view(self._cells.view(*([] if dtype is None else [dtype])), self)
+        return view(self._raw.view(*([] if dtype is None else [dtype])), self)
 
     def reshape(self, *shape, order="C"):
-        return view_or_copy(self._cells.reshape(*shape, order=order), self, "reshape")
+        return view_or_copy(self._raw.reshape(*shape, order=order), self, "reshape")
 
     def ravel(self, order="C"):
-        return view_or_copy(self._cells.ravel(order), self, "ravel")
+        return view_or_copy(self._raw.ravel(order), self, "ravel")
 
     def transpose(self, *axes):
-        return view(self._cells.transpose(*axes), self)
+        return view(self._raw.transpose(*axes), self)
 
     def swapaxes(self, one, other):
-        return view(self._cells.swapaxes(one, other), self)
+        return view(self._raw.swapaxes(one, other), self)
 
     def squeeze(self, axis=None):
-        return view(self._cells.squeeze(axis), self)
+        return view(self._raw.squeeze(axis), self)
 
     def fill(self, value):
         launched("fill", self.size > 0, self.size)
@@ -154,6 +165,14 @@ class ndarray:
     def set(self, array, stream=None):
         if not isinstance(array, np.ndarray):
             raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
+        if self.dtype != array.dtype:
+            raise TypeError(f"{array.dtype} array cannot be set to {self.dtype} array")
+        if self.shape != array.shape:
+            raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {array.shape}")
+        if stream is not None and not stream.is_null:
+            root = self if self.base is None else self.base
+            stream.copy(self._raw, array, getattr(root._held, "owner", root))
+            return
         uploaded("set", array.nbytes)
         self._a[...] = array
 
@@ -163,7 +182,7 @@ class ndarray:
         index, n_arrays = _index(key)
         if not n_arrays:  # ``...`` makes a view of a single cell, too.
             whole = index if isinstance(index, tuple) else (index,)
-            return view(self._cells[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
+            return view(self._raw[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
         found = np.array(self._a[index])
         launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays, found.size)
         return wrap(found)
@@ -220,7 +239,7 @@ class ndarray:
 def _waiting(name, of):
     def method(self, *args):
         waited(name)
-        return of(self._cells, *args)
+        return of(self._read, *args)
 
     return method
 
@@ -247,17 +266,17 @@ def wrap(array):
     return view(array, None)
 
 
-def view(array, base):
-    """A device array over the memory of another one."""
+def view(array, base, held=None):
+    """A device array over the memory of another one, or over what is held already."""
     self = object.__new__(ndarray)
-    self._cells, self.base = array, base if base is None or base.base is None else base.base
+    self._raw, self.base = array, base if base is None or base.base is None else base.base
     self._device = _devices.current() if base is None else base._device
-    self._held = Held(pool, array.nbytes) if base is None else None
+    self._held = Held(pool, array.nbytes) if base is None and held is None else held
     return self
 
 
 def view_or_copy(array, base, name):
-    if array.size and not np.may_share_memory(array, base._cells):
+    if array.size and not np.may_share_memory(array, base._raw):
         launched(f"{name}: copy", 1, array.size)
         return wrap(array)
     return view(array, base)

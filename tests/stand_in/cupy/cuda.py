@@ -6,12 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import _devices
-from ._counts import Clock, launched, waited_only
+from ._counts import launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
-
-
-class CUDARuntimeError(RuntimeError):
-    pass
+from ._streams import (  # noqa: F401
+    CUDARuntimeError,
+    Event,
+    Stream,
+    alloc_pinned_memory,
+    get_current_stream,
+)
 
 
 class Device:
@@ -41,41 +44,6 @@ class Device:
         _devices.use(self._before.pop())
 
 
-class Event:
-    def __init__(self, block=False, disable_timing=False, interprocess=False):
-        self._at = None
-
-    done = property(lambda self: self._at is None or self._at <= Clock.over)
-
-    def record(self, stream=None):
-        self._at = Clock.asked
-
-    def synchronize(self):
-        waited_only("Event.synchronize", self._at)
-
-
-class Stream:
-    ptr = 0
-
-    def __init__(self, null=False, non_blocking=False, ptds=False):
-        pass
-
-    def synchronize(self):
-        waited_only("Stream.synchronize")
-
-    def use(self):
-        return self
-
-    def wait_event(self, event):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *args):
-        pass
-
-
 def _matrices(address, shape, row, step, n):
     """Matrices that lie ``step`` floats apart, as cuBLAS reads them: down their columns."""
     for number in range(n):
@@ -98,7 +66,6 @@ def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, ste
         c[...] = product + np.float32(beta) * c if beta else product
 
 
-Stream.null = Stream()
 device = SimpleNamespace(Device=Device, get_cublas_handle=lambda: 1)
 cublas = SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemmStridedBatched=_strided_products)
 memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryError, pool=pool)
@@ -115,7 +82,3 @@ def get_elapsed_time(start_event, end_event):
     if not (start_event.done and end_event.done):
         raise CUDARuntimeError("cudaErrorNotReady: device not ready")
     return float(end_event._at - start_event._at)
-
-
-def get_current_stream(device_id=-1):
-    return Stream.null
