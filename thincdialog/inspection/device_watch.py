@@ -40,6 +40,7 @@ class DeviceWatch(Stopwatch):
     launches (Counter): Kernels by the name of the innermost call that started them; "" for none.
     asked (Counter): How often, by ``Asked``.
     n_bytes (Counter): Of copies, by their kind.
+    is_open (bool): Whether what this thread asks for belongs to a step.
     """
 
     def __init__(self, event: Callable[[], Any], between: Callable[[Any, Any], float]) -> None:
@@ -49,6 +50,7 @@ class DeviceWatch(Stopwatch):
         self.launches: Counter = Counter()
         self.asked: Counter = Counter()
         self.n_bytes: Counter = Counter()
+        self.is_open = False
         self.forget()
 
     def forget(self) -> None:
@@ -70,11 +72,15 @@ class DeviceWatch(Stopwatch):
             call.last, self._inmost = self._event(), call.within
 
     def note(self, kind: str, n_bytes: int, line: str) -> None:
-        """Something is asked for; see ``device_calls``."""
+        """Something is asked for; see ``device_calls``. What other threads ask for belongs to the
+        steps, too, whenever they do, but nobody who trains waits with them."""
+        is_here = threading.get_ident() == self._thread
+        if not (self.is_open if is_here else kind != WAIT):
+            return
         self._noted[Asked(kind, line)] += 1
         self._noted_bytes[kind] += n_bytes
         if kind == LAUNCH:
-            if self._inmost is None or threading.get_ident() != self._thread:
+            if self._inmost is None or not is_here:
                 self._elsewhere += 1
             else:
                 self._inmost.launches += 1
