@@ -4,8 +4,10 @@ import threading
 from typing import Any, Dict, List
 
 import numpy
+from thinc.api import to_numpy
 
 from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
+from thincdialog.runners.cluster.device_plane import placed
 from thincdialog.runners.cluster.lone_plane import LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.peer import Peer
@@ -41,7 +43,7 @@ class Peers:
         self.optimizer = made(text).optimizer
         self.step = 0
         learner: Any = self.peers[0].learner
-        self.join(learner.weights, {}, [])
+        self.join(to_numpy(learner.weights), {}, [])
 
     def join(self, values: Any, arrays: Dict[str, Any], kept: List[str]) -> None:
         stretches, n = self.peers[0].stretches, len(self.peers)
@@ -52,7 +54,9 @@ class Peers:
         for number, peer in enumerate(self.peers):
             plane: Any
             if n == 1:
-                plane = LonePlane(values.copy(), stretches, self.slots)
+                copied = peer.learner.weights.copy()
+                copied[:] = peer.experiment.ops.asarray1f(values)
+                plane = LonePlane(copied, stretches, self.slots)
             elif self.plane == "shm":
                 opened = MappedArrays.open(self.memory.mapping)
                 plane = SharedPlane(opened, stretches, self.slots, number)
@@ -63,7 +67,9 @@ class Peers:
 
                 plane = StorePlane(values, stretches, self.slots, number, send, boxes[number])
             for name, array in arrays.items():
-                plane.state[name][:] = array
+                plane.state[name][:] = peer.experiment.ops.asarray1f(array) if n == 1 else array
+            if n > 1:
+                plane = placed(plane, peer.learner.weights)
             with peer.experiment.working():
                 peer.join(plane, state)
 
@@ -114,7 +120,7 @@ class Peers:
 
     def weights(self) -> Any:
         """Each worker has the same."""
-        found = [peer.learner.weights.copy() for peer in self.peers]
+        found = [to_numpy(peer.learner.weights.copy()) for peer in self.peers]
         assert all(numpy.array_equal(each, found[0]) for each in found)
         return found[0]
 
@@ -125,8 +131,8 @@ class Peers:
             for piece in peer.owned.pieces:
                 now = slice(piece.start, piece.stop)
                 for name in peer.owned.kept():
-                    known = arrays.setdefault(name, numpy.zeros_like(peer.plane.values))
-                    known[now] = peer.plane.state[name][now]
+                    known = arrays.setdefault(name, numpy.zeros(len(peer.plane.values), "f"))
+                    known[now] = to_numpy(peer.plane.state[name][now])
         assert set(arrays) <= set(ARRAYS)
         return arrays
 

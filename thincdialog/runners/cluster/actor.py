@@ -5,6 +5,7 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from thinc.api import get_array_module, to_numpy
 from threadpoolctl import threadpool_limits
 
 from ...loader.failure import Failure
@@ -12,6 +13,7 @@ from ...metrics import Metric
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
+from .device_plane import placed
 from .evaluating import evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
@@ -92,7 +94,8 @@ class WorkerActor:
         self.worker = worker
         stretches: Sequence[Part] = self.peer.stretches
         with self.peer.experiment.working():
-            self.peer.join(SharedPlane(mapped, stretches, slots, worker), state)
+            plane = SharedPlane(mapped, stretches, slots, worker)
+            self.peer.join(placed(plane, self.peer.learner.weights), state)
         return True
 
     def join_store(
@@ -118,7 +121,7 @@ class WorkerActor:
         for name, array in arrays.items():
             plane.state[name][:] = array
         with self.peer.experiment.working():
-            self.peer.join(plane, state)
+            self.peer.join(placed(plane, self.peer.learner.weights), state)
 
     def give(self, era: int, key: Any, *parts: Any) -> None:
         """Another worker has a message."""
@@ -173,7 +176,8 @@ class WorkerActor:
         found = []
         for piece in owned.pieces:
             now = slice(piece.start, piece.stop)
-            found.append((now, plane.values[now], {name: plane.state[name][now] for name in kept}))
+            arrays = {name: to_numpy(plane.state[name][now]) for name in kept}
+            found.append((now, to_numpy(plane.values[now]), arrays))
         return found
 
     def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
@@ -190,6 +194,7 @@ class WorkerActor:
             if split not in self._evaluated:
                 self._evaluated[split] = experiment.evaluation_split(split)
             if weights is not None:
-                stack.enter_context(experiment.learner.with_weights(weights))
+                asarray: Any = get_array_module(experiment.learner.weights).asarray
+                stack.enter_context(experiment.learner.with_weights(asarray(weights)))
             reports = evaluate_share(experiment, self._evaluated[split], self.worker, n_workers)
         return reports

@@ -59,25 +59,18 @@ class SharedPlanes(Planes):
         self.memory.close()
 
 
-class StorePlanes(Planes):
-    """On several machines: what workers see goes to them, and comes back when it is wanted.
+class GatheredPlanes(Planes):
+    """What workers see is on several machines, or on GPUs: it goes to them, and comes back when it
+    is wanted. The base of those that know how they find each other.
 
     snapshot (Mapping[str, Any]): What they begin with (``RayRunner.snapshot``).
     """
 
-    _eras = 0
-
-    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
+    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any]):
         super().__init__(runner)
         self.team, self._is_behind = team, False
-        StorePlanes._eras += 1
-        self._era, self._actors = StorePlanes._eras, list(team.actors)
         self.arrays: Dict[str, Any] = {}
         self.runner.take_over(snapshot, self.arrays)
-        ray, numbers = team.ray, list(range(slots.n_workers))
-        weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
-        state, others = snapshot["state"], ray.put(self._actors)
-        team.each("join_store", numbers, slots, others, self._era, state, weights, arrays)
 
     def made(self, kept: List[str]) -> None:
         self._is_behind = True
@@ -100,6 +93,44 @@ class StorePlanes(Planes):
 
     def to_evaluate(self, weights: Any) -> Any:
         return self.team.ray.put(weights)
+
+
+class GpuPlanes(GatheredPlanes):
+    """On GPUs of one machine, by way of memory that all see.
+
+    memory (MappedArrays): See ``SharedPlanes``.
+    """
+
+    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any], memory: MappedArrays):
+        super().__init__(runner, team, snapshot)
+        self.memory = memory
+
+    def abort(self) -> None:
+        abort(self.memory)
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+class StorePlanes(GatheredPlanes):
+    """By way of Ray, wherever workers are."""
+
+    _eras = 0
+    # Tells a worker how to find the others.
+    _join = "join_store"
+
+    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
+        super().__init__(runner, team, snapshot)
+        StorePlanes._eras += 1
+        self._era, self._actors = StorePlanes._eras, list(team.actors)
+        ray, numbers = team.ray, list(range(slots.n_workers))
+        weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
+        state, others = snapshot["state"], ray.put(self._met())
+        team.each(self._join, numbers, slots, others, self._era, state, weights, arrays)
+
+    def _met(self) -> Any:
+        """By what workers find each other."""
+        return self._actors
 
     def abort(self) -> None:
         for actor in self._actors:
@@ -129,4 +160,6 @@ def make_planes(
     memory = shared_memory(runner.settings["plane"], team, layout, join)
     if memory is None:
         return StorePlanes(runner, team, slots, snapshot)
+    if runner.settings["num_gpus_per_worker"]:
+        return GpuPlanes(runner, team, snapshot, memory)
     return SharedPlanes(runner, memory, state["kept"])
