@@ -10,14 +10,17 @@ from threadpoolctl import threadpool_limits
 
 from ...loader.failure import Failure
 from ...metrics import Metric
+from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
+from .communicator import Communicator, unique_id, why_no_nccl
 from .device_plane import placed
 from .evaluating import evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
 from .mapped_arrays import Mapping as MappedMemory
+from .nccl_plane import NcclPlane
 from .parcel import opened, parcel
 from .peer import Peer
 from .recipe import Recipe, make_experiment
@@ -35,7 +38,7 @@ class WorkerActor:
 
     def __init__(self) -> None:
         self.worker = 0
-        self._era, self._mailbox = 0, Mailbox()
+        self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
         self.experiment: Optional[Experiment] = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
@@ -123,6 +126,35 @@ class WorkerActor:
         with self.peer.experiment.working():
             self.peer.join(placed(plane, self.peer.learner.weights), state)
 
+    def why_no_nccl(self) -> str:
+        """See the function."""
+        return why_no_nccl()
+
+    def unique_id(self) -> Any:
+        """See the function."""
+        return unique_id()
+
+    def join_nccl(
+        self, worker: int, slots: Slots, meeting: Any, era: int, state: Mapping[str, Any],
+        weights: Any, arrays: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Work with others who have GPUs, too.
+
+        meeting (Tuple[int, ...]): From ``unique_id``.
+        """
+        self.begin_peer()
+        self.worker, self._era = worker, era
+        self._communicator = Communicator()
+        with self.peer.experiment.working():
+            self._communicator.connect(slots.n_workers, meeting, worker)
+            xp, stretches = self.peer.experiment.ops.xp, self.peer.stretches
+            values: Any = aligned_zeros(len(weights), xp)
+            values.set(weights)
+            plane = NcclPlane(self._communicator, values, stretches, slots, worker)
+            for name, array in arrays.items():
+                plane.state[name].set(array)
+            self.peer.join(plane, state)
+
     def give(self, era: int, key: Any, *parts: Any) -> None:
         """Another worker has a message."""
         if self._era == era:
@@ -132,6 +164,7 @@ class WorkerActor:
         """Others of that time are gone."""
         if self._era == era:
             self._mailbox.abandon()
+            self._communicator.abandon()
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],

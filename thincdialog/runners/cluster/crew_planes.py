@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from .mapped_arrays import MappedArrays
@@ -126,6 +127,7 @@ class StorePlanes(GatheredPlanes):
         ray, numbers = team.ray, list(range(slots.n_workers))
         weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
         state, others = snapshot["state"], ray.put(self._met())
+        team.abort = self.abort  # They may wait for one who dies as they join.
         team.each(self._join, numbers, slots, others, self._era, state, weights, arrays)
 
     def _met(self) -> Any:
@@ -135,6 +137,16 @@ class StorePlanes(GatheredPlanes):
     def abort(self) -> None:
         for actor in self._actors:
             actor.call.remote("abandon", self._era)
+
+
+class NcclPlanes(StorePlanes):
+    """By way of NCCL, from GPU to GPU."""
+
+    _join = "join_nccl"
+
+    def _met(self) -> Any:
+        first = self.team.actors[0].call.remote("unique_id")
+        return self.team.wait({first: 0})[0]
 
 
 def make_planes(
@@ -156,6 +168,8 @@ def make_planes(
         numbers = list(range(slots.n_workers))
         return all(team.each("join_shared", memory.mapping, numbers, slots, state))
 
+    if _takes_nccl(runner, team):
+        return NcclPlanes(runner, team, slots, snapshot)
     layout = shared_layout(len(snapshot["weights"]), stretches, slots)
     memory = shared_memory(runner.settings["plane"], team, layout, join)
     if memory is None:
@@ -163,3 +177,18 @@ def make_planes(
     if runner.settings["num_gpus_per_worker"]:
         return GpuPlanes(runner, team, snapshot, memory)
     return SharedPlanes(runner, memory, state["kept"])
+
+
+def _takes_nccl(runner: Any, team: Any) -> bool:
+    """Whether workers exchange through NCCL.
+
+    RAISES (ConfigError): If they are to, and cannot.
+    """
+    plane, n_gpus = runner.settings["plane"], runner.settings["num_gpus_per_worker"]
+    if plane not in ("auto", "nccl") or n_gpus < 1:
+        return False
+    reasons = [reason for reason in team.each("why_no_nccl") if reason]
+    if reasons and plane == "nccl":
+        text = f'[runner] plane = "nccl" does not go: {reasons[0]} where workers are'
+        raise ConfigError([Problem("", text, 'install it for CuPy, or set "auto"')])
+    return not reasons

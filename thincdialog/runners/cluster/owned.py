@@ -158,9 +158,7 @@ class Owned:
             self._adopt(piece)
         self._rows = {}
 
-    def _sparse_step(
-        self, key: Key, values: Any, gradient: Any, part: Part, scale: float
-    ) -> None:
+    def _sparse_step(self, key: Key, values: Any, gradient: Any, part: Part, scale: float) -> None:
         self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
