@@ -363,8 +363,8 @@ def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
 def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
     with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs.*cluster has 4"):
         run(tmp_path / "five", {"num_workers": 5})
-    with pytest.raises(DialogError, match="num_workers = 2 needs 2 GPUs.*cluster has 0"):
-        run(tmp_path / "gpus", {"num_gpus_per_worker": 1})
+    with pytest.raises(DialogError, match="num_workers = 2 needs 4 GPUs.*cluster has 2"):
+        run(tmp_path / "gpus", {"num_gpus_per_worker": 2})
 
 
 def test_ray_an_address_where_nobody_listens_is_refused_at_once():
@@ -441,7 +441,8 @@ def test_ray_settings_that_cannot_be(tmp_path):
     for name, value, says in (
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
-        ("plane", "nccl", "not there yet"),
+        ("plane", "nccl", "needs a GPU of its own for each worker.*num_gpus_per_worker = 0"),
+        ("system.gpu_id", 0, "get their GPUs from Ray, but gpu_id = 0 names one.*--gpu-id -1"),
         ("mode", "both", "sync"),
     ):
         with pytest.raises(ConfigError, match=says):

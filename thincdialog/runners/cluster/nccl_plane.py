@@ -136,7 +136,7 @@ class NcclPlane(LonePlane):
         if not self._total:
             return
         own = [len(rows[table]) if table in rows else _ALL for table in range(len(self._widths))]
-        numbers = self._with.gather(self._xp, own) if own else []
+        numbers: Any = self._with.gather(self._xp, own) if own else None
         placed: List[Tuple[Any, Any, Any]] = []
         with self._with.group():
             for worker, of_worker in enumerate(self._pieces):
