@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.runners.cluster.test_ray import CONFIG, killing, last_worker, run
+from tests.runners.cluster.test_ray import CONFIG, killing, last_worker, run, server
+from thincdialog.errors import ConfigError
 from thincdialog.runners.cluster.remote_peers import RemotePeers
+from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.team import Team
 
@@ -55,3 +57,41 @@ def test_ray_gpus_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monke
     assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
     assert found[0] == alone[0]
     assert rows(found) == rows(alone)
+
+
+def test_ray_gpus_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
+    """Workers say whether they have it."""
+    ask, taken = Team.each, []
+
+    def without(team, name, *given):
+        taken.append(name)
+        answers = ask(team, name, *given)
+        return ["CuPy finds no NCCL" for _ in answers] if name == "why_no_nccl" else answers
+
+    few = {**ON_GPUS, "training.max_steps": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(Team, "each", without)
+        run(tmp_path / "auto", few)
+        assert "join_shared" in taken and "join_nccl" not in taken
+        with pytest.raises(ConfigError, match='"nccl" does not go: CuPy finds no NCCL where'):
+            run(tmp_path / "nccl", {**few, "plane": "nccl"})
+    monkeypatch.setattr(
+        Team, "each", lambda team, name, *given: taken.append(name) or ask(team, name, *given)
+    )
+    run(tmp_path / "there", few)
+    assert taken.count("join_nccl") == 1
+
+
+@pytest.mark.parametrize("plane", ["shm", "store"])
+def test_ray_gpus_asynchronous_every_example_counts_once(plane, cluster, tmp_path, monkeypatch):
+    given = {"mode": "async", "microbatches": 2, "plane": plane, "training.max_epochs": 6.0}
+    given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
+    victims = [("take", server), ("take", last_worker)]
+    left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+    _, found, told = run(tmp_path / "two", {**given, **ON_GPUS}, SPARSE)
+    assert not left
+    assert told.count("the server died") == told.count("worker 1 died") == 1
+    alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)[1]
+    counts = [(found[-1][name], alone[-1][name]) for name in ("epoch", "step", "examples")]
+    assert all(one == other for one, other in counts), counts
+    assert found[-1]["score"] > found[0]["score"]

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ _ERRORS = {
 _ID_BYTES = 128
 # A real one would hang for ever.
 _PATIENCE, _LOOK = 60.0, 0.0005
+_LEFT_SECONDS = 3600
 _group = threading.local()
 
 
@@ -48,7 +50,13 @@ get_build_version = get_version
 
 
 def get_unique_id():
-    name = tempfile.mkdtemp(prefix="nccl-").encode().ljust(_ID_BYTES, b"\0")
+    place = Path(tempfile.gettempdir()) / f"cupy-stand-in-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    for left in place.glob("nccl-*"):  # By ranks that were killed.
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    name = tempfile.mkdtemp(prefix="nccl-", dir=place).encode().ljust(_ID_BYTES, b"\0")
     return tuple(np.frombuffer(name, dtype="i1").tolist())
 
 

@@ -42,7 +42,7 @@ class Communicator:
 
     def __init__(self) -> None:
         self._comm: Any = None
-        self._lock = threading.Lock()
+        self._lock, self._aborting = threading.Lock(), threading.Lock()
         self.n_workers, self.is_abandoned, self._is_waiting = 0, False, False
 
     def connect(self, n_workers: int, name: Tuple[int, ...], worker: int) -> None:
@@ -137,8 +137,9 @@ class Communicator:
         self.is_abandoned = True
         # A call that comes back is not to find what it works with gone.
         has_lock = self._lock.acquire(timeout=CALL_SECONDS)
-        if self._comm is not None:
-            self._comm.abort()
+        with self._aborting:
+            if self._comm is not None:
+                self._comm.abort()
         if has_lock:
             self._lock.release()
         until = time.monotonic() + ABORT_SECONDS
