@@ -5,6 +5,7 @@ import threading
 import numpy
 import pytest
 
+from tests.processes import slow
 from tests.runners.cluster.peers_in_threads import Peers
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
 from thincdialog.errors import TrainingError
@@ -31,9 +32,7 @@ def devices(monkeypatch):
     cupy.cuda.Device(0).use()
 
 
-@pytest.mark.parametrize(
-    "changes", [(FIXED,), (WORDS, LAZY), (WORDS, SGD)], ids=["adam", "lazy", "sgd"]
-)
+@pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY), slow((WORDS, SGD))])
 def test_workers_on_gpus_end_with_the_same_bits(changes):
     text = config(*changes, ON_GPU)
     alone = Peers(text, 1, N_MICROBATCHES).train(2)
@@ -42,7 +41,7 @@ def test_workers_on_gpus_end_with_the_same_bits(changes):
         assert numpy.array_equal(found, alone), (n_workers, plane)
 
 
-@pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY)], ids=["adam", "lazy"])
+@pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY)])
 def test_a_worker_on_a_gpu_learns_what_one_on_the_cpu_does(changes):
     found = [
         Peers(config(*changes, EXACT, *more), 1, N_MICROBATCHES).train(2)

@@ -442,11 +442,16 @@ def test_ray_settings_that_cannot_be(tmp_path):
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
         ("plane", "nccl", "needs a GPU of its own for each worker.*num_gpus_per_worker = 0"),
-        ("system.gpu_id", 0, "get their GPUs from Ray, but gpu_id = 0 names one.*--gpu-id -1"),
         ("mode", "both", "sync"),
     ):
         with pytest.raises(ConfigError, match=says):
             run(tmp_path / "run", {name: value})
+
+
+@pytest.mark.gpu
+def test_ray_a_gpu_of_this_process_is_none_of_a_worker(tmp_path):
+    with pytest.raises(ConfigError, match="from Ray, but gpu_id = 0 names one.*--gpu-id -1"):
+        run(tmp_path / "run", {"num_gpus_per_worker": 1, "system.gpu_id": 0})
 
 
 def test_ray_what_has_no_gradient_is_refused(tmp_path, root):

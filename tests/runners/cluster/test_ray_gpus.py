@@ -59,6 +59,16 @@ def test_ray_gpus_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monke
     assert rows(found) == rows(alone)
 
 
+def test_ray_gpus_multiply_as_the_config_says(cluster, tmp_path):
+    few = {"training.max_steps": 2, "system.precision": "bf16"}
+    alone = run(tmp_path / "alone", {**few, **HERE})[0]
+    assert run(tmp_path / "two", {**few, **ON_GPUS})[0] == alone
+    plain = run(tmp_path / "plain", {**few, **HERE, "system.precision": "float32"})[0]
+    assert plain != alone
+    with pytest.raises(ConfigError, match="is one of a GPU"):
+        run(tmp_path / "cpu", {**few, **ON_GPUS, "num_workers": 0})
+
+
 def test_ray_gpus_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
     """Workers say whether they have it."""
     ask, taken = Team.each, []
