@@ -9,7 +9,8 @@ from tests.processes import slow
 from tests.runners.cluster.peers_in_threads import Peers
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
 from thincdialog.errors import TrainingError
-from thincdialog.runners.cluster.communicator import unique_id, why_no_nccl
+from thincdialog.runners.cluster import communicator
+from thincdialog.runners.cluster.communicator import Communicator, unique_id, why_no_nccl
 from thincdialog.runners.cluster.lone_plane import Aborted
 from thincdialog.runners.cluster.slots import Slots
 
@@ -108,6 +109,27 @@ def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
         peers.run(1)
     assert numpy.array_equal(peers.weights(), before)
+
+
+def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatch):
+    monkeypatch.setattr(devices.cuda.nccl, "_PATIENCE", 1.0)  # A real one has more.
+    monkeypatch.setattr(communicator, "ABORT_SECONDS", 0.1)
+    ended, told, waiting = [], [], Communicator()
+    monkeypatch.setattr(communicator.os, "_exit", ended.append)
+
+    def connect():
+        try:
+            waiting.connect(2, unique_id(), 0)
+        except Aborted:
+            told.append("aborted")
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    while not waiting._is_waiting:
+        pass
+    waiting.abandon()
+    thread.join(30)
+    assert 1 in ended and told == ["aborted"]
 
 
 def test_why_there_is_no_nccl(devices, monkeypatch):

@@ -12,6 +12,7 @@ import sys
 from functools import partial
 
 import pytest
+from thinc.compat import has_cupy
 
 from tests.processes import no_longer_than
 from tests.training.examples import RANKER, weights
@@ -446,6 +447,13 @@ def test_ray_settings_that_cannot_be(tmp_path):
     ):
         with pytest.raises(ConfigError, match=says):
             run(tmp_path / "run", {name: value})
+
+
+@pytest.mark.skipif(has_cupy, reason="needs workers without CuPy")
+def test_ray_a_worker_that_cannot_use_its_gpu_says_so(cluster, tmp_path):
+    said = "worker on node .* cannot use the GPU .*CuPy is not installed.*num_gpus_per_worker = 0"
+    with pytest.raises(DialogError, match=said):
+        run(tmp_path / "run", {"num_gpus_per_worker": 1})
 
 
 @pytest.mark.gpu

@@ -122,13 +122,14 @@ class Peer:
         norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
         if not math.isfinite(norm):
             raise not_finite(f"gradient of step {number}", [id for each in ids for id in each()])
+        reports = _settled(reports)
         rate = getattr(self.optimizer, "learn_rate", None)
         changed = self.owned.changed_rows()
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
         self.optimizer.step_schedules()
         plane.stepped(self.owned.pieces, changed)
         self.learner.weights_changed()
-        return Part(_settled(reports), norm, None if rate is None else float(rate))
+        return Part(reports, norm, None if rate is None else float(rate))
 
     def _learn(self, step: int) -> Any:
         """Learn the own microbatches of a step; their gradients are in the own slots."""

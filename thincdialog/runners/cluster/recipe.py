@@ -72,6 +72,13 @@ def make_experiment(
                 f"{problems} (on node {node}). A worker knows only functions that it has imported "
                 'itself: put your own into a file given with --code (in Python: code="FILE.py").'
             ) from None
+        except DialogError as error:
+            if recipe.gpu_id < 0:
+                raise
+            raise DialogError(
+                f"[runner] a worker on node {node} cannot use the GPU that Ray gives it: {error} "
+                "For workers that is num_gpus_per_worker = 0."
+            ) from None
         with experiment.working():
             experiment.use_examples(sys.stderr, "none")
             teacher = _training_data(experiment, recipe.data, node) if with_data else None
