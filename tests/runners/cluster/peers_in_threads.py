@@ -9,7 +9,7 @@ from thinc.api import to_numpy
 from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
 from thincdialog.runners.cluster.communicator import Communicator, unique_id
 from thincdialog.runners.cluster.device_plane import placed
-from thincdialog.runners.cluster.lone_plane import LonePlane
+from thincdialog.runners.cluster.lone_plane import Aborted, LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.nccl_plane import NcclPlane
 from thincdialog.runners.cluster.peer import Peer
@@ -117,9 +117,9 @@ class Peers:
             thread.start()
         for thread in threads:
             thread.join(60)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors:  # Those that were aborted have no reason of their own.
+            raise min(errors, key=lambda error: isinstance(error, Aborted))
         return answers
 
     def give_up(self) -> None:

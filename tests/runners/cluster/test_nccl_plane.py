@@ -8,7 +8,7 @@ import pytest
 from tests.processes import slow
 from tests.runners.cluster.peers_in_threads import Peers
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
-from thincdialog.errors import TrainingError
+from thincdialog.errors import DialogError, TrainingError
 from thincdialog.runners.cluster import communicator
 from thincdialog.runners.cluster.communicator import Communicator, unique_id, why_no_nccl
 from thincdialog.runners.cluster.lone_plane import Aborted
@@ -109,6 +109,12 @@ def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
         peers.run(1)
     assert numpy.array_equal(peers.weights(), before)
+
+
+def test_two_workers_on_one_gpu_are_refused_in_a_line(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,3")
+    with pytest.raises(DialogError, match='Duplicate GPU detected.*Set .* plane = "shm"'):
+        Peers(config(FIXED, ON_GPU), 2, 2, "nccl")
 
 
 def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatch):

@@ -8,6 +8,7 @@ from typing import Any, Iterator, List, Tuple
 
 import numpy
 
+from ...errors import DialogError
 from .lone_plane import Aborted
 
 # Send and recv are there since 2.7.
@@ -15,6 +16,8 @@ LEAST_VERSION = 2700
 # Another thread waits so long for calls of NCCL that come back by themselves; and so long for
 # those that were aborted.
 CALL_SECONDS, ABORT_SECONDS = 1.0, 20.0
+# CuPy's for what NCCL and CUDA say; of an error that it does not know it has no text.
+_ERRORS = (RuntimeError, KeyError)
 
 
 def why_no_nccl() -> str:
@@ -49,6 +52,8 @@ class Communicator:
         """Wait until all are there.
 
         name (Tuple[int, ...]): From ``unique_id``.
+        RAISES (DialogError): If NCCL refuses, as two workers on one GPU.
+        RAISES (Aborted): If it was abandoned.
         """
         from cupy.cuda import nccl
 
@@ -59,7 +64,15 @@ class Communicator:
             numpy.dtype("i8").char: nccl.NCCL_INT64,
         }
         with self._waiting():
-            self._comm = nccl.NcclCommunicator(n_workers, name, worker)
+            try:
+                self._comm = nccl.NcclCommunicator(n_workers, name, worker)
+            except _ERRORS as error:
+                if self.is_abandoned:
+                    raise
+                raise DialogError(
+                    f"NCCL does not connect worker {worker} ({error}; NCCL_DEBUG=WARN tells more). "
+                    'Set [runner] plane = "shm" or "store".'
+                ) from None
 
     @contextmanager
     def group(self) -> Iterator[None]:
@@ -121,7 +134,7 @@ class Communicator:
         self._is_waiting = True
         try:
             yield
-        except RuntimeError:  # NCCL's, or CUDA's.
+        except _ERRORS:
             if self.is_abandoned:
                 raise Aborted from None
             raise
