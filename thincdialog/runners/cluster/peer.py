@@ -8,7 +8,7 @@ from thinc.api import get_array_module
 from ...agents.counters import not_finite
 from ...config import build_block
 from ...ops.alignment import aligned_zeros
-from ...ops.later import settle
+from ...ops.later import Later, settle
 from ...optimizers.row_sparse import Rows
 from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.state import KEY, restore_optimizer
@@ -188,10 +188,10 @@ def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepR
 
     RAISES (TrainingError): If one is not finite.
     """
-    losses = settle([report.loss for _, report in reports if report.loss is not None])
-    told = iter(losses)
+    losses = [report.loss for _, report in reports if isinstance(report.loss, Later)]
+    told = iter(settle(losses))
     return [
-        (number, report if report.loss is None else report._replace(loss=next(told)))
+        (number, report._replace(loss=next(told)) if isinstance(report.loss, Later) else report)
         for number, report in reports
     ]
 
