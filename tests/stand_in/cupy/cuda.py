@@ -22,8 +22,10 @@ def _visible():
 
 
 def physical_device():
-    """What the current device is on its machine; not CuPy's."""
-    return socket.gethostname(), _visible()[runtime.getDevice()]
+    """What the current device is on its machine, which CUPY_STAND_IN_HOST in the environment may
+    name; not CuPy's."""
+    host = os.environ.get("CUPY_STAND_IN_HOST", socket.gethostname())
+    return host, _visible()[runtime.getDevice()]
 
 
 class CUDARuntimeError(RuntimeError):
