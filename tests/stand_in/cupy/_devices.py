@@ -1,8 +1,7 @@
-"""Two devices: each thread has a current one, on which all is done."""
+"""Each thread has a current device, on which all is done."""
 
 import threading
 
-N_DEVICES = 2
 _of_thread = threading.local()
 
 

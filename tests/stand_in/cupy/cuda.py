@@ -1,11 +1,15 @@
-"""Devices that do at once what they are asked to do."""
+"""Devices that do at once what they are asked to do: two, or as many as CUDA_VISIBLE_DEVICES
+names."""
 
 import ctypes
+import os
+import socket
 from types import SimpleNamespace
 
 import numpy as np
 
 from . import _devices
+from . import _nccl as nccl  # noqa: F401
 from ._counts import launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
 from ._streams import (  # noqa: F401
@@ -17,13 +21,25 @@ from ._streams import (  # noqa: F401
 )
 
 
+def _visible():
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return ["0", "1"] if named is None else [each for each in named.split(",") if each]
+
+
+def physical_device():
+    """What the current device is on its machine, which CUPY_STAND_IN_HOST in the environment may
+    name; not CuPy's."""
+    host = os.environ.get("CUPY_STAND_IN_HOST", socket.gethostname())
+    return host, _visible()[runtime.getDevice()]
+
+
 class Device:
     mem_info, compute_capability = (70 << 30, 80 << 30), "90"
 
     def __init__(self, device=None):
         self.id = _devices.current() if device is None else int(device)
         self._before = []
-        if not 0 <= self.id < _devices.N_DEVICES:
+        if not 0 <= self.id < len(_visible()):
             raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
 
     def use(self):
@@ -72,7 +88,7 @@ memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryErro
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDeviceCount=lambda: _devices.N_DEVICES,
+    getDeviceCount=lambda: len(_visible()),
     getDevice=_devices.current,
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
