@@ -105,7 +105,9 @@ def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():
     peers = Peers(config(FIXED, ON_GPU), 2, 2, "nccl")
     peers.each("start_epoch", 0)
     before = peers.weights()
-    peers.peers[1].plane.vectors[1].fill(numpy.inf)
+    broken = peers.peers[1].plane.vectors[1]
+    with broken.device:
+        broken.fill(numpy.inf)
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
         peers.run(1)
     assert numpy.array_equal(peers.weights(), before)
