@@ -19,7 +19,7 @@ def model(**settings):
 
 
 @EACH_OPS
-@pytest.mark.parametrize("share, n_tables", [("all", 1), ("nothing", 2)])
+@pytest.mark.parametrize("share, n_tables", [("all", 1), ("embeddings", 1), ("nothing", 2)])
 def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
     whole = model(share=share)
     set_vocabulary(whole, 16)
@@ -38,6 +38,20 @@ def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
     backprop(scores)
     assert sum(node.name == "token_embed" for node in whole.walk()) == n_tables
     assert ops.xp.isfinite(parameters.gradients).all() and parameters.gradients.any()
+
+
+def test_replies_have_layers_of_their_own_over_the_same_embeddings():
+    tokens, more = (TransformerTokens(8, depth, n_heads=2) for depth in (0, 1))
+    whole = PolyEncoder(tokens, more, share="embeddings")
+    contexts, candidates, _ = whole.layers
+    tables = [
+        [n for n in each.walk() if n.name == "token_embed"] for each in (contexts, candidates)
+    ]
+    assert tables[0] == tables[1]
+    names = [{node.name for node in each.walk()} for each in (contexts, candidates)]
+    assert "transformer_block" in names[1] - names[0]
+    with pytest.raises(ValueError, match="share = 'all', so candidate_tokens must be left out"):
+        PolyEncoder(tokens, more)
 
 
 def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path):
