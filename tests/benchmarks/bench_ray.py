@@ -5,7 +5,8 @@
     speed     examples a second with 2 workers over one process (num_workers = 0), and the same of
               pure computing, which nothing can beat; bursts that take turns, as in bench_hogwild.
               Then the same by the time of processors, of the worker that took more: what two idle
-              cores come to, whatever else the machine does, but for waiting
+              cores come to, whatever else the machine does, but for waiting. The last columns: two
+              workers of hogwild over one process
     exchange  milliseconds from gradients that are ready to new parameters that all see, with
               Thinc's Adam, 2 workers of one machine; its ceiling is Adam alone on halves
     nodes     the same between two raylets, through the object store
@@ -34,6 +35,7 @@ from thinc.api import Adam, Model, NumpyOps
 
 from thincdialog.api import load_config, train
 from thincdialog.models.parameters import FlatParameters
+from thincdialog.runners import Hogwild
 from thincdialog.runners.cluster.lone_plane import LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.owned import Owned, pieces_of
@@ -123,6 +125,7 @@ def by_processors(one: Work, two: Work) -> float:
 def speed() -> None:
     start_ray()
     columns = f"{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}{'by CPU':>9}"
+    columns += f"{'threads':>9}{'processes':>11}"
     print(f"{'model':12}{columns}")
     with tempfile.TemporaryDirectory() as name:
         for what, config, over, code, k in trainings(Path(name)):
@@ -132,18 +135,25 @@ def speed() -> None:
                 work = works["work", n] = Work(config, over, runner, code=code)
                 while not work.n_epochs:  # Later ones find texts as tokens.
                     work.burst(SECONDS)
+            for executor in ("thread", "process"):
+                works[executor, 2] = Work(config, over, Hogwild(2, executor), code=code)
             works["spin", 0], works["spin", 2] = Spin(1), Spin(2)
             found = rounds(works)
-            gain, spin = (
-                statistics.median(two / one for two, one in zip(found[kind, 2], found[kind, 0]))
-                for kind in ("work", "spin")
-            )
+            gain, spin, threads, processes = (
+                statistics.median(two / one for two, one in zip(found[kind, 2], found[alone, 0]))
+                for kind, alone in (
+                    ("work", "work"), ("spin", "spin"), ("thread", "work"), ("process", "work"),
+                )
+            )  # fmt: skip
             one = statistics.median(found["work", 0])
             cpu = by_processors(works["work", 0], works["work", 2])
             shown = f"{one:12,.0f}{gain:11.2f}{spin:9.2f}{gain / spin:12.2f}{cpu:9.2f}"
+            shown += f"{threads:9.2f}{processes:11.2f}"
             print(f"{what:12}{shown}", flush=True)
             for n in (0, 2):
                 works["work", n].runner.end()
+            for executor in ("thread", "process"):
+                works[executor, 2].runner.end()
 
 
 # --- exchange ---------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """What came of a step, from what came of its microbatches."""
 
 import math
-from collections import Counter
-from typing import Sequence
+from typing import Dict, Sequence
 
 from ...protocol import StepReport
 
@@ -12,14 +11,16 @@ def joined_reports(reports: Sequence[StepReport]) -> StepReport:
 
     reports (Sequence[StepReport]): In the order of the microbatches.
     """
-    counts: Counter = Counter()
+    # By hand: this is done for each step of all workers.
+    counts: Dict[str, int] = {}
     for report in reports:
-        counts.update(report.counts)
+        for name, n in report.counts.items():
+            counts[name] = counts.get(name, 0) + n
     losses = [report.loss for report in reports if report.loss is not None]
     return StepReport(
         sum(report.examples for report in reports),
         math.fsum(losses) if losses else None,
         sum(report.n_losses for report in reports),
         next((report.unit for report in reports), "examples"),
-        counts=dict(counts),
+        counts=counts,
     )
