@@ -85,7 +85,8 @@ class Hogwild(Runner):
         alone = 'set @runners = "thincdialog.Alone.v1"'
         if checked.interpolated["system"]["gpu_id"] >= 0:
             text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
-            refuse(text, f"{alone}, or --gpu-id -1", "runner")
+            hint = f'{alone}, or --gpu-id -1 (several GPUs are for "thincdialog.Ray.v1")'
+            refuse(text, hint, "runner")
         if not experiment.agent.learns:
             text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
             refuse(text, alone, "runner")

@@ -460,7 +460,10 @@ def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
     """What the ops of a config need, if it is missing: a package, or a GPU."""
     system = checked.interpolated["system"]
     gpu_id, precision = system["gpu_id"], system["precision"]
-    if gpu_id < 0 and precision != "float32":
+    # Workers that are given GPUs have these precisions, whatever this process has.
+    runner = checked.interpolated["runner"]
+    gives_gpus = runner.get("num_workers") and runner.get("num_gpus_per_worker")
+    if gpu_id < 0 and precision != "float32" and not gives_gpus:
         text = f'[system] precision = "{precision}" is one of a GPU, but gpu_id = {gpu_id}'
         hint = 'set precision = "float32", or --gpu-id 0'
         return [Problem(checked.where("system", "precision"), text, hint)]

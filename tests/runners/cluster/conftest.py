@@ -42,13 +42,13 @@ def temporary():
 
 @pytest.fixture(scope="session")
 def cluster(ray_environment, ray_folder):
-    """The package ray, with a cluster of four processors."""
+    """The package ray, with a cluster of four processors, and two GPUs, as it is told."""
     import ray
 
     ray.init(
         address="local",
         num_cpus=4,
-        num_gpus=0,
+        num_gpus=2,
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",

@@ -4,10 +4,14 @@ import threading
 from typing import Any, Dict, List
 
 import numpy
+from thinc.api import to_numpy
 
 from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
-from thincdialog.runners.cluster.lone_plane import LonePlane
+from thincdialog.runners.cluster.communicator import Communicator, unique_id
+from thincdialog.runners.cluster.device_plane import placed
+from thincdialog.runners.cluster.lone_plane import Aborted, LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
+from thincdialog.runners.cluster.nccl_plane import NcclPlane
 from thincdialog.runners.cluster.peer import Peer
 from thincdialog.runners.cluster.shared_plane import SharedPlane, abort, shared_layout
 from thincdialog.runners.cluster.slots import Slots
@@ -28,7 +32,7 @@ class Peers:
     """Some workers, of which each has an experiment of its own.
 
     n_microbatches (int): Of a step.
-    plane (str): "shm" or "store"; of one worker it is the lone one.
+    plane (str): "shm", "store" or "nccl"; of one worker the first two are the lone one.
     """
 
     def __init__(self, text: str, n_workers: int, n_microbatches: int, plane: str = "shm"):
@@ -40,8 +44,9 @@ class Peers:
         self.slots, self.plane = Slots(n_microbatches, n_workers), plane
         self.optimizer = made(text).optimizer
         self.step = 0
+        self.communicators: List[Communicator] = []
         learner: Any = self.peers[0].learner
-        self.join(learner.weights, {}, [])
+        self.join(to_numpy(learner.weights), {}, [])
 
     def join(self, values: Any, arrays: Dict[str, Any], kept: List[str]) -> None:
         stretches, n = self.peers[0].stretches, len(self.peers)
@@ -49,10 +54,15 @@ class Peers:
         self.memory = MappedArrays(shared_layout(len(values), stretches, self.slots))
         self.memory.arrays["values"][:] = values
         boxes = self.boxes = [Mailbox() for _ in self.peers]
+        if self.plane == "nccl":
+            self._join_nccl(values, arrays, state)
+            return
         for number, peer in enumerate(self.peers):
             plane: Any
             if n == 1:
-                plane = LonePlane(values.copy(), stretches, self.slots)
+                copied = peer.learner.weights.copy()
+                copied[:] = peer.experiment.ops.asarray1f(values)
+                plane = LonePlane(copied, stretches, self.slots)
             elif self.plane == "shm":
                 opened = MappedArrays.open(self.memory.mapping)
                 plane = SharedPlane(opened, stretches, self.slots, number)
@@ -63,29 +73,53 @@ class Peers:
 
                 plane = StorePlane(values, stretches, self.slots, number, send, boxes[number])
             for name, array in arrays.items():
-                plane.state[name][:] = array
+                plane.state[name][:] = peer.experiment.ops.asarray1f(array) if n == 1 else array
+            if n > 1:
+                plane = placed(plane, peer.learner.weights)
             with peer.experiment.working():
                 peer.join(plane, state)
 
+    def _join_nccl(self, values: Any, arrays: Dict[str, Any], state: Dict[str, Any]) -> None:
+        """Each with a device of its own, and a communicator."""
+        name, stretches = unique_id(), self.peers[0].stretches
+
+        def join(number: int) -> None:
+            import cupy
+
+            peer, communicator = self.peers[number], self.communicators[number]
+            cupy.cuda.Device(number).use()
+            communicator.connect(len(self.peers), name, number)
+            plane = NcclPlane(communicator, cupy.asarray(values), stretches, self.slots, number)
+            for kept, array in arrays.items():
+                plane.state[kept].set(array)
+            with peer.experiment.working():
+                peer.join(plane, state)
+
+        self.communicators = [Communicator() for _ in self.peers]
+        self._at_once(join)
+
     def each(self, call: str, *given: Any) -> List[Any]:
         """Call a method of all of them at once."""
+        return self._at_once(lambda number: getattr(self.peers[number], call)(*given))
+
+    def _at_once(self, ask: Any) -> List[Any]:
         answers: List[Any] = [None] * len(self.peers)
 
         def carry_out(number: int) -> None:
             try:
-                answers[number] = getattr(self.peers[number], call)(*given)
+                answers[number] = ask(number)
             except BaseException as error:
                 answers[number] = error
-                abort(self.memory)
+                self.give_up()
 
         threads = [threading.Thread(target=carry_out, args=(n,)) for n in range(len(self.peers))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors:  # Those that were aborted have no reason of their own.
+            raise min(errors, key=lambda error: isinstance(error, Aborted))
         return answers
 
     def give_up(self) -> None:
@@ -93,6 +127,8 @@ class Peers:
         abort(self.memory)
         for box in self.boxes:
             box.abandon()
+        for communicator in self.communicators:
+            communicator.abandon()
 
     def run(self, n_steps: int) -> List[Any]:
         """Make some steps, or fewer at the end of the epoch."""
@@ -114,7 +150,7 @@ class Peers:
 
     def weights(self) -> Any:
         """Each worker has the same."""
-        found = [peer.learner.weights.copy() for peer in self.peers]
+        found = [to_numpy(peer.learner.weights.copy()) for peer in self.peers]
         assert all(numpy.array_equal(each, found[0]) for each in found)
         return found[0]
 
@@ -125,8 +161,8 @@ class Peers:
             for piece in peer.owned.pieces:
                 now = slice(piece.start, piece.stop)
                 for name in peer.owned.kept():
-                    known = arrays.setdefault(name, numpy.zeros_like(peer.plane.values))
-                    known[now] = peer.plane.state[name][now]
+                    known = arrays.setdefault(name, numpy.zeros(len(peer.plane.values), "f"))
+                    known[now] = to_numpy(peer.plane.state[name][now])
         assert set(arrays) <= set(ARRAYS)
         return arrays
 

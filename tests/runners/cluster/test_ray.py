@@ -12,6 +12,7 @@ import sys
 from functools import partial
 
 import pytest
+from thinc.compat import has_cupy
 
 from tests.processes import no_longer_than
 from tests.training.examples import RANKER, weights
@@ -363,8 +364,8 @@ def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
 def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
     with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs.*cluster has 4"):
         run(tmp_path / "five", {"num_workers": 5})
-    with pytest.raises(DialogError, match="num_workers = 2 needs 2 GPUs.*cluster has 0"):
-        run(tmp_path / "gpus", {"num_gpus_per_worker": 1})
+    with pytest.raises(DialogError, match="num_workers = 2 needs 4 GPUs.*cluster has 2"):
+        run(tmp_path / "gpus", {"num_gpus_per_worker": 2})
 
 
 def test_ray_an_address_where_nobody_listens_is_refused_at_once():
@@ -441,11 +442,24 @@ def test_ray_settings_that_cannot_be(tmp_path):
     for name, value, says in (
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
-        ("plane", "nccl", "not there yet"),
+        ("plane", "nccl", "needs a GPU of its own for each worker.*num_gpus_per_worker = 0"),
         ("mode", "both", "sync"),
     ):
         with pytest.raises(ConfigError, match=says):
             run(tmp_path / "run", {name: value})
+
+
+@pytest.mark.skipif(has_cupy, reason="needs workers without CuPy")
+def test_ray_a_worker_that_cannot_use_its_gpu_says_so(cluster, tmp_path):
+    said = "worker on node .* cannot use the GPU .*CuPy is not installed.*num_gpus_per_worker = 0"
+    with pytest.raises(DialogError, match=said):
+        run(tmp_path / "run", {"num_gpus_per_worker": 1})
+
+
+@pytest.mark.gpu
+def test_ray_a_gpu_of_this_process_is_none_of_a_worker(tmp_path):
+    with pytest.raises(ConfigError, match="from Ray, but gpu_id = 0 names one.*--gpu-id -1"):
+        run(tmp_path / "run", {"num_gpus_per_worker": 1, "system.gpu_id": 0})
 
 
 def test_ray_what_has_no_gradient_is_refused(tmp_path, root):

@@ -17,16 +17,17 @@ from thincdialog.runs.run_log import read_log
 
 pytestmark = pytest.mark.xdist_group("ray")
 NODES = """
-import io, sys, threading, time
+import io, os, sys, threading, time
 import ray
 from ray.cluster_utils import Cluster
 from thincdialog.api import train
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 
-folder, of_ray, mode = sys.argv[1:]
-of_node = {"num_cpus": 1, "temp_dir": of_ray}
+folder, of_ray, mode, n_gpus = sys.argv[1:]
+of_node = {"num_cpus": 1, "num_gpus": int(n_gpus), "temp_dir": of_ray}
 cluster = Cluster(initialize_head=True, head_node_args=of_node)
+os.environ["CUPY_STAND_IN_HOST"] = "another"  # Both have a GPU of the same number.
 other = cluster.add_node(**of_node)
 kind = SyncRunner if mode == "sync" else AsyncRunner
 take = kind.take
@@ -45,6 +46,7 @@ train(
         "runner.mode": mode,
         "runner.address": cluster.address,
         "runner.num_cpus": 1,
+        "runner.num_gpus_per_worker": int(n_gpus),
         "runner.snapshot_every": 4,
     },
     stdout=io.StringIO(),
@@ -92,16 +94,19 @@ def config(tmp_path):
     (tmp_path / "my.cfg").write_text(CONFIG)
 
 
-def though_a_node_dies(mode, folder, ray_environment, ray_folder):
+def though_a_node_dies(mode, folder, ray_environment, ray_folder, n_gpus=0):
     """Train with a worker on each of two nodes, one of which goes; and alone.
+
+    n_gpus (int): Of each node.
 
     RETURNS (str): What the first said.
     """
-    command = [sys.executable, "-c", NODES, str(folder), ray_folder, mode]
+    command = [sys.executable, "-c", NODES, str(folder), ray_folder, mode, str(n_gpus)]
     given = {"capture_output": True, "text": True, "env": ray_environment, "timeout": 300}
     done = subprocess.run(command, **given)
     assert done.returncode == 0, done.stderr[-3000:]
     alone = ["-o", str(folder / "alone"), "--runner.num_workers", "0", "--runner.mode", mode]
+    alone += ["--gpu-id", str(n_gpus - 1)]
     assert main(["train", str(folder / "my.cfg"), *alone]) == 0
     return done.stdout
 
@@ -111,6 +116,17 @@ def test_ray_cluster_ends_with_the_same_weights_though_a_node_dies(
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder)
+    assert "1 go on from step" in told, told
+    assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+def test_ray_cluster_of_gpus_ends_with_the_same_weights_though_a_node_dies(
+    ray_environment, ray_folder, tmp_path
+):
+    """By way of NCCL, which waits for ever for a worker that is gone."""
+    told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder, n_gpus=1)
     assert "1 go on from step" in told, told
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
 

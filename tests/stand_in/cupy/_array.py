@@ -66,7 +66,14 @@ class ndarray:
 
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
-        return np.array(self._a, order=order)
+        if out is None:
+            return np.array(self._a, order=order)
+        if not isinstance(out, np.ndarray):
+            raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray")
+        if out.dtype != self.dtype or out.shape != self.shape or not out.flags.c_contiguous:
+            raise ValueError("out must be as this array is, and contiguous")
+        out[...] = self._a
+        return out
 
     def __reduce__(self):
         waited("pickle")

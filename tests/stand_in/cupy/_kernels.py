@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +19,8 @@ _SHIM = Path(__file__).parent / "_shim.h"
 _NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
 # How many threads of a block there are, at most; tests of kernels with barriers set more.
 threads_of_a_block = 1
+# Kernels of a stream run one after the other, whichever threads start them.
+_stream = threading.Lock()
 
 
 @lru_cache(maxsize=None)
@@ -99,7 +102,8 @@ class RawKernel:
         run = getattr(library, f"run{self._names.index(self.name)}")
         turns = ctypes.c_longlong.in_dll(library, "n_turns")
         before = turns.value
-        run(pointers, grid[0], min(block[0], threads_of_a_block))
+        with _stream:
+            run(pointers, grid[0], min(block[0], threads_of_a_block))
         launched(f"kernel {self.name}", 1, turns.value - before)
 
 

@@ -1,15 +1,31 @@
-"""One device, which does at once what it is asked to do."""
+"""Devices that do at once what they are asked to do: two, or as many as CUDA_VISIBLE_DEVICES
+names."""
 
 import ctypes
+import os
+import socket
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 
+from . import _nccl as nccl  # noqa: F401
 from ._counts import launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
 
 _current = threading.local()
+
+
+def _visible():
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return ["0", "1"] if named is None else [each for each in named.split(",") if each]
+
+
+def physical_device():
+    """What the current device is on its machine, which CUPY_STAND_IN_HOST in the environment may
+    name; not CuPy's."""
+    host = os.environ.get("CUPY_STAND_IN_HOST", socket.gethostname())
+    return host, _visible()[runtime.getDevice()]
 
 
 class CUDARuntimeError(RuntimeError):
@@ -97,7 +113,7 @@ memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryErro
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDeviceCount=lambda: 2,
+    getDeviceCount=lambda: len(_visible()),
     getDevice=lambda: getattr(_current, "device", 0),
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )

@@ -444,6 +444,19 @@ def adam(
         _start("adam", _BLOCKS, *arrays, found, *dense, *table, *map(float, settings))
 
 
+def stretch_squares(X: Any, bounds: Any) -> Any:
+    """The sum of the squares of each stretch of an array, float64, shape (n_stretches,): of the
+    same bits wherever in an array it lies.
+
+    bounds (Ints2d): Where each begins and ends, int64, shape (n_stretches, 2).
+    """
+    import cupy
+
+    sums = cupy.empty((bounds.shape[0],), dtype="d")
+    _start("stretch_squares", bounds.shape[0], sums, X, bounds)
+    return sums
+
+
 def times_found(X: Any, found: Any) -> None:
     """Multiply by the factor of ``found_factor``, in place; not finite becomes 0, too."""
     _start("times_found", _of_size(X.size), X, found, numpy.int64(X.size))

@@ -5,17 +5,22 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from thinc.api import get_array_module, to_numpy
 from threadpoolctl import threadpool_limits
 
 from ...loader.failure import Failure
 from ...metrics import Metric
+from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
+from .communicator import Communicator, unique_id, why_no_nccl
+from .device_plane import placed
 from .evaluating import evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
 from .mapped_arrays import Mapping as MappedMemory
+from .nccl_plane import NcclPlane
 from .parcel import opened, parcel
 from .peer import Peer
 from .recipe import Recipe, make_experiment
@@ -33,7 +38,7 @@ class WorkerActor:
 
     def __init__(self) -> None:
         self.worker = 0
-        self._era, self._mailbox = 0, Mailbox()
+        self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
         self.experiment: Optional[Experiment] = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
@@ -92,7 +97,8 @@ class WorkerActor:
         self.worker = worker
         stretches: Sequence[Part] = self.peer.stretches
         with self.peer.experiment.working():
-            self.peer.join(SharedPlane(mapped, stretches, slots, worker), state)
+            plane = SharedPlane(mapped, stretches, slots, worker)
+            self.peer.join(placed(plane, self.peer.learner.weights), state)
         return True
 
     def join_store(
@@ -118,6 +124,35 @@ class WorkerActor:
         for name, array in arrays.items():
             plane.state[name][:] = array
         with self.peer.experiment.working():
+            self.peer.join(placed(plane, self.peer.learner.weights), state)
+
+    def why_no_nccl(self) -> str:
+        """See the function."""
+        return why_no_nccl()
+
+    def unique_id(self) -> Any:
+        """See the function."""
+        return unique_id()
+
+    def join_nccl(
+        self, worker: int, slots: Slots, meeting: Any, era: int, state: Mapping[str, Any],
+        weights: Any, arrays: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Work with others who have GPUs, too.
+
+        meeting (Tuple[int, ...]): From ``unique_id``.
+        """
+        self.begin_peer()
+        self.worker, self._era = worker, era
+        self._communicator = Communicator()
+        with self.peer.experiment.working():
+            self._communicator.connect(slots.n_workers, meeting, worker)
+            xp, stretches = self.peer.experiment.ops.xp, self.peer.stretches
+            values: Any = aligned_zeros(len(weights), xp)
+            values.set(weights)
+            plane = NcclPlane(self._communicator, values, stretches, slots, worker)
+            for name, array in arrays.items():
+                plane.state[name].set(array)
             self.peer.join(plane, state)
 
     def give(self, era: int, key: Any, *parts: Any) -> None:
@@ -129,6 +164,7 @@ class WorkerActor:
         """Others of that time are gone."""
         if self._era == era:
             self._mailbox.abandon()
+            self._communicator.abandon()
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
@@ -173,7 +209,8 @@ class WorkerActor:
         found = []
         for piece in owned.pieces:
             now = slice(piece.start, piece.stop)
-            found.append((now, plane.values[now], {name: plane.state[name][now] for name in kept}))
+            arrays = {name: to_numpy(plane.state[name][now]) for name in kept}
+            found.append((now, to_numpy(plane.values[now]), arrays))
         return found
 
     def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
@@ -190,6 +227,7 @@ class WorkerActor:
             if split not in self._evaluated:
                 self._evaluated[split] = experiment.evaluation_split(split)
             if weights is not None:
-                stack.enter_context(experiment.learner.with_weights(weights))
+                asarray: Any = get_array_module(experiment.learner.weights).asarray
+                stack.enter_context(experiment.learner.with_weights(asarray(weights)))
             reports = evaluate_share(experiment, self._evaluated[split], self.worker, n_workers)
         return reports

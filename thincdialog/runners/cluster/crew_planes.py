@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from .mapped_arrays import MappedArrays
@@ -59,25 +60,18 @@ class SharedPlanes(Planes):
         self.memory.close()
 
 
-class StorePlanes(Planes):
-    """On several machines: what workers see goes to them, and comes back when it is wanted.
+class GatheredPlanes(Planes):
+    """What workers see is on several machines, or on GPUs: it goes to them, and comes back when it
+    is wanted. The base of those that know how they find each other.
 
     snapshot (Mapping[str, Any]): What they begin with (``RayRunner.snapshot``).
     """
 
-    _eras = 0
-
-    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
+    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any]):
         super().__init__(runner)
         self.team, self._is_behind = team, False
-        StorePlanes._eras += 1
-        self._era, self._actors = StorePlanes._eras, list(team.actors)
         self.arrays: Dict[str, Any] = {}
         self.runner.take_over(snapshot, self.arrays)
-        ray, numbers = team.ray, list(range(slots.n_workers))
-        weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
-        state, others = snapshot["state"], ray.put(self._actors)
-        team.each("join_store", numbers, slots, others, self._era, state, weights, arrays)
 
     def made(self, kept: List[str]) -> None:
         self._is_behind = True
@@ -101,9 +95,58 @@ class StorePlanes(Planes):
     def to_evaluate(self, weights: Any) -> Any:
         return self.team.ray.put(weights)
 
+
+class GpuPlanes(GatheredPlanes):
+    """On GPUs of one machine, by way of memory that all see.
+
+    memory (MappedArrays): See ``SharedPlanes``.
+    """
+
+    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any], memory: MappedArrays):
+        super().__init__(runner, team, snapshot)
+        self.memory = memory
+
+    def abort(self) -> None:
+        abort(self.memory)
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+class StorePlanes(GatheredPlanes):
+    """By way of Ray, wherever workers are."""
+
+    _eras = 0
+    # Tells a worker how to find the others.
+    _join = "join_store"
+
+    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
+        super().__init__(runner, team, snapshot)
+        StorePlanes._eras += 1
+        self._era, self._actors = StorePlanes._eras, list(team.actors)
+        ray, numbers = team.ray, list(range(slots.n_workers))
+        weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
+        state, others = snapshot["state"], ray.put(self._met())
+        team.abort = self.abort  # They may wait for one who dies as they join.
+        team.each(self._join, numbers, slots, others, self._era, state, weights, arrays)
+
+    def _met(self) -> Any:
+        """By what workers find each other."""
+        return self._actors
+
     def abort(self) -> None:
         for actor in self._actors:
             actor.call.remote("abandon", self._era)
+
+
+class NcclPlanes(StorePlanes):
+    """By way of NCCL, from GPU to GPU."""
+
+    _join = "join_nccl"
+
+    def _met(self) -> Any:
+        first = self.team.actors[0].call.remote("unique_id")
+        return self.team.wait({first: 0})[0]
 
 
 def make_planes(
@@ -125,8 +168,27 @@ def make_planes(
         numbers = list(range(slots.n_workers))
         return all(team.each("join_shared", memory.mapping, numbers, slots, state))
 
+    if _takes_nccl(runner, team):
+        return NcclPlanes(runner, team, slots, snapshot)
     layout = shared_layout(len(snapshot["weights"]), stretches, slots)
     memory = shared_memory(runner.settings["plane"], team, layout, join)
     if memory is None:
         return StorePlanes(runner, team, slots, snapshot)
+    if runner.settings["num_gpus_per_worker"]:
+        return GpuPlanes(runner, team, snapshot, memory)
     return SharedPlanes(runner, memory, state["kept"])
+
+
+def _takes_nccl(runner: Any, team: Any) -> bool:
+    """Whether workers exchange through NCCL.
+
+    RAISES (ConfigError): If they are to, and cannot.
+    """
+    plane, n_gpus = runner.settings["plane"], runner.settings["num_gpus_per_worker"]
+    if plane not in ("auto", "nccl") or n_gpus < 1:
+        return False
+    reasons = [reason for reason in team.each("why_no_nccl") if reason]
+    if reasons and plane == "nccl":
+        text = f'[runner] plane = "nccl" does not go: {reasons[0]} where workers are'
+        raise ConfigError([Problem("", text, 'install it for CuPy, or set "auto"')])
+    return not reasons

@@ -3,7 +3,9 @@
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy
+from thinc.api import get_array_module
 
+from ...ops.known_numbers import on_host
 from ...optimizers.row_sparse import Part, Rows
 
 
@@ -12,7 +14,8 @@ class Gradient(NamedTuple):
 
     vector (Floats1d): As long as the parameters; what it holds in the places of tables is
         nobody's business.
-    tables (List[Rows]): For each table its rows, and their gradients.
+    tables (List[Rows]): For each table its rows, of which the host knows the numbers, and their
+        gradients.
     """
 
     vector: Any
@@ -29,7 +32,7 @@ def added_rows(left: Rows, right: Rows) -> Rows:
     if not len(left[0]):
         return right
     rows = numpy.union1d(left[0], right[0])
-    values = numpy.zeros((len(rows), left[1].shape[1]), dtype="f")
+    values = get_array_module(left[1]).zeros((len(rows), left[1].shape[1]), dtype="f")
     values[numpy.searchsorted(rows, left[0])] = left[1]
     # A row that only one of them has: 0 + x is x.
     values[numpy.searchsorted(rows, right[0])] += right[1]
@@ -39,6 +42,30 @@ def added_rows(left: Rows, right: Rows) -> Rows:
 def dense_slices(stretches: Sequence[Part]) -> List[slice]:
     """Where the dense parts lie in a vector."""
     return [slice(part.start, part.stop) for part in stretches if not part.width]
+
+
+def take_rows(parameters: Any) -> List[Rows]:
+    """The gradients of tables, which are zero from then on, as those of a ``Gradient``.
+
+    parameters (FlatParameters): Of a model.
+    """
+    taken = parameters.take_rows()
+    return [(_numbers(parameters.ops, rows), values) for rows, values in taken]
+
+
+def _numbers(ops: Any, rows: Any) -> Any:
+    return on_host(ops, rows).astype("int64", copy=False)
+
+
+def to_host(gradient: Gradient, vector: Any, dense: Sequence[slice]) -> Gradient:
+    """A copy of a gradient on a device.
+
+    vector (Floats1d): Of the host; gets the dense parts.
+    dense (Sequence[slice]): See ``dense_slices``.
+    """
+    for now in dense:
+        gradient.vector[now].get(out=vector[now])
+    return Gradient(vector, [(rows, values.get()) for rows, values in gradient.tables])
 
 
 class GradientSum:
@@ -53,7 +80,7 @@ class GradientSum:
 
     def add(self, vector: Any, tables: List[Rows]) -> None:
         """Take in the next gradient; the vector is copied, and zero from then on."""
-        copied = numpy.empty_like(vector)
+        copied = get_array_module(vector).empty_like(vector)
         for now in self.dense:
             copied[now] = vector[now]
             vector[now] = 0

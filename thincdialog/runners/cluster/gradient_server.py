@@ -5,6 +5,8 @@ from collections import Counter
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+from thinc.api import get_array_module, to_numpy
+from thinc.util import is_numpy_array
 
 from ...errors import TrainingError
 from ...optimizers.lazy_adam import LazyAdam
@@ -18,7 +20,8 @@ from ..stale_steps import stale_settings
 from .gradient import Gradient
 from .ledger import Ledger
 from .lone_plane import LonePlane
-from .owned import Owned, n_blocks_of, pieces_of
+from .owned import n_blocks_of, pieces_of
+from .owned_on_device import make_owned
 from .peer import restore_pieces
 from .slots import Slots
 
@@ -91,7 +94,8 @@ class GradientServer:
         self.n_workers = n_workers
         self.plane = LonePlane(values, stretches, Slots(1, 1))
         self.values, self.optimizer, self.bound = values, optimizer, bound
-        self.owned = Owned(pieces_of(stretches, 0, 1), optimizer, ops, self.plane.state)
+        pieces = pieces_of(stretches, 0, 1)
+        self.owned = make_owned(pieces, optimizer, ops, self.plane.state)
         self.ledger = Ledger()
         self._sums = numpy.zeros(n_blocks_of(stretches))
         self.version = self._limit = self._n_dropped = 0
@@ -103,8 +107,9 @@ class GradientServer:
         saved (Mapping[str, Any]): From ``snapshot``; the weights are there.
         owed (Collection[int]): Units that were made since, and told: see ``Ledger``.
         """
+        asarray: Any = get_array_module(self.values).asarray
         for name, array in saved["arrays"].items():
-            self.plane.state[name][:] = array
+            self.plane.state[name][:] = asarray(array)
         restore_pieces(self.optimizer, self.owned.pieces, saved["state"], self.plane)
         self.ledger.restore(saved["ledger"], owed)
         self.version = self._limit = saved["version"]
@@ -202,10 +207,15 @@ class GradientServer:
             "version": self.version,
             "untold": list(self._made),
             "ledger": self.ledger.state(),
-            "weights": self.values.copy(),
-            "arrays": {name: self.plane.state[name].copy() for name in ARRAYS if name in kept},
+            "weights": _copy(self.values),
+            "arrays": {name: _copy(self.plane.state[name]) for name in ARRAYS if name in kept},
             "state": {**optimizer_state(self.optimizer)[0], "kept": kept},
         }
+
+
+def _copy(array: Any) -> Any:
+    """On the host."""
+    return to_numpy(array) if not is_numpy_array(array) else array.copy()
 
 
 def _set(optimizer: Any, settings: Mapping[str, Any]) -> None:

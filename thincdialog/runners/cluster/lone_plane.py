@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy
+from thinc.api import get_array_module
 
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part, Rows
@@ -17,7 +18,8 @@ class Aborted(Exception):
 
 
 class LonePlane:
-    """Of one worker: what it hands over is what there is. The base of those of several.
+    """Of one worker: what it hands over is what there is. The base of those of several. Arrays
+    are where the model computes.
 
     values (Floats1d): All parameters, as this worker sees them.
     state (Dict[str, Floats1d]): For what an optimizer keeps: as long as these.
@@ -28,9 +30,10 @@ class LonePlane:
 
     def __init__(self, values: Any, stretches: Sequence[Part], slots: Slots, worker: int = 0):
         self.values, self.stretches, self.slots, self.worker = values, stretches, slots, worker
-        n = len(values)
-        self.state: Dict[str, Any] = {name: aligned_zeros(n) for name in ARRAYS}
-        self.vectors: Dict[int, Any] = {slot: aligned_zeros(n) for slot in slots.own(worker)}
+        n, xp = len(values), get_array_module(values)
+        self.state: Dict[str, Any] = {name: aligned_zeros(n, xp) for name in ARRAYS}
+        own = slots.own(worker)
+        self.vectors: Dict[int, Any] = {slot: aligned_zeros(n, xp) for slot in own}
         self.n_blocks = n_blocks_of(stretches)
 
     def hand_over(
@@ -47,7 +50,7 @@ class LonePlane:
         return n_examples, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
 
     def sums(self) -> Any:
-        """Where each worker writes the sums of its blocks, float64."""
+        """Where each worker writes the sums of its blocks, float64, on the host."""
         return numpy.zeros(self.n_blocks)
 
     def all_sums(self, sums: Any) -> Any:

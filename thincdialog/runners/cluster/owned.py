@@ -91,14 +91,18 @@ class Owned:
         """
         for piece in self.pieces:
             if piece.width:
-                self._add_up_rows(piece, slots, sums, scale)
+                rows, values = self._add_up_rows(piece, slots, scale)
+                n_blocks = -(-(piece.stop - piece.start) // piece.step)
+                squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
+                blocks = rows // (piece.step // piece.width)
+                found = numpy.bincount(blocks, squares, n_blocks)
+                sums[piece.first : piece.first + n_blocks] = found
             else:
                 factor = 1.0 if self._is_sparse else scale
                 _add_up_dense(piece, [slot.vector for slot in slots], sums, factor)
 
-    def _add_up_rows(
-        self, piece: Piece, slots: Sequence[Gradient], sums: Any, scale: float
-    ) -> None:
+    def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient], scale: float) -> Rows:
+        """Sum those of a table; RETURNS the rows, counted from the beginning of the piece."""
         width = piece.width
         begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
         own: List[Rows] = []
@@ -111,15 +115,12 @@ class Owned:
         rows, values = own[0]
         if not self._is_sparse:
             values = values * numpy.float32(scale)
-        n_blocks = -(-(piece.stop - piece.start) // piece.step)
-        squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
-        blocks = rows // (piece.step // width)
-        sums[piece.first : piece.first + n_blocks] = numpy.bincount(blocks, squares, n_blocks)
         self._rows[piece.table] = (rows, values)
         if not self._is_sparse:
             dense = slots[0].vector[piece.start : piece.stop].reshape(-1, width)
             dense[...] = 0
             dense[rows] = values
+        return rows, values
 
     def norm(self, sums: Any, scale: float) -> float:
         """Of the whole scaled gradient.
@@ -149,15 +150,16 @@ class Owned:
                 if piece.width:
                     rows, d_rows = self._rows[piece.table]
                     part = part._replace(width=piece.width, rows=rows, d_rows=d_rows)
-                optimizer.update_parts(
-                    piece.key, values[now], gradient, [part], scale=scale * clip, ops=self.ops
-                )
+                self._sparse_step(piece.key, values[now], gradient, part, scale * clip)
             else:
                 self._thincs_step(piece.key, values[now], gradient, clip)
             if self._is_sparse and not piece.width:
                 gradient.fill(0)
             self._adopt(piece)
         self._rows = {}
+
+    def _sparse_step(self, key: Key, values: Any, gradient: Any, part: Part, scale: float) -> None:
+        self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
         """Of one of Thinc's optimizers, which would clip each piece by itself; it sets the gradient

@@ -3,18 +3,22 @@
 import math
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from thinc.api import get_array_module
+
 from ...agents.counters import not_finite
 from ...config import build_block
 from ...ops.alignment import aligned_zeros
+from ...ops.later import Later, settle
 from ...optimizers.row_sparse import Rows
 from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.state import KEY, restore_optimizer
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import GradientSum
+from .gradient import GradientSum, take_rows
 from .lone_plane import LonePlane
-from .owned import Owned, pieces_of
+from .owned import pieces_of
+from .owned_on_device import make_owned
 from .walk import Walk
 
 
@@ -71,7 +75,7 @@ class Peer:
         optimizer = build_block(experiment.checked, "training.optimizer")
         pieces = pieces_of(self.stretches, plane.worker, self.slots.n_workers)
         restore_pieces(optimizer, pieces, optimizer_state, plane)
-        self.owned = Owned(pieces, optimizer, self.learner.model.ops, plane.state)
+        self.owned = make_owned(pieces, optimizer, self.learner.model.ops, plane.state)
         self.optimizer = optimizer
         self.learner.use_weights(plane.values)
         own = self.slots.own(plane.worker)
@@ -79,7 +83,8 @@ class Peer:
         self._bound = own[-1] if own and self.slots.size == 1 else None
         # Zero: who was left alone within a step has gradients of it where they were.
         vector = None if self._bound is None else plane.vectors[self._bound]
-        vector = aligned_zeros(len(plane.values)) if vector is None else vector
+        if vector is None:
+            vector = aligned_zeros(len(plane.values), get_array_module(plane.values))
         self.parameters.move_gradients(vector)
         self.learner.weights_changed()
 
@@ -117,6 +122,7 @@ class Peer:
         norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
         if not math.isfinite(norm):
             raise not_finite(f"gradient of step {number}", [id for each in ids for id in each()])
+        reports = _settled(reports)
         rate = getattr(self.optimizer, "learn_rate", None)
         changed = self.owned.changed_rows()
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
@@ -144,10 +150,10 @@ class Peer:
                 reports.append((number, report))
                 ids.append(of_report)
                 if slot == self._bound:
-                    tables[slot] = self.parameters.take_rows()
+                    tables[slot] = take_rows(self.parameters)
                 else:
                     added = sums.setdefault(slot, GradientSum(self.stretches))
-                    added.add(self.parameters.dense_gradients, self.parameters.take_rows())
+                    added.add(self.parameters.dense_gradients, take_rows(self.parameters))
             number += 1
         for slot, added in sums.items():
             tables[slot] = added.take(self.plane.vectors[slot])
@@ -175,6 +181,19 @@ class Peer:
     def place(self) -> Dict[str, Any]:
         """Where the walk is, for ``go_to``."""
         return self.walk.place()
+
+
+def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepReport]]:
+    """With losses that a device has told.
+
+    RAISES (TrainingError): If one is not finite.
+    """
+    losses = [report.loss for _, report in reports if isinstance(report.loss, Later)]
+    told = iter(settle(losses))
+    return [
+        (number, report._replace(loss=next(told)) if isinstance(report.loss, Later) else report)
+        for number, report in reports
+    ]
 
 
 def restore_pieces(

@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy
+from thinc.api import get_array_module, to_numpy
 
 from ...errors import Problem
 from ...ops.alignment import aligned_zeros
@@ -63,9 +64,10 @@ class RayRunner(Runner):
         if not has_known_steps(experiment.optimizer):
             text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
             refuse(text, "choose another optimizer", "training", "optimizer")
-        if checked.interpolated["system"]["gpu_id"] >= 0:
-            text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
-            refuse(text, 'set @runners = "thincdialog.Alone.v1", or --gpu-id -1', "runner")
+        gpu_id = checked.interpolated["system"]["gpu_id"]
+        if self.num_workers and gpu_id >= 0:
+            text = f"[runner] workers get their GPUs from Ray, but gpu_id = {gpu_id} names one"
+            refuse(text, "set num_gpus_per_worker = 1 and --gpu-id -1", "system", "gpu_id")
         if self.settings["microbatches"] and experiment.training["accumulate_gradient"] > 1:
             text = "[runner] microbatches and [training] accumulate_gradient say the same"
             refuse(text, "set one of them", "runner", "microbatches")
@@ -106,7 +108,8 @@ class RayRunner(Runner):
                 known[KEY] = arrays[name]
 
     def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Weights and optimizer as this process sees them, for workers to go on with; copies.
+        """Weights and optimizer as this process sees them, for workers to go on with; copies on
+        the host.
 
         before (Optional[Mapping[str, Any]]): One that nobody needs any more: its arrays are
             written to, as memory that is new to a process costs more than what is copied.
@@ -116,8 +119,8 @@ class RayRunner(Runner):
         copies = {}
         for name, array in {"weights": self.learner.weights, **kept}.items():
             if array is not None:
-                copies[name] = old[name] if name in old else numpy.empty_like(array)
-                copies[name][:] = array
+                copies[name] = old[name] if name in old else numpy.empty(array.shape, array.dtype)
+                copies[name][:] = to_numpy(array)
         return {
             "weights": copies.pop("weights"),
             "arrays": copies,
@@ -138,7 +141,7 @@ class RayRunner(Runner):
 
     def _take_home(self) -> None:
         """Weights and state into memory of this process alone."""
-        weights = aligned_zeros(len(self.learner.weights))
+        weights = aligned_zeros(len(self.learner.weights), get_array_module(self.learner.weights))
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)
         for name in ARRAYS:

@@ -21,6 +21,7 @@ class Recipe(NamedTuple):
     agent (Dict[str, bytes]): The files that it saves.
     data (Mapping[str, str]): What the training data comes to (``data_prints``).
     folder (str): Where the run was started: paths begin there.
+    gpu_id (int): 0 if each worker has GPUs, of which it sees no others; else -1.
     """
 
     config: str
@@ -28,12 +29,14 @@ class Recipe(NamedTuple):
     agent: Dict[str, bytes]
     data: Mapping[str, str]
     folder: str
+    gpu_id: int = -1
 
 
-def recipe_of(experiment: Experiment, teacher: Teacher) -> Recipe:
+def recipe_of(experiment: Experiment, teacher: Teacher, has_gpus: bool = False) -> Recipe:
     """What workers need.
 
     teacher (Teacher): Of the training data.
+    has_gpus (bool): Whether they learn on GPUs.
     """
     with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
         folder = Path(name)
@@ -42,7 +45,8 @@ def recipe_of(experiment: Experiment, teacher: Teacher) -> Recipe:
         agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     code = [(path, Path(path).read_bytes()) for path in experiment.code]
     config = write_config(experiment.checked.config)
-    return Recipe(config, code, agent, data_prints(teacher), os.getcwd())
+    gpu_id = 0 if has_gpus else -1
+    return Recipe(config, code, agent, data_prints(teacher), os.getcwd(), gpu_id)
 
 
 def make_experiment(
@@ -51,7 +55,7 @@ def make_experiment(
     """The same experiment in another process, with its agent, and the training data.
 
     node (str): Which this is, for errors.
-    with_data (bool): Whether the training data is needed, too.
+    with_data (bool): Whether it is a worker, who needs the training data, too.
     RAISES (DialogError): If something is not here as it is there.
     """
     if os.path.isdir(recipe.folder):
@@ -60,12 +64,20 @@ def make_experiment(
         folder = Path(name)
         code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
         try:
-            experiment = Experiment.from_config(recipe.config, code=code)
+            place = {"system.gpu_id": recipe.gpu_id if with_data else -1}
+            experiment = Experiment.from_config(recipe.config, place, code=code)
         except ConfigError as error:
             problems = "; ".join(problem.text for problem in error.problems)
             raise DialogError(
                 f"{problems} (on node {node}). A worker knows only functions that it has imported "
                 'itself: put your own into a file given with --code (in Python: code="FILE.py").'
+            ) from None
+        except DialogError as error:
+            if recipe.gpu_id < 0:
+                raise
+            raise DialogError(
+                f"[runner] a worker on node {node} cannot use the GPU that Ray gives it: {error} "
+                "For workers that is num_gpus_per_worker = 0."
             ) from None
         with experiment.working():
             experiment.use_examples(sys.stderr, "none")

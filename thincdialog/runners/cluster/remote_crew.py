@@ -33,7 +33,8 @@ class RemoteCrew:
         self.team = Team(self.cluster, patience, runner.num_workers, self.n_gpus)
         try:
             self.cluster.check_room(runner.num_workers, self.n_gpus)
-            self.recipe = self.ray.put(recipe_of(self.experiment, teacher))
+            recipe = recipe_of(self.experiment, teacher, self.n_gpus > 0)
+            self.recipe = self.ray.put(recipe)
             self.team.start(runner.num_workers, self.recipe)
             self._begin()
         except Died as death:

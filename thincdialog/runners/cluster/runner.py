@@ -39,14 +39,15 @@ def build_ray(
     address (Optional[str]): Of an existing cluster ("auto": the one of this machine); null
         starts one that ends with the run.
     num_cpus (Optional[int]): Of a cluster that is started; null: as many as there are.
-    num_gpus_per_worker (float): GPUs that Ray gives each worker.
+    num_gpus_per_worker (float): GPUs that Ray gives each worker, which learns on the first of
+        them; a share, if several are to have one. 0: workers learn on the CPU.
     object_store_memory (Optional[int]): Bytes of the object store of a cluster that is started.
-    plane (str): How gradients and weights travel: "shm" (memory that workers of one machine
-        share), "store" (Ray's object store, between machines), "auto" (the first of these that
-        goes), "nccl" (between GPUs; not there yet).
+    plane (str): How gradients and weights travel: "nccl" (between GPUs, of which each worker has
+        its own), "shm" (memory that workers of one machine share), "store" (Ray's object store,
+        between machines), "auto" (the first of these that goes).
     snapshot_every (int): Steps after which workers that die cost no more than those since.
     max_restarts (int): Workers that may die before the run ends.
-    RAISES (ConfigError): If a number is out of range.
+    RAISES (ConfigError): If a number is out of range, or the plane does not go with others.
     """
     limits = {
         "num_workers": (num_workers, 0),
@@ -60,9 +61,15 @@ def build_ray(
         if value < least:
             text = f"'{name}' of {NAME} is {value}"
             raise ConfigError([Problem("", text, f"give {least} or more")])
-    if plane == "nccl":
-        text = f"plane of {NAME} is not there yet: it needs several GPUs to be made right"
-        raise ConfigError([Problem("", text, 'set "auto", which goes through the CPU\'s memory')])
+    if plane == "nccl" and mode == "async":
+        text = f'plane = "nccl" of {NAME} is for mode = "sync": an asynchronous server has no GPU'
+        raise ConfigError([Problem("", text, 'set "auto"')])
+    if plane == "nccl" and num_gpus_per_worker < 1:
+        text = (
+            f'plane = "nccl" of {NAME} needs a GPU of its own for each worker, but '
+            f"num_gpus_per_worker = {num_gpus_per_worker:g}"
+        )
+        raise ConfigError([Problem("", text, 'set it to 1, or plane = "auto"')])
     settings = {
         "num_workers": num_workers,
         "microbatches": microbatches,

@@ -2,13 +2,15 @@
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from thinc.util import is_numpy_array
+
 from ...agents.counters import not_finite
 from ...errors import TrainingError
 from ...ops.alignment import aligned_zeros
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import Gradient, GradientSum
+from .gradient import Gradient, GradientSum, dense_slices, take_rows, to_host
 from .gradient_server import Learnt
 from .joined_reports import joined_reports
 from .walk import Walk
@@ -33,14 +35,21 @@ class StatelessWorker:
         world = experiment.make_world(teacher, self.learner)
         self.walk = Walk(world, self.learner, experiment.seed)
         self.first, self.origin = 0, dict(self.walk.origin)
+        # Where weights come from and gradients go to, if the model computes elsewhere.
+        self._on_host: Optional[Tuple[Any, Any]] = None
 
     def use(self, values: Any, vector: Any = None) -> None:
-        """Learn with these weights from now on, with gradients in this vector.
+        """Learn with these weights from now on, with gradients in this vector; a model on a GPU
+        with copies of them.
 
         vector (Optional[Floats1d]): Zero; None for one of its own.
         """
-        self.learner.use_weights(values)
-        self.parameters.move_gradients(aligned_zeros(len(values)) if vector is None else vector)
+        vector = aligned_zeros(len(values)) if vector is None else vector
+        if is_numpy_array(self.learner.weights):
+            self.learner.use_weights(values)
+            self.parameters.move_gradients(vector)
+        else:
+            self._on_host = values, vector
 
     def start_epoch(self, epoch: int, first: int) -> Dict[str, Any]:
         """Begin an epoch.
@@ -77,6 +86,8 @@ class StatelessWorker:
 
     def _learn(self, unit: int, version: int) -> Learnt:
         learner, walk = self.learner, self.walk
+        if self._on_host is not None:
+            learner.weights.set(self._on_host[0])
         learner.weights_changed()
         n_before = (unit - self.first) * self.n_microbatches
         walk.go_to({"origin": self.origin, "n_before": n_before})
@@ -94,10 +105,16 @@ class StatelessWorker:
             reports.append(report)
             self._ids.append(ids)
             if self.n_microbatches > 1:
-                total.add(self.parameters.dense_gradients, self.parameters.take_rows())
+                total.add(self.parameters.dense_gradients, take_rows(self.parameters))
         vector = self.parameters.dense_gradients
         if self.n_microbatches > 1:
             tables = total.take(vector)
         else:
-            tables = self.parameters.take_rows()
-        return Learnt(unit, version, joined_reports(reports), Gradient(vector, tables))
+            tables = take_rows(self.parameters)
+        gradient = Gradient(vector, tables)
+        if self._on_host is not None:
+            dense = dense_slices(self.stretches)
+            gradient = to_host(gradient, self._on_host[1], dense)
+            for now in dense:
+                vector[now].fill(0)
+        return Learnt(unit, version, joined_reports(reports), gradient)

@@ -1,0 +1,107 @@
+"""Whole runs on a Ray cluster whose workers have GPUs of their own."""
+
+import pytest
+
+from tests.runners.cluster.test_ray import CONFIG, killing, last_worker, run, server
+from thincdialog.errors import ConfigError
+from thincdialog.runners.cluster.remote_peers import RemotePeers
+from thincdialog.runners.cluster.remote_server import RemoteServer
+from thincdialog.runners.cluster.sync_runner import SyncRunner
+from thincdialog.runners.cluster.team import Team
+
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.gpu, pytest.mark.slow]
+SPARSE = CONFIG.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
+ON_GPUS = {"num_gpus_per_worker": 1}
+HERE = {"num_workers": 0, "system.gpu_id": 0}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def two_gpus():
+    """Ray is told of two."""
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+
+
+def rows(found):
+    """Of the log, without what a single process alone tells: the memory of its GPU."""
+    return [{name: row[name] for name in row if name != "gpu_bytes"} for row in found[1]]
+
+
+@pytest.mark.parametrize("config", [CONFIG, SPARSE], ids=["adam", "lazy"])
+def test_ray_gpus_end_with_the_same_weights_scores_and_log(config, cluster, tmp_path):
+    alone = run(tmp_path / "alone", HERE, config)
+    for plane, n_workers in (("nccl", 1), ("nccl", 2), ("shm", 2), ("store", 2), ("auto", 2)):
+        name = f"{plane}{n_workers}"
+        found = run(tmp_path / name, {**ON_GPUS, "plane": plane, "num_workers": n_workers}, config)
+        assert found[0] == alone[0], name
+        assert rows(found) == rows(alone) and len(alone[1]) > 3, name
+    # Workers that share GPUs.
+    shares = {"num_gpus_per_worker": 0.5, "num_workers": 4, "microbatches": 2}
+    assert run(tmp_path / "shares", shares, config)[0] == alone[0]
+    on_cpu = run(tmp_path / "cpu", {"num_workers": 0}, config)
+    assert on_cpu[0] != alone[0]
+
+
+@pytest.mark.parametrize("plane", ["nccl", "shm"])
+def test_ray_gpus_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
+    long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
+    alone = run(tmp_path / "alone", {**long, **HERE}, SPARSE)
+    calls = ["start_epoch", "run", "evaluate", "place", "pieces"]
+    left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
+    take = SyncRunner.take
+    monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
+    found = run(tmp_path / "two", {**long, **ON_GPUS, "plane": plane}, SPARSE)
+    assert not left
+    assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
+    assert found[0] == alone[0]
+    assert rows(found) == rows(alone)
+
+
+def test_ray_gpus_multiply_as_the_config_says(cluster, tmp_path):
+    few = {"training.max_steps": 2, "system.precision": "bf16"}
+    alone = run(tmp_path / "alone", {**few, **HERE})[0]
+    assert run(tmp_path / "two", {**few, **ON_GPUS})[0] == alone
+    plain = run(tmp_path / "plain", {**few, **HERE, "system.precision": "float32"})[0]
+    assert plain != alone
+    with pytest.raises(ConfigError, match="is one of a GPU"):
+        run(tmp_path / "cpu", {**few, **ON_GPUS, "num_workers": 0})
+
+
+def test_ray_gpus_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
+    """Workers say whether they have it."""
+    ask, taken = Team.each, []
+
+    def without(team, name, *given):
+        taken.append(name)
+        answers = ask(team, name, *given)
+        return ["CuPy finds no NCCL" for _ in answers] if name == "why_no_nccl" else answers
+
+    few = {**ON_GPUS, "training.max_steps": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(Team, "each", without)
+        run(tmp_path / "auto", few)
+        assert "join_shared" in taken and "join_nccl" not in taken
+        with pytest.raises(ConfigError, match='"nccl" does not go: CuPy finds no NCCL where'):
+            run(tmp_path / "nccl", {**few, "plane": "nccl"})
+    monkeypatch.setattr(
+        Team, "each", lambda team, name, *given: taken.append(name) or ask(team, name, *given)
+    )
+    run(tmp_path / "there", few)
+    assert taken.count("join_nccl") == 1
+
+
+@pytest.mark.parametrize("plane", ["shm", "store"])
+def test_ray_gpus_asynchronous_every_example_counts_once(plane, cluster, tmp_path, monkeypatch):
+    given = {"mode": "async", "microbatches": 2, "plane": plane, "training.max_epochs": 6.0}
+    given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
+    victims = [("take", server), ("take", last_worker)]
+    left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+    _, found, told = run(tmp_path / "two", {**given, **ON_GPUS}, SPARSE)
+    assert not left
+    assert told.count("the server died") == told.count("worker 1 died") == 1
+    alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)[1]
+    counts = [(found[-1][name], alone[-1][name]) for name in ("epoch", "step", "examples")]
+    assert all(one == other for one, other in counts), counts
+    assert found[-1]["score"] > found[0]["score"]

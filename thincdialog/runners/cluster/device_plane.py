@@ -1,0 +1,108 @@
+"""What workers with GPUs exchange where it goes through the memory of their hosts."""
+
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+import numpy
+from thinc.api import get_array_module
+from thinc.util import is_numpy_array
+
+from ...ops.alignment import aligned_zeros
+from ...optimizers.row_sparse import Rows
+from .gradient import Gradient, dense_slices, to_host
+from .lone_plane import LonePlane
+from .owned import Piece, pieces_of
+
+
+def placed(plane: LonePlane, weights: Any) -> LonePlane:
+    """A plane of the host for a model wherever it computes.
+
+    weights (Floats1d): The model's.
+    """
+    return plane if is_numpy_array(weights) else DevicePlane(plane, get_array_module(weights))
+
+
+class DevicePlane(LonePlane):
+    """Gradients are copied to the host, where another plane takes them to their owners, who sum
+    them on their own devices and make the optimizer's steps there; new parameters come back the
+    same way.
+
+    inner (LonePlane): The other plane, with parameters and state as they are.
+    xp (module): CuPy.
+    """
+
+    def __init__(self, inner: LonePlane, xp: Any):
+        values: Any = aligned_zeros(len(inner.values), xp)
+        values.set(inner.values)
+        super().__init__(values, inner.stretches, inner.slots, inner.worker)
+        self._inner, self._xp = inner, xp
+        for name, array in inner.state.items():
+            self.state[name].set(array)
+        self._own = pieces_of(inner.stretches, inner.worker, inner.slots.n_workers)
+        self._dense = dense_slices(inner.stretches)
+        self._foreign = _gaps(self._own, len(values))
+        # Of slots of others, the own pieces.
+        self._scratch: Dict[int, Any] = {}
+
+    def hand_over(
+        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+    ) -> Tuple[int, List[Gradient]]:
+        inner = self._inner
+        own = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
+        sent: Dict[int, List[Rows]] = {}
+        for slot, gradient in own.items():
+            sent[slot] = to_host(gradient, inner.vectors[slot], self._dense).tables
+            for now in self._foreign:
+                gradient.vector[now].fill(0)
+        total, gradients = inner.hand_over(sent, n_examples, n_slots)
+        for slot, gradient in enumerate(gradients):
+            if slot not in own:
+                own[slot] = self._on_device(slot, gradient)
+        return total, [own[slot] for slot in range(n_slots)]
+
+    def _on_device(self, slot: int, gradient: Gradient) -> Gradient:
+        """The own pieces of another's gradient."""
+        if slot not in self._scratch:
+            self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
+        vector, tables = self._scratch[slot], list(gradient.tables)
+        for number, (rows, values) in enumerate(tables):
+            tables[number] = rows[:0], self._xp.asarray(values[:0])
+        for piece in self._own:
+            if not piece.width:
+                now = slice(piece.start, piece.stop)
+                vector[now].set(gradient.vector[now])
+                continue
+            rows, values = gradient.tables[piece.table]
+            ends = ((at - piece.origin) // piece.width for at in (piece.start, piece.stop))
+            low, high = numpy.searchsorted(rows, list(ends))
+            tables[piece.table] = rows[low:high].copy(), self._xp.asarray(values[low:high])
+        return Gradient(vector, tables)
+
+    def sums(self) -> Any:
+        return self._inner.sums()
+
+    def all_sums(self, sums: Any) -> Any:
+        return self._inner.all_sums(sums)
+
+    def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
+        host = self._inner.values
+        for piece in pieces:
+            now = slice(piece.start, piece.stop)
+            if piece.width and piece.table in rows:
+                own, shape = rows[piece.table], (-1, piece.width)
+                changed = self.values[now].reshape(shape).take(self._xp.asarray(own), axis=0)
+                host[now].reshape(shape)[own] = changed.get()
+            else:
+                self.values[now].get(out=host[now])
+        self._inner.stepped(pieces, rows)
+        for now in self._foreign:
+            self.values[now].set(host[now])
+
+
+def _gaps(pieces: Sequence[Piece], n: int) -> List[slice]:
+    """What lies between pieces of a vector."""
+    edges = [0]
+    for piece in pieces:
+        edges += [piece.start, piece.stop]
+    edges.append(n)
+    pairs = zip(edges[::2], edges[1::2])
+    return [slice(start, stop) for start, stop in pairs if stop > start]

@@ -1,0 +1,77 @@
+"""The same part of the parameters as in ``owned``, where they lie on a GPU."""
+
+from typing import Any, Dict, List, Sequence, Tuple
+
+import numpy
+from thinc.util import is_numpy_array
+
+from ...ops.gpu import kernels
+from ...optimizers.row_sparse import Part
+from ...optimizers.state import Key
+from .gradient import Gradient
+from .owned import Owned, Piece
+from .slots import additions
+
+
+class OwnedOnDevice(Owned):
+    """See ``Owned``. Vectors, tables' gradients and state are the device's, numbers of rows and
+    sums of blocks the host's, which waits for them once a step."""
+
+    def add_up(self, slots: Sequence[Gradient], sums: Any, scale: float) -> None:
+        waiting: List[Tuple[Piece, Any]] = []
+        for piece in self.pieces:
+            if piece.width:
+                rows, total = self._add_up_rows(piece, slots, scale)
+                bounds = _bounds_of_rows(piece, rows)
+            else:
+                total = _added(piece, [slot.vector for slot in slots])
+                if scale != 1.0 and not self._is_sparse:
+                    total *= scale
+                bounds = _bounds(piece)
+            waiting.append((piece, kernels.stretch_squares(total, bounds)))
+        if not waiting:
+            return
+        ops: Any = self.ops
+        found, start = ops.xp.concatenate([squares for _, squares in waiting]).get(), 0
+        for piece, squares in waiting:
+            n_blocks = squares.shape[0]
+            sums[piece.first : piece.first + n_blocks] = found[start : start + n_blocks]
+            start += n_blocks
+
+    def _sparse_step(self, key: Key, values: Any, gradient: Any, part: Part, scale: float) -> None:
+        asarray: Any = self.ops.xp.asarray
+        if part.rows is not None:
+            part = part._replace(rows=asarray(part.rows, dtype="i"))
+        # As kernels find it; the norm is not read.
+        found = asarray(numpy.array([0.0, scale], dtype="f"))
+        self.optimizer.update_parts(key, values, gradient, [part], scale=found, ops=self.ops)
+
+
+def _added(piece: Piece, vectors: Sequence[Any]) -> Any:
+    views = [vector[piece.start : piece.stop] for vector in vectors]
+    for left, right in additions(len(views)):
+        views[left] += views[right]
+        views[right].fill(0)
+    return views[0]
+
+
+def _bounds(piece: Piece) -> Any:
+    """Where each block of a piece begins and ends, in it."""
+    n = piece.stop - piece.start
+    return kernels.bounds([(at, min(n, at + piece.step)) for at in range(0, n, piece.step)])
+
+
+def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
+    """Where the rows of each block begin and end among all that have a gradient."""
+    import cupy
+
+    n_blocks = -(-(piece.stop - piece.start) // piece.step)
+    firsts = numpy.arange(n_blocks + 1) * (piece.step // piece.width)
+    edges = numpy.searchsorted(rows, firsts) * piece.width
+    return cupy.asarray(numpy.stack([edges[:-1], edges[1:]], axis=1).astype("i8"))
+
+
+def make_owned(pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]) -> Owned:
+    """For parameters wherever they lie; arguments are those of ``Owned``."""
+    is_on_host = all(is_numpy_array(array) for array in state.values())
+    return (Owned if is_on_host else OwnedOnDevice)(pieces, optimizer, ops, state)
