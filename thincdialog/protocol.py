@@ -475,6 +475,15 @@ class Learner(Agent):
         """
         raise NotImplementedError
 
+    def preparing(self, n: int) -> Optional[Callable[[], Callable[[Any], None]]]:
+        """How a thread prepares the next batch while one is learnt; None if it need not be.
+
+        n (int): Batches of a step.
+        RETURNS (Optional[Callable]): Called before a batch is learnt, it gives what the thread
+            is to do with the next one.
+        """
+        return None
+
     @property
     def has_looked(self) -> bool:
         """Whether it has seen enough of what comes (``look``)."""

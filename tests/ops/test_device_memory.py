@@ -119,13 +119,13 @@ def test_device_memory_microbatches_before_stay_as_they_are(pool, monkeypatch):
 
 
 def limit_learning(monkeypatch, pool, n_bytes):
-    learn_part = RankerAgent.learn_part
+    learn = RankerAgent._learn
 
-    def learn(self, batch, rows):
+    def learn_planned(self, *planned):
         with pool.refusing(n_bytes):
-            return learn_part(self, batch, rows)
+            return learn(self, *planned)
 
-    monkeypatch.setattr(RankerAgent, "learn_part", learn)
+    monkeypatch.setattr(RankerAgent, "_learn", learn_planned)
 
 
 @pytest.mark.gpu

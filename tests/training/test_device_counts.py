@@ -124,7 +124,10 @@ def training(
             steps[0] += 1
             return report
 
-        yield step
+        try:
+            yield step
+        finally:
+            runner.end()
 
 
 def counts_of_a_step(cupy, *args, **settings):

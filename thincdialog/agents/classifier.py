@@ -20,7 +20,7 @@ import numpy as np
 from thinc.api import Model, add, concatenate
 
 from ..batchers import Lengths
-from ..data import Tokenizer
+from ..data import TextEncoder, Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, Batch
 from ..examples.store import Store
@@ -30,7 +30,6 @@ from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
 from ..models.committee import Committee
-from ..ops.known_numbers import put
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -38,6 +37,7 @@ from .beginnings import Carried
 from .collating import Collate
 from .conversation import RANKED
 from .model_agent import ModelAgent, no_labels, no_layer
+from .plan import Plan
 from .watched_loss import watched_loss
 
 # The number of a label that is no class.
@@ -297,21 +297,32 @@ class ClassifierAgent(ModelAgent):
         return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        ops = self.model.ops
-        numbers: List[Any] = [self.targets(batch).astype("i")]
-        if self.loss_weights is not None:
-            numbers.append(np.array(self.loss_weights, dtype="f"))
-        if self.needs_text and self.collate is None:
-            (X,), found = self.put_texts([(self.text.contexts(batch), CONTEXT)], *numbers)
+        plan, texts, found = self.planned(batch)
+        targets, *others = found
+        if self.n_features is not None:
+            X: Any = others.pop()
         else:
-            X, found = self._input(batch), put(ops, "targets", *numbers)
-        targets, weights = (*found, None)[:2]
+            X = self.collated(batch, texts[0] if texts else None)
+        weights = others[0] if others else None
         logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         given = (targets, weights)
-        d_logits, replies = self.judged(batch, logits, self.loss, given, lambda: self.classes)
+        d_logits, replies = self.judged(batch, logits, self.loss, given, plan.replies)
         backprop(d_logits)
         return replies
+
+    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+        """Conversations, or features; each example's class, and how much each class counts, where
+        that is not the same."""
+        if len(rows) < len(batch.rows):
+            batch = batch.take(rows)
+        numbers: List[Any] = [self.targets(batch).astype("i")]
+        if self.loss_weights is not None:
+            numbers.append(np.array(self.loss_weights, dtype="f"))
+        if self.n_features is not None:
+            numbers.append(self._features(batch))
+        texts = [] if text is None else [(text.contexts(batch), CONTEXT)]
+        return Plan(batch, batch, texts, numbers, lambda: self.classes)
 
     def targets(self, batch: Batch) -> Any:
         """Number of each example's class; every example has ``labels``.
@@ -397,6 +408,14 @@ class ClassifierAgent(ModelAgent):
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:
             return self.inputs(batch)
+        features: Any = self._features(batch)
+        return self.model.ops.asarray2f(features)
+
+    def _features(self, batch: Batch) -> np.ndarray:
+        """Those of each example, a row each.
+
+        RAISES (DataError): If one has not as many as those that were learnt.
+        """
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
             n_features = None if row is None else _n_features(row)
@@ -405,8 +424,7 @@ class ClassifierAgent(ModelAgent):
                 found = found if n_features is None else str(n_features)
                 who = "the message" if name is None else f"example {name}"
                 raise DataError("data", f"{who} has {found} features, {self._expected()}")
-        stacked: Any = np.stack(rows)
-        return self.model.ops.asarray2f(stacked)
+        return np.asarray(np.stack(rows), dtype="f")
 
 
 def _n_features(features: Any) -> Optional[int]:

@@ -24,14 +24,13 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
-from ..contract import CodeError, place_in, told
+from ..contract import CodeError, is_ours, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
     ConfigError,
     DataError,
-    DeviceMemoryError,
     DialogError,
     ModelError,
     Problem,
@@ -56,7 +55,7 @@ from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.device_memory import free, held_bytes, is_out_of_memory
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
@@ -64,7 +63,6 @@ from ..ops.known_numbers import put
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
-    SPLIT_BATCHES,
     Learner,
     Observations,
     ReadingOptions,
@@ -76,6 +74,9 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
+from .parts_of_batches import learn_what_fits
+from .plan import Plan
+from .preparing import Preparing
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -115,7 +116,7 @@ class ModelAgent(ConversationAgent, Learner):
     _draws: Tuple[int, int] = (0, 0)
     _microbatch = 0
     # Examples of microbatches before this one, whose gradients are kept apart.
-    _n_before = 0
+    n_before = 0
 
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
@@ -355,7 +356,7 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             if not len(labelled.rows):
                 return self.answer(batch)
-            replies = self._learn_what_fits(labelled)
+            replies = learn_what_fits(self, labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
@@ -373,6 +374,58 @@ class ModelAgent(ConversationAgent, Learner):
         places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
+    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+        """What there is to learn from some rows of a batch; of no examples, if nothing. Another
+        thread may ask for it while this agent learns: it changes nothing.
+
+        rows (np.ndarray): Their places in it, ascending.
+        text (Optional[TextEncoder]): What reads the texts, if there is anything to read them.
+        """
+        raise NotImplementedError
+
+    def planned(
+        self, batch: Batch, rows: Optional[np.ndarray] = None
+    ) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
+        """The plan of a batch, as it was prepared or made now; and, if it has any examples, its
+        texts and its numbers on the model's device.
+
+        rows (Optional[np.ndarray]): Places of some rows of it; None for all.
+        """
+        prepared, batch.prepared = batch.prepared, None
+        ops: Any = self.model.ops
+        if prepared is not None and rows is None and prepared.draws == self.draws:
+            plan, found = prepared.plan, ops.known_numbers.use(prepared.packed)
+            self.counters.counts.update(prepared.counts)
+        else:
+            rows = np.arange(len(batch.rows)) if rows is None else rows
+            plan = self.plan(batch, rows, self._text)
+            if not len(plan.batch.rows):
+                return plan, [], []
+            found = put(ops, plan.role, *plan.arrays())
+        for encoded, field in plan.texts:
+            self.count_cells(encoded, field)
+        n = 2 * len(plan.texts)
+        return plan, [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+
+    @property
+    def draws(self) -> Tuple[int, int, int]:
+        """What random draws of the batch that is learnt follow from: seed, step, microbatch."""
+        return (*self._draws, self._microbatch)
+
+    def next_draws(self, n: int) -> Tuple[int, int, int]:
+        """The same of the next batch, if anything is learnt from this one.
+
+        n (int): Batches of a step.
+        """
+        (seed, step), number = self._draws, self._microbatch + 1
+        return (seed, step, number) if number < n else (seed, step + 1, 0)
+
+    def preparing(self, n: int) -> Optional[Preparing]:
+        # A user's own agent may do anything in what it is asked.
+        if not is_ours(type(self)) or not isinstance(self.model.ops, DialogCupyOps):
+            return None
+        return Preparing(self, n)
+
     def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
         """As ``learn`` for some rows of a batch. The gradients of all parts add up to that of the
         batch.
@@ -380,47 +433,6 @@ class ModelAgent(ConversationAgent, Learner):
         rows (np.ndarray): Their places in it, ascending.
         """
         return self.learn(batch.take(rows))
-
-    def _learn_what_fits(self, batch: Batch) -> Optional[Sequence[Message]]:
-        """``learn``; a batch that does not fit the memory of a GPU is learnt in two parts, these
-        in two, and so on.
-
-        RAISES (DeviceMemoryError): If a single example does not fit.
-        """
-        counters, weights = self.counters, self.parameters.values
-        n_rows, n_parts = len(batch.rows), 1
-        if is_numpy_array(weights) or counters.examples != self._n_before:
-            return self.learn(batch)  # What waits in the gradients could not be told from it.
-        before = counters.waiting()
-        while True:
-            try:
-                if n_parts == 1:
-                    return self.learn(batch)
-                parts = np.array_split(np.arange(n_rows), n_parts)
-                replies = [self.learn_part(batch, rows) for rows in parts]
-                counters.counts[SPLIT_BATCHES] += 1
-                return _joined(replies, parts)
-            except Exception as error:
-                if not is_out_of_memory(error, weights):
-                    raise
-            # Only now, as an error holds what was computed till then.
-            counters.go_back(before)
-            self.parameters.clear_gradients()
-            self.model.ops.seed(*self._draws, self._microbatch)
-            free(weights)
-            if n_parts >= n_rows:
-                raise self._too_large(batch)
-            n_parts = min(2 * n_parts, n_rows)
-
-    def _too_large(self, batch: Batch) -> DeviceMemoryError:
-        ids, held = batch.ids(), held_bytes(self.parameters.values) or 0
-        longest = int(self.batch_lengths(batch).counts.max())
-        shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-        return DeviceMemoryError(
-            f"The memory of the GPU ({held / 1e6:,.0f} MB taken) has no room for a single example "
-            f"of the batch with {shown} (up to {longest:,} tokens). Set a smaller width or "
-            "max_context, or a smaller [world] batcher, whose candidates are encoded together."
-        )
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -498,11 +510,11 @@ class ModelAgent(ConversationAgent, Learner):
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         self._draws, self._microbatch = (seed, step), number
-        counters, self._n_before = self.counters, 0
+        counters, self.n_before = self.counters, 0
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
-        self._n_before = counters.examples
+        self.n_before = counters.examples
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
@@ -628,23 +640,8 @@ class ModelAgent(ConversationAgent, Learner):
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
         """Texts of a field as the model's input, on its device."""
         self.count_cells(encoded, field)
-        return Ragged(*put(self.model.ops, field, *map(_int32, encoded)))
-
-    def put_texts(
-        self, texts: Sequence[Tuple[Tuple[Any, Any], int]], *more: np.ndarray
-    ) -> Tuple[List[Ragged], Sequence[Any]]:
-        """Texts of several fields as the model's input, and other arrays, in one copy.
-
-        texts (Sequence[Tuple]): Pairs of ids and lengths, each with its field.
-        RETURNS (Tuple[List[Ragged], Sequence]): On the model's device.
-        """
-        for encoded, field in texts:
-            self.count_cells(encoded, field)
-        arrays = [_int32(array) for encoded, _ in texts for array in encoded]
-        role = (*(field for _, field in texts), len(more))
-        found = put(self.model.ops, role, *arrays, *more)
-        n = 2 * len(texts)
-        return [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+        arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
+        return Ragged(*put(self.model.ops, field, *arrays))
 
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
         """Texts of a field are read."""
@@ -670,22 +667,6 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
-
-
-def _joined(
-    replies: Sequence[Optional[Sequence[Message]]], parts: Sequence[np.ndarray]
-) -> Optional[Sequence[Message]]:
-    """Of all parts of a batch, in their order."""
-    if all(each is None for each in replies):
-        return None
-    found: List[Message] = []
-    for of_part, rows in zip(replies, parts):
-        found.extend(of_part or [Message() for _ in rows])
-    return found
-
-
-def _int32(array: Any) -> Any:
-    return np.asarray(array, dtype="i")
 
 
 def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:

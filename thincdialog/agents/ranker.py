@@ -21,7 +21,7 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..data import Tokenizer
+from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
@@ -41,6 +41,7 @@ from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
+from .plan import Plan
 from .repeats import kept_setting, shall_block
 from .watched_loss import watched_loss
 
@@ -295,69 +296,70 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        return self.learn_part(batch, np.arange(len(batch.rows)))
+        return self._learn(*self.planned(batch), len(batch.rows))
 
     def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
         """As ``learn`` for some rows of a batch, which are told from the candidates of all."""
-        n_rows, good = len(rows), self._good_rows(batch)
-        if good is not None:
-            own = np.isin(good, rows)
-            good, rows, batch = np.searchsorted(rows, good[own]), own.nonzero()[0], batch.take(good)
-            self.counters.counts["ignored_examples"] += n_rows - len(rows)
-        if not len(rows):
+        return self._learn(*self.planned(batch, rows), len(rows))
+
+    def _learn(
+        self, plan: Plan, texts: Sequence[Ragged], numbers: Sequence[Any], n_rows: int
+    ) -> Optional[Sequence[Message]]:
+        batch = plan.batch
+        if not len(batch.rows):
             return None
         if not self.has_looked:
-            self.lone_replies.see(self._n_choices(batch))
-        whole = batch
-        if len(rows) < len(whole.rows):
-            batch = whole.take(rows)
-        X, texts, targets, mask = self._training_input(batch, whole, rows)
-        n_candidates = X[1].lengths.shape[0]
+            self.lone_replies.see(self._n_choices(plan.whole))
+        (tokens, candidates), (targets, *more) = texts, numbers
+        mask, n_candidates = more[0] if more else None, candidates.lengths.shape[0]
+        X = (self.collated(batch, tokens), candidates)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         self.check_scores(scores, (len(batch.rows), n_candidates))
         given = (targets, mask)
-        d_scores, replies = self.judged(batch, scores, self.loss, given, texts, mask)
+        d_scores, replies = self.judged(batch, scores, self.loss, given, plan.replies, mask)
         backprop(d_scores)
-        return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
+        return replies if plan.places is None else in_their_places(replies, plan.places, n_rows)
 
-    def _training_input(
-        self, batch: Batch, whole: Batch, own: np.ndarray
-    ) -> Tuple[Tuple[Ragged, Ragged], Callable[[], Sequence[str]], Any, Optional[Any]]:
-        """Conversations and distinct candidates of the batch, what gives the candidates' texts,
-        where each example's right one is, and which each may be told from (all if None); arrays
-        are on the model's device.
-
-        whole (Batch): The batch that gives the candidates; ``own`` are the rows of it that
-            ``batch`` has.
-        """
+    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+        """Conversations and distinct candidates; where each example's right one is, and which
+        each may be told from, where these are not all."""
+        assert text is not None
+        n_rows, good = len(rows), self._good_rows(batch)
+        places: Optional[List[int]] = None
+        if good is not None:
+            own = np.isin(good, rows)
+            places = np.searchsorted(rows, good[own]).tolist()
+            rows, batch = own.nonzero()[0], batch.take(good)
+            text.counts["ignored_examples"] += n_rows - len(rows)
+        whole = batch
+        if len(rows) < len(whole.rows):
+            batch = whole.take(rows)
+        if not len(rows):
+            return Plan(batch, whole, (), (), list, places)
         if self.candidates == "batch":
-            contexts, candidates, numbers = self.text.pairs(whole)
+            contexts, candidates, numbers = text.pairs(whole)
             if batch is not whole:
-                contexts = self.text.contexts(batch)
+                contexts = text.contexts(batch)
             texts = [(contexts, CONTEXT), (candidates, LABEL)]
-            right = numbers if batch is whole else numbers[own]
-            (tokens, replies), (targets,) = self.put_texts(texts, right)
-            X = (self.collated(batch, tokens), replies)
-            return X, partial(_in_order, numbers, whole), targets, None
+            right = numbers if batch is whole else numbers[rows]
+            return Plan(batch, whole, texts, [right], partial(_in_order, numbers, whole), places)
         allowed: List[np.ndarray] = []
-        whole = whole if self.candidates == "batch_all" else batch
+        of_all = whole if self.candidates == "batch_all" else batch
         if self.candidates in ("fixed", "vocab"):
-            rows = self._numbers(self.fixed)
+            numbered = self._numbers(self.fixed)
         else:
-            lists = whole.column("label_candidates")
-            rows = _number(text for texts in lists for text in texts)
+            lists = of_all.column("label_candidates")
+            numbered = _number(each for of_row in lists for each in of_row)
         if self.candidates == "inline":
-            allowed = [np.zeros((len(lists), len(rows)), dtype=bool)]
+            allowed = [np.zeros((len(lists), len(numbered)), dtype=bool)]
             for index, of_row in enumerate(lists):
-                allowed[0][index, [rows[text] for text in of_row]] = True
-        numbers = np.array([rows[text] for text in whole.first_labels()], dtype="i")
-        among = list(rows)
-        candidates = self.text.labels(among, lowest_limits(whole, numbers, len(rows)))
-        texts = [(self.text.contexts(batch), CONTEXT), (candidates, LABEL)]
-        right = numbers if batch is whole else numbers[own]
-        (tokens, replies), (targets, *mask) = self.put_texts(texts, right, *allowed)
-        X = (self.collated(batch, tokens), replies)
-        return X, lambda: among, targets, mask[0] if mask else None
+                allowed[0][index, [numbered[each] for each in of_row]] = True
+        numbers = np.array([numbered[each] for each in of_all.first_labels()], dtype="i")
+        among = list(numbered)
+        candidates = text.labels(among, lowest_limits(of_all, numbers, len(numbered)))
+        texts = [(text.contexts(batch), CONTEXT), (candidates, LABEL)]
+        right = numbers if batch is of_all else numbers[rows]
+        return Plan(batch, whole, texts, [right, *allowed], lambda: among, places)
 
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -524,9 +526,10 @@ class RankerAgent(ModelAgent):
 
     def _numbers(self, texts: List[str]) -> Dict[str, int]:
         """Place of each of the fixed candidates, which are all different."""
-        if self._numbered[0] is not texts:
-            self._numbered = texts, _number(texts)
-        return self._numbered[1]
+        numbered = self._numbered
+        if numbered[0] is not texts:
+            numbered = self._numbered = texts, _number(texts)
+        return numbered[1]
 
     def _place_of(self, texts: Sequence[str], right: Optional[Sequence[str]]) -> int:
         """The place of an example's right candidate; -1 if it is not known, or none of them."""

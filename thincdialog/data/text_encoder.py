@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
+from threading import Lock
 from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -109,7 +110,8 @@ class TextEncoder:
         self.segments = segments
         self.is_compiled = False
         # Of data that is held, and of all else.
-        self._kept, self._passing = TurnStore(None), TurnStore(max_cached)
+        lock = Lock()
+        self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
         self._first_sight = FirstSight()
         self.counts: Counter = Counter()
 

@@ -56,15 +56,17 @@ class TurnStore:
     what is held ``now`` along.
 
     max_rows (Optional[int]): Token rows to keep; None for all.
+    lock (Optional[Lock]): Of all stores that one tokenizer fills, which is asked by one thread at
+        a time; one of its own if None.
     rows (Dict): Key to number of an entry.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
     entries (np.ndarray): Of each entry: first row, number of rows, number of units
         (lines, or 1); shape (3, capacity), int64.
     """
 
-    def __init__(self, max_rows: Optional[int]):
+    def __init__(self, max_rows: Optional[int], lock: Optional[Lock] = None):
         self.max_rows = max_rows
-        self.lock = Lock()
+        self.lock = lock or Lock()
         self.forget()
 
     def __getstate__(self) -> Dict[str, Optional[int]]:

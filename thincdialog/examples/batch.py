@@ -28,6 +28,7 @@ class Batch(Columns):
     is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
         that it knew into them.
     has_next (bool): Whether it is known already that another batch follows in the epoch.
+    prepared (Any): What an agent made of it ahead, to learn it; None if nothing was.
     """
 
     def __init__(
@@ -41,6 +42,8 @@ class Batch(Columns):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
         self.is_observed = self.has_next = False
+        self.prepared: Any = None
+        self._labelled: Optional[Batch] = None
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -148,7 +151,11 @@ class Batch(Columns):
     def labelled(self) -> "Batch":
         """The rows that have `labels` to learn from."""
         has_label = self.label_ids != NO_LABEL
-        return self if has_label.all() else self.take(np.flatnonzero(has_label))
+        if has_label.all():
+            return self
+        # What is prepared of it is found again.
+        self._labelled = self._labelled or self.take(np.flatnonzero(has_label))
+        return self._labelled
 
     def first_labels(self) -> List[str]:
         """The first label to learn of each row; each has one."""

@@ -53,6 +53,14 @@ class Windows:
         """Whether rows that were read in an epoch were not handed out yet."""
         return self._run is run and len(self._planned) > 0
 
+    def let_go(self) -> None:
+        """The order goes elsewhere: forget what was taken of it and not handed out. (Only
+        ``WindowsAhead`` takes any.)"""
+
+    def n_examples(self, order: Order) -> Optional[int]:
+        """Of an epoch, as far as is known by what was handed out."""
+        return order.n_examples
+
     def next(self, order: Order) -> Batch:
         """The next batch, which knows whether one follows; an empty one at the end of the epoch.
 
@@ -101,15 +109,10 @@ class Windows:
             self._window = gathered(parts)
             counts = np.concatenate([lengths.counts for lengths in measured])
             self._plan(Lengths(counts, measured[0].padded), order)
-        if self._checksum not in (None, self._sum()):
+        checksum = self._checksum
+        if checksum is not None and checksum != _sum(self._window, self._planned):
             text = "gives other batches than when the state was saved"
             raise DataError(order.origin, f"{text}: give the same data and batcher to go on")
-
-    def _sum(self) -> int:
-        """Tells whether a window is the same again, and cut alike."""
-        ids = "\n".join(map(str, self._window.ids()))
-        rows = [row for batch in self._planned for row in (-1, *batch.tolist())]
-        return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
 
     def _plan(self, lengths: Lengths, order: Order) -> None:
         limit, _ = self.batcher.window(self._step)
@@ -134,13 +137,22 @@ class Windows:
     def state(self, order: Order) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
+        return self.state_later(order)()
+
+    def state_later(self, order: Order) -> Callable[[], Dict[str, Any]]:
+        """What gives the state of now at any time, which takes a while."""
         shown = self._start if self.has_left(order.run) else order.state()
         place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
-        checksum = self._sum() if self._planned else self._checksum
+        window, planned, checksum = self._window, self._planned, self._checksum
         if self._run is not order.run:
             place = {"step": self._step + self._n_handed, "windows": 0, "handed": 0}
-            checksum = None
-        return {"shown": shown, "batches": {**place, "checksum": checksum}}
+            planned, checksum = [], None
+
+        def state() -> Dict[str, Any]:
+            found = _sum(window, planned) if planned else checksum
+            return {"shown": shown, "batches": {**place, "checksum": found}}
+
+        return state
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
         """Go on where a state was taken; the window is read and cut again when the next
@@ -152,3 +164,10 @@ class Windows:
         self._close()
         self._run, self._step, self._n_windows = run, state["step"], state["windows"]
         self._n_handed, self._checksum = state["handed"], state["checksum"]
+
+
+def _sum(window: Batch, planned: Sequence[np.ndarray]) -> int:
+    """Tells whether a window is the same again, and cut alike."""
+    ids = "\n".join(map(str, window.ids()))
+    rows = [row for batch in planned for row in (-1, *batch.tolist())]
+    return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))

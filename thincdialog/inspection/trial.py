@@ -40,12 +40,13 @@ class Trial(Experiment):
         RAISES (DataError): If no example has a label.
         """
         agent, epoch, step = self.agent, 0, 0
+        n_microbatches = self.training["accumulate_gradient"]
         with self.make_world(self.teacher, agent) as world:
+            world.prepare_ahead(n_microbatches)
             while True:
                 world.start_epoch(epoch, self.seed)
                 fewest = 0
                 while not world.epoch_done():
-                    n_microbatches = self.training["accumulate_gradient"]
                     gather(agent, world, self.seed, step + 1, n_microbatches)
                     n_examples = agent.n_gathered
                     if n_examples:

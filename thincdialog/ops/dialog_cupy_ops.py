@@ -45,7 +45,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
     ) -> None:
         super().__init__(device_type, device_id, **kwargs)
         self.precision = precision
-        self.known_numbers = KnownNumbers(self.xp, self._entropy)
+        self.known_numbers = KnownNumbers(self.xp, lambda: self._stream)
         self._turns: Dict[int, Tuple[Any, Any]] = {}
         self._zeros: Dict[Any, Any] = {}
         self.seed(0)
@@ -58,9 +58,6 @@ class DialogCupyOps(ExactProducts, CupyOps):
         """Start the random draws of one microbatch (see ``stream_seed``)."""
         self._stream, self._n_draws = (seed, step, microbatch), 0
         self._seed: Optional[int] = None
-
-    def _entropy(self, number: int) -> numpy.random.SeedSequence:
-        return numpy.random.SeedSequence((*self._stream, number))
 
     def next_draws(self) -> Draws:
         """For ``derived``: draws of the host, of this place in the microbatch."""

@@ -2,11 +2,16 @@
 the host, too, so that nobody waits for the device to tell them."""
 
 import weakref
+from itertools import count
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from thinc.api import Ops
 
+from .copies_ahead import CopiesAhead
+
+# What random draws follow from: seed, step and microbatch.
+Stream = Tuple[int, int, int]
 # A function of host arrays and settings that gives further ones.
 Derive = Callable[..., Tuple[numpy.ndarray, ...]]
 # Where an array comes from: (its place in ``put``,) or (function, arguments, place).
@@ -69,42 +74,92 @@ class _Known(NamedTuple):
     path: _Path
 
 
+class Packed(NamedTuple):
+    """Arrays of a batch that were sent to a device in one copy, with all that was derived of them.
+
+    number (int): Of the copy.
+    arrays (Tuple): Those that were given.
+    ready (Dict): What was derived, by what it comes from.
+    buffer (Any): What they are views of; ``known`` is what lies in it.
+    copied (Any): The event to wait for before they are read; None if they can be read.
+    """
+
+    role: Hashable
+    number: int
+    arrays: Tuple[Any, ...]
+    ready: Dict[_Path, Tuple[Any, ...]]
+    buffer: Any
+    known: Dict[Any, _Known]
+    copied: Any
+
+
 class KnownNumbers:
     """What ``put``, ``on_host`` and ``derived`` know of arrays on one device. What layers derive
     of a batch is noted, so that it is ready for the next one and comes in the same copy.
 
     xp (module): CuPy.
-    stream (Callable[[int], SeedSequence]): The entropy of the batch's random draws, by number.
+    stream (Callable[[], Stream]): Gives what the batch's random draws follow from.
     """
 
-    def __init__(self, xp: Any, stream: Callable[[int], Any]) -> None:
+    def __init__(self, xp: Any, stream: Callable[[], Stream]) -> None:
         self._xp, self._stream = xp, stream
         # By the id of a buffer: itself, and what lies in it by place and form.
         self._buffers: Dict[int, Tuple[Any, Dict[Any, _Known]]] = {}
         self._ready: Dict[_Path, Tuple[Any, ...]] = {}
         self._asked: Dict[Hashable, Dict[_Path, Derive]] = {}
         self._role: Hashable = None
-        self._number = 0
+        self._number, self._numbers = 0, count(1)
 
     def put(self, role: Hashable, arrays: Sequence[numpy.ndarray]) -> Tuple[Any, ...]:
         """See the function of this name."""
-        wanted = self._asked.get(role, {})
-        self._buffers = {key: each for key, each in self._buffers.items() if each[0]() is not None}
-        self._number += 1
-        self._role, self._asked[role], self._ready = role, {}, {}
+        return self.use(self.pack(role, arrays, self._asked, self._stream()))
+
+    def asked(self) -> Dict[Hashable, Dict[_Path, Derive]]:
+        """What is derived of batches in each role, by the last ones."""
+        return dict(self._asked)
+
+    def pack(
+        self,
+        role: Hashable,
+        arrays: Sequence[numpy.ndarray],
+        asked: Dict[Hashable, Dict[_Path, Derive]],
+        stream: Stream,
+        copies: Optional[CopiesAhead] = None,
+    ) -> Packed:
+        """Arrays of a batch to be ``put`` later, on their way to the device; another thread may
+        call it.
+
+        asked (Dict): See the method of this name.
+        copies (Optional[CopiesAhead]): What copies them beside the device's work, if they shall be.
+        """
         paths: List[_Path] = [(place,) for place in range(len(arrays))]
         host = dict(zip(paths, arrays))
         results: Dict[_Path, List[_Path]] = {}
-        for key, function in wanted.items():
-            given = (host[e.path] if isinstance(e, _Of) else self._value(e) for e in key[1])
+        for key, function in asked.get(role, {}).items():
+            given = (host[e.path] if isinstance(e, _Of) else _value(e, stream) for e in key[1])
             found = function(*given)
             results[key] = [(*key, place) for place in range(len(found))]
             host.update(zip(results[key], found))
-        of_batch = [_Known(array, self._number, path) for path, array in host.items()]
-        device = dict(zip(host, self._copied(of_batch)))
-        for key, places in results.items():
-            self._ready[key] = tuple(device[place] for place in places)
-        return tuple(device[path] for path in paths)
+        number = next(self._numbers)
+        of_batch = [_Known(array, number, path) for path, array in host.items()]
+        buffer, views, known, copied = self._copied(of_batch, copies)
+        device = dict(zip(host, views))
+        ready = {key: tuple(map(device.__getitem__, places)) for key, places in results.items()}
+        given_arrays = tuple(map(device.__getitem__, paths))
+        return Packed(role, number, given_arrays, ready, buffer, known, copied)
+
+    def use(self, packed: Packed) -> Tuple[Any, ...]:
+        """Go on to a batch that is packed.
+
+        RETURNS (Tuple): The arrays that were given, on the device.
+        """
+        if packed.copied is not None:
+            self._xp.cuda.get_current_stream().wait_event(packed.copied)
+        self._buffers = {key: each for key, each in self._buffers.items() if each[0]() is not None}
+        self._buffers[id(packed.buffer)] = weakref.ref(packed.buffer), packed.known
+        self._number, self._role, self._ready = packed.number, packed.role, packed.ready
+        self._asked[packed.role] = {}
+        return packed.arrays
 
     def find(self, array: Any) -> Optional[_Known]:
         """What is known of a device array, if anything is."""
@@ -115,50 +170,67 @@ class KnownNumbers:
 
     def derive(self, ops: Ops, function: Derive, arguments: Sequence[Any]) -> Tuple[Any, ...]:
         """See ``derived``."""
-        named, host, is_of_batch = [], [], True
+        named: List[Any] = []
+        given: List[Tuple[Any, Optional[_Known]]] = []
+        is_of_batch = True
         for each in arguments:
-            if not hasattr(each, "dtype"):
-                host.append(self._value(each))
-                named.append(each)
-                continue
-            known = self.find(each)
-            host.append(ops.to_numpy(each) if known is None else known.host)
-            is_of_batch &= known is not None and known.number == self._number
-            named.append(None if known is None else _Of(known.path))
+            name, known = each, None
+            if hasattr(each, "dtype"):
+                known = self.find(each)
+                name = None if known is None else _Of(known.path)
+                is_of_batch &= known is not None and known.number == self._number
+            named.append(name)
+            given.append((each, known))
         key = (function, tuple(named))
         made = self._ready.get(key) if is_of_batch else None
         if made is None:
             number = self._number if is_of_batch else -1
-            arrays = function(*host)
-            made = tuple(self._copied([_Known(a, number, (*key, n)) for n, a in enumerate(arrays)]))
+            arrays = function(*(self._host(ops, *each) for each in given))
+            of_key = [_Known(array, number, (*key, n)) for n, array in enumerate(arrays)]
+            buffer, views, found, _ = self._copied(of_key)
+            self._buffers[id(buffer)] = weakref.ref(buffer), found
+            made = tuple(views)
         if is_of_batch:
             self._ready[key], self._asked[self._role][key] = made, function
         return made
 
-    def _value(self, argument: Any) -> Any:
-        if not isinstance(argument, Draws):
-            return argument
-        return numpy.random.Generator(numpy.random.SFC64(self._stream(argument.number)))
+    def _host(self, ops: Ops, argument: Any, known: Optional[_Known]) -> Any:
+        """An argument as a function gets it."""
+        if known is not None:
+            return known.host
+        if hasattr(argument, "dtype"):
+            return ops.to_numpy(argument)
+        return _value(argument, self._stream())
 
-    def _copied(self, arrays: Sequence[_Known]) -> List[Any]:
-        """Arrays on the device, in one copy: views of one buffer."""
+    def _copied(
+        self, arrays: Sequence[_Known], copies: Optional[CopiesAhead] = None
+    ) -> Tuple[Any, List[Any], Dict[Any, _Known], Any]:
+        """Arrays on the device, in one copy.
+
+        RETURNS (Tuple): A buffer, the arrays as views of it, what lies in it, and the event to
+            wait for, if there is one.
+        """
         # An empty one has a place, too, by which it is known.
         sizes = [max(1, -(-each.host.nbytes // _ALIGNMENT)) * _ALIGNMENT for each in arrays]
-        packed, start = numpy.zeros(max(1, sum(sizes)), dtype="u1"), 0
+        n_bytes, start = max(_ALIGNMENT, sum(sizes)), 0
+        room = None if copies is None else copies.room(n_bytes)
+        packed = numpy.empty(n_bytes, dtype="u1") if room is None else room.host
         spans: List[Tuple[int, int]] = []
         for (array, *_), size in zip(arrays, sizes):
             spans.append((start, start + array.nbytes))
             flat = numpy.ascontiguousarray(array).reshape(-1)
             packed[start : start + array.nbytes] = flat.view("u1")
             start += size
-        buffer = self._xp.asarray(packed)
+        copied: Any = None
+        if copies is None or room is None:
+            buffer = self._xp.asarray(packed)
+        else:
+            buffer, copied = copies.send(room)
         views = [
             buffer[first:stop].view(each.host.dtype).reshape(each.host.shape)
             for (first, stop), each in zip(spans, arrays)
         ]
-        known = {_form(view): each for view, each in zip(views, arrays)}
-        self._buffers[id(buffer)] = (weakref.ref(buffer), known)
-        return views
+        return buffer, views, {_form(view): each for view, each in zip(views, arrays)}, copied
 
 
 def _form(array: Any) -> Tuple[Any, ...]:
@@ -174,16 +246,25 @@ class Draws(NamedTuple):
     number: int
 
 
+def _value(argument: Any, stream: Stream) -> Any:
+    """An argument that is no array, for the function."""
+    if not isinstance(argument, Draws):
+        return argument
+    seeds = numpy.random.SeedSequence((*stream, argument.number))
+    return numpy.random.Generator(numpy.random.SFC64(seeds))
+
+
 class _Of:
     """An argument that is an array, by its path."""
 
-    __slots__ = ("path",)
+    __slots__ = ("path", "_hash")
 
     def __init__(self, path: _Path) -> None:
-        self.path = path
+        # Paths hold others, and are looked for at each call of a layer.
+        self.path, self._hash = path, hash(path)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Of) and self.path == other.path
+        return isinstance(other, _Of) and self._hash == other._hash and self.path == other.path
 
     def __hash__(self) -> int:
-        return hash(self.path)
+        return self._hash

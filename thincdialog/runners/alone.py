@@ -41,6 +41,7 @@ class Alone(Runner):
         self.experiment = experiment
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
+        self.world.prepare_ahead(experiment.training["accumulate_gradient"])
         self.note, self.has_split = note, False
 
     def end(self) -> None:

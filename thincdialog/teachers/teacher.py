@@ -16,6 +16,7 @@ from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
+from ..examples.windows_ahead import Prepare, WindowsAhead
 from ..formats.bad_data import BadData
 from ..formats.wording import nearest
 from ..messages import Message
@@ -106,7 +107,7 @@ class Teacher(Agent):
     def _show(self, order: Optional[Order], scores: Scores) -> None:
         """Act on this from now on."""
         self._epoch_order, self._scores = order, scores
-        self._windows: Optional[Windows] = None
+        self._windows: Union[Windows, WindowsAhead, None] = None
         self.reset()
 
     def reset(self) -> None:
@@ -257,6 +258,8 @@ class Teacher(Agent):
         epoch (int): Counted from 0; decides, with the seed, on the training order.
         seed (int): The run's seed.
         """
+        if self._windows is not None:
+            self._windows.let_go()
         self._order.start(epoch, seed)
         self.reset()
 
@@ -265,7 +268,9 @@ class Teacher(Agent):
         order = self._order
         if self._row < self._end and self._run is order.run:
             return False
-        return order.is_exhausted() and not (self._windows and self._windows.has_left(order.run))
+        if self._windows is not None and self._windows.has_left(order.run):
+            return False
+        return order.is_exhausted()
 
     def act(self) -> Message:
         """The next turn of this copy's episode, or the first of a new one.
@@ -327,7 +332,19 @@ class Teacher(Agent):
         if not self.is_single_turn:
             text = "needs episodes of a single turn: use copies, or flatten them."
             raise ProtocolError(f"{self.id}.set_batches() {text}")
+        self.prepare_with(None)
         self._windows = Windows(batcher, measure)
+
+    def prepare_with(self, prepare: Optional[Prepare]) -> None:
+        """Let a thread take each batch from now on while the one before is answered, and prepare
+        it. All else stays: order, states, and where an error of the data comes out.
+
+        prepare (Optional[Prepare]): Gives what to do with the next batch; None to end the thread.
+        """
+        if isinstance(self._windows, WindowsAhead):
+            self._windows = self._windows.end()
+        if prepare is not None and self._windows is not None:
+            self._windows = WindowsAhead(self._windows, prepare)
 
     def batch_act(self) -> Batch:  # type: ignore[override]
         """The next batch of examples.
@@ -414,6 +431,8 @@ class Teacher(Agent):
         RAISES (DataError): If the data has no such place.
         """
         order = self._order
+        if self._windows is not None:
+            self._windows.let_go()
         copies = [self, *(self.clone() for _ in places)]
         moved = [(each, place) for each, place in zip(copies, [state["own"], *places]) if place]
         blocks = order.restore(state["shown"], [place for _, place in moved])
@@ -466,7 +485,8 @@ class Teacher(Agent):
     @property
     def n_examples(self) -> Optional[int]:
         """Number of examples of an epoch; None while unknown for a stream, or endless."""
-        return self._order.n_examples
+        order = self._order
+        return order.n_examples if self._windows is None else self._windows.n_examples(order)
 
     @property
     def is_endless(self) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ._counts import IS_13, launched, uploaded, waited, waited_only
 from ._memory import Held, pool
+from ._streams import touch
 
 SCALARS = (int, float, bool, complex, np.generic)
 
@@ -13,34 +14,48 @@ SCALARS = (int, float, bool, complex, np.generic)
 class Pointer:
     """MemoryPointer."""
 
-    def __init__(self, array):
-        self.ptr, self._array, self.device_id = array.ctypes.data, array, 0
+    def __init__(self, owner):
+        self.ptr, self.owner, self.device_id = owner._raw.ctypes.data, owner, 0
 
 
 class ndarray:
     """cupy.ndarray"""
 
-    __slots__ = ("_a", "_held", "base", "__weakref__")
+    __slots__ = ("_raw", "_held", "base", "__weakref__")
     __module__ = "cupy"
     __hash__ = None
     __array_priority__ = 100
 
     def __new__(cls, shape=None, dtype=float, memptr=None, strides=None, order="C"):
-        return wrap(np.empty(shape, dtype=dtype, order=order))
+        if memptr is None:
+            return wrap(np.empty(shape, dtype=dtype, order=order))
+        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        own = memptr.owner._raw.reshape(-1).view("u1")[:n_bytes]
+        return view(own.view(dtype).reshape(shape), None, memptr)
 
-    dtype = property(lambda self: self._a.dtype)
-    ndim = property(lambda self: self._a.ndim)
-    size = property(lambda self: self._a.size)
-    nbytes = property(lambda self: self._a.nbytes)
-    itemsize = property(lambda self: self._a.itemsize)
-    strides = property(lambda self: self._a.strides)
-    flags = property(lambda self: self._a.flags)
-    data = property(lambda self: Pointer(self._a))
-    T = property(lambda self: view(self._a.T, self))
+    @property
+    def _a(self):
+        """What the device reads or writes now."""
+        touch(self._raw)
+        return self._raw
+
+    @_a.setter
+    def _a(self, array):
+        self._raw = array
+
+    dtype = property(lambda self: self._raw.dtype)
+    ndim = property(lambda self: self._raw.ndim)
+    size = property(lambda self: self._raw.size)
+    nbytes = property(lambda self: self._raw.nbytes)
+    itemsize = property(lambda self: self._raw.itemsize)
+    strides = property(lambda self: self._raw.strides)
+    flags = property(lambda self: self._raw.flags)
+    data = property(lambda self: Pointer(self))
+    T = property(lambda self: view(self._raw.T, self))
 
     @property
     def shape(self):
-        return self._a.shape
+        return self._raw.shape
 
     @shape.setter
     def shape(self, shape):
@@ -57,10 +72,10 @@ class ndarray:
         return Device(0)
 
     def __len__(self):
-        return len(self._a)
+        return len(self._raw)
 
     def __iter__(self):
-        return (self[number] for number in range(len(self._a)))
+        return (self[number] for number in range(len(self._raw)))
 
     # --- what waits ---------------------------------------------------------------
 
@@ -129,22 +144,22 @@ class ndarray:
         return wrap(self._a.astype(dtype, order=order))
 
     def view(self, dtype=None):
-        return view(self._a.view(*([] if dtype is None else [dtype])), self)
+        return view(self._raw.view(*([] if dtype is None else [dtype])), self)
 
     def reshape(self, *shape, order="C"):
-        return view_or_copy(self._a.reshape(*shape, order=order), self, "reshape")
+        return view_or_copy(self._raw.reshape(*shape, order=order), self, "reshape")
 
     def ravel(self, order="C"):
-        return view_or_copy(self._a.ravel(order), self, "ravel")
+        return view_or_copy(self._raw.ravel(order), self, "ravel")
 
     def transpose(self, *axes):
-        return view(self._a.transpose(*axes), self)
+        return view(self._raw.transpose(*axes), self)
 
     def swapaxes(self, one, other):
-        return view(self._a.swapaxes(one, other), self)
+        return view(self._raw.swapaxes(one, other), self)
 
     def squeeze(self, axis=None):
-        return view(self._a.squeeze(axis), self)
+        return view(self._raw.squeeze(axis), self)
 
     def fill(self, value):
         launched("fill", self.size > 0, self.size)
@@ -153,6 +168,14 @@ class ndarray:
     def set(self, array, stream=None):
         if not isinstance(array, np.ndarray):
             raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
+        if self.dtype != array.dtype:
+            raise TypeError(f"{array.dtype} array cannot be set to {self.dtype} array")
+        if self.shape != array.shape:
+            raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {array.shape}")
+        if stream is not None and not stream.is_null:
+            root = self if self.base is None else self.base
+            stream.copy(self._raw, array, getattr(root._held, "owner", root))
+            return
         uploaded("set", array.nbytes)
         self._a[...] = array
 
@@ -162,7 +185,7 @@ class ndarray:
         index, n_arrays = _index(key)
         if not n_arrays:  # ``...`` makes a view of a single cell, too.
             whole = index if isinstance(index, tuple) else (index,)
-            return view(self._a[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
+            return view(self._raw[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
         found = np.array(self._a[index])
         launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays, found.size)
         return wrap(found)
@@ -246,16 +269,16 @@ def wrap(array):
     return view(array, None)
 
 
-def view(array, base):
-    """A device array over the memory of another one."""
+def view(array, base, held=None):
+    """A device array over the memory of another one, or over what is held already."""
     self = object.__new__(ndarray)
     self._a, self.base = array, base if base is None or base.base is None else base.base
-    self._held = Held(pool, array.nbytes) if base is None else None
+    self._held = Held(pool, array.nbytes) if base is None and held is None else held
     return self
 
 
 def view_or_copy(array, base, name):
-    if array.size and not np.may_share_memory(array, base._a):
+    if array.size and not np.may_share_memory(array, base._raw):
         launched(f"{name}: copy", 1, array.size)
         return wrap(array)
     return view(array, base)

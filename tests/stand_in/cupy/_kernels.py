@@ -14,6 +14,7 @@ import numpy as np
 
 from ._array import ndarray, plain, wrap
 from ._counts import launched
+from ._streams import touch
 
 _SHIM = Path(__file__).parent / "_shim.h"
 _NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
@@ -93,6 +94,7 @@ class RawKernel:
             if isinstance(each, ndarray):
                 if not each.flags.c_contiguous:
                     raise ValueError(f"{self.name} got a strided array, but reads addresses")
+                touch(each._raw)
                 each = np.int64(each.data.ptr)
             elif isinstance(each, np.ndarray) or not isinstance(each, (int, float, np.generic)):
                 raise TypeError(f"Unsupported type {type(each)}")

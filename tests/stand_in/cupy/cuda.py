@@ -4,7 +4,6 @@ names."""
 import ctypes
 import os
 import socket
-import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,8 +11,15 @@ import numpy as np
 from . import _nccl as nccl  # noqa: F401
 from ._counts import launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
-
-_current = threading.local()
+from ._streams import (  # noqa: F401
+    CUDARuntimeError,
+    Event,
+    Stream,
+    alloc_pinned_memory,
+    current_device,
+    get_current_stream,
+    set_device,
+)
 
 
 def _visible():
@@ -28,10 +34,6 @@ def physical_device():
     return host, _visible()[runtime.getDevice()]
 
 
-class CUDARuntimeError(RuntimeError):
-    pass
-
-
 class Device:
     mem_info, compute_capability = (70 << 30, 80 << 30), "90"
 
@@ -39,46 +41,11 @@ class Device:
         self.id = int(device or 0)
 
     def use(self):
-        _current.device = self.id
+        set_device(self.id)
         return self
 
     def synchronize(self):
         waited_only("Device.synchronize")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *args):
-        pass
-
-
-class Event:
-    done = True
-
-    def __init__(self, **options):
-        pass
-
-    def record(self, stream=None):
-        pass
-
-    def synchronize(self):
-        waited_only("Event.synchronize")
-
-
-class Stream:
-    ptr = 0
-
-    def __init__(self, null=False, non_blocking=False, ptds=False):
-        pass
-
-    def synchronize(self):
-        waited_only("Stream.synchronize")
-
-    def use(self):
-        return self
-
-    def wait_event(self, event):
-        pass
 
     def __enter__(self):
         return self
@@ -106,7 +73,6 @@ def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, ste
         c[...] = product + np.float32(beta) * c if beta else product
 
 
-Stream.null = Stream()
 device = SimpleNamespace(Device=Device, get_cublas_handle=lambda: 1)
 cublas = SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemmStridedBatched=_strided_products)
 memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryError, pool=pool)
@@ -114,14 +80,10 @@ nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     getDeviceCount=lambda: len(_visible()),
-    getDevice=lambda: getattr(_current, "device", 0),
+    getDevice=current_device,
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
 
 
 def get_elapsed_time(start_event, end_event):
     return float("nan")  # It tells no times.
-
-
-def get_current_stream(device_id=-1):
-    return Stream.null

@@ -1,0 +1,131 @@
+"""Steps on a GPU whose batches a thread has prepared: the same as steps without it."""
+
+import json
+import threading
+
+import pytest
+
+from tests.training.test_device_counts import ENCODER, training, write_data
+from thincdialog.agents.model_agent import ModelAgent
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.errors import DataError
+from thincdialog.registry import registry
+from thincdialog.runners.alone import Alone
+from thincdialog.worlds.batch_world import BatchWorld
+
+pytestmark = pytest.mark.gpu
+SMALL = {f"{ENCODER}.width": 16, "world.batcher.size": 16}
+WORDS = {"@batchers": "thincdialog.Words.v1", "budget": 300}
+CASES = {
+    # What is left out of the texts is drawn for each batch; several batches make a step.
+    "ranker": {
+        **SMALL,
+        f"{ENCODER}.token_dropout": 0.3,
+        "training.accumulate_gradient": 3,
+        "agent.candidates": "batch",
+    },
+    "inline": {**SMALL, "agent.candidates": "inline", "agent.ignore_bad_candidates": True},
+    "intent": {"agent.class_weights": "balanced", "world.batcher.size": 16},
+    "babi": {f"{ENCODER}.width": 16, "world.batcher": WORDS},
+}
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """Of each batch that was learnt, whether its plan was prepared."""
+    found, planned = [], ModelAgent.planned
+
+    def noting(self, batch, rows=None):
+        found.append(batch.prepared is not None and batch.prepared.draws == self.draws)
+        return planned(self, batch, rows)
+
+    monkeypatch.setattr(ModelAgent, "planned", noting)
+    return found
+
+
+def reports(n, root, folder, name, **changes):
+    with training(root, folder, name, n_rows=60, **changes) as step:
+        return [
+            (float(report.loss), float(report.gradient_norm), report.examples, report.counts)
+            for report in (step() for _ in range(n))
+        ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_preparing_changes_no_bit(name, root, tmp_path, monkeypatch, plans):
+    config, changes = {"inline": "quickstart"}.get(name, name), CASES[name]
+    found = reports(6, root, tmp_path, config, **changes)
+    n_prepared = sum(plans)
+    assert n_prepared > len(plans) // 2
+    plans.clear()
+    monkeypatch.setattr(BatchWorld, "prepare_ahead", lambda self, n: None)
+    assert reports(6, root, tmp_path, config, **changes) == found and not any(plans)
+
+
+def test_preparing_takes_all_but_the_first_batch_of_an_epoch(root, tmp_path, plans):
+    """On a second GPU, too, which is the current one of no new thread."""
+    reports(7, root, tmp_path, "intent", gpu_id=1, **{"world.batcher.size": 12})
+    assert plans == [False, True, True, True, True, False, True]
+
+
+def test_preparing_batches_without_labels_make_no_step(root, tmp_path, monkeypatch, plans):
+    """Draws follow from the number of the step, which is another one then."""
+    good, counted = RankerAgent._good_rows, []
+
+    def none_of_the_third(self, batch):
+        counted.append(batch.rows.tolist())
+        seen = list(dict.fromkeys(map(tuple, counted)))
+        return batch.rows[:0] if seen.index(tuple(batch.rows.tolist())) == 2 else good(self, batch)
+
+    monkeypatch.setattr(RankerAgent, "_good_rows", none_of_the_third)
+    changes = {**SMALL, f"{ENCODER}.token_dropout": 0.3}
+    found = []
+    for _ in range(2):
+        counted.clear()
+        with training(root, tmp_path, "ranker", n_rows=60, **changes) as step:
+            made = [step() for _ in range(6)]
+        found.append([None if each is None else float(each.loss) for each in made])
+        monkeypatch.setattr(BatchWorld, "prepare_ahead", lambda self, n: None)
+    assert found[0] == found[1] and found[0].count(None) == 1
+
+
+def test_preparing_ends_with_the_run(root, tmp_path, monkeypatch):
+    runners, begin = [], Alone.begin
+
+    def noting(self, *args):
+        runners.append(self)
+        return begin(self, *args)
+
+    monkeypatch.setattr(Alone, "begin", noting)
+    with training(root, tmp_path, "intent", n_rows=60) as step:
+        step()
+        assert [each.name for each in threading.enumerate()].count("ahead") == 1
+        runners[0].end()
+        assert "ahead" not in [each.name for each in threading.enumerate()]
+
+
+def test_preparing_nothing_of_an_agent_of_a_user(root, tmp_path, plans, monkeypatch):
+    class Own(RankerAgent):
+        def learn(self, batch):
+            return super().learn(batch)
+
+    Own.__module__ = "mine"
+    monkeypatch.setitem(registry.agents.get_all(), "own.v1", Own)
+    registry.agents("own.v1", func=Own)
+    reports(3, root, tmp_path, "ranker", **{"agent.@agents": "own.v1", **SMALL})
+    assert len(plans) == 3 and not any(plans)
+
+
+def test_preparing_errors_of_a_batch_come_out_as_it_is_learnt(root, tmp_path, plans, monkeypatch):
+    rows = map(json.loads, write_data(tmp_path, "ranker", n=60).read_text().splitlines())
+    texts = list(dict.fromkeys(turn["text"] for row in rows for turn in row["turns"]))
+    (tmp_path / "replies.txt").write_text("".join(f"{text}\n" for text in texts[:-1]))
+    changes = {"agent.candidates": "fixed", "agent.fixed_candidates": str(tmp_path / "replies.txt")}
+    said = []
+    for _ in range(2):
+        with pytest.raises(DataError, match="not among its fixed candidates") as error:
+            reports(20, root, tmp_path, "ranker", **changes, **SMALL)
+        said.append((str(error.value), len(plans)))
+        plans.clear()
+        monkeypatch.setattr(BatchWorld, "prepare_ahead", lambda self, n: None)
+    assert said[0] == said[1] and said[0][1] > 1

@@ -1,0 +1,134 @@
+"""Batches that a thread takes ahead: the same ones, states and errors, whoever takes them."""
+
+import json
+import threading
+
+import pytest
+
+from tests.examples.talk import answer_batch
+from thincdialog.batchers import Batchsort, Fixed, Words
+from thincdialog.errors import DataError
+from thincdialog.messages import Message
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers import IterableTeacher, mix_tasks
+
+BATCHERS = {
+    "fixed": Fixed(4),
+    "sorted": Batchsort(4, buffer=3),
+    "words": Words(40, buffer=2),
+}
+
+
+class Seen(list):
+    """What was prepared, and by whom."""
+
+    def __call__(self):
+        return lambda batch: self.append((batch, threading.current_thread()))
+
+
+def teacher_of(batcher, streaming=False, n=30, seen=None, name="train"):
+    def data():
+        return [[(f"{name} {number} " + "w " * (number % 7), "yes")] for number in range(n)]
+
+    return showing(IterableTeacher({"train": data()}, **settings_of(streaming, 12)), batcher, seen)
+
+
+def mixed(batcher, streaming=False, seen=None):
+    sizes = {"a": 9, "b": 20}
+    tasks = {name: teacher_of(batcher, streaming, n, name=name) for name, n in sizes.items()}
+    return showing(mix_tasks(tasks), batcher, seen)
+
+
+def settings_of(streaming, window):
+    return {"streaming": streaming, "shuffle_window": window, "mutators": [Flatten()]}
+
+
+def showing(teacher, batcher, seen):
+    teacher = teacher if teacher.split else teacher.for_split("train", training=True)
+    teacher.set_batches(batcher)
+    teacher.prepare_with(seen)
+    return teacher
+
+
+def steps(teacher, epochs, seed=5):
+    """Of each batch its ids, and all that is known behind it."""
+    for epoch in epochs:
+        teacher.start_epoch(epoch, seed)
+        yield from rest_of(teacher)
+
+
+def rest_of(teacher):
+    while not teacher.epoch_done():
+        yield answer_batch(teacher), json.loads(json.dumps(teacher.state())), teacher.n_examples
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("make", [teacher_of, mixed])
+@pytest.mark.parametrize("name", BATCHERS)
+def test_windows_ahead_batches_states_and_sizes_are_the_same(name, make, streaming):
+    wanted = list(steps(make(BATCHERS[name], streaming), range(3)))
+    seen = Seen()
+    ahead = make(BATCHERS[name], streaming, seen=seen)
+    assert list(steps(ahead, range(3))) == wanted
+    # All but the first of each epoch, by one thread that is not this one.
+    assert len(seen) == len(wanted) - 3 and all(len(batch) for batch, _ in seen)
+    (thread,) = {thread for _, thread in seen}
+    assert thread is not threading.current_thread() and thread.is_alive()
+    ahead.prepare_with(None)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("name", BATCHERS)
+def test_windows_ahead_goes_on_behind_what_was_learnt(name):
+    wanted = list(steps(teacher_of(BATCHERS[name]), range(1)))
+    for at, (_, state, _) in enumerate(wanted):
+        for seen in (None, Seen()):
+            other = teacher_of(BATCHERS[name], seen=seen)
+            other.start_epoch(3, 1)
+            answer_batch(other)  # Another one is taken by now, and dropped.
+            other.restore(state)
+            assert list(rest_of(other)) == wanted[at + 1 :]
+            other.prepare_with(None)
+
+
+def test_windows_ahead_an_epoch_that_is_left_begins_anew():
+    seen = Seen()
+    teacher = teacher_of(Batchsort(4, buffer=3), seen=seen)
+    first = [ids for ids, _, _ in steps(teacher, [0])]
+    teacher.start_epoch(0, 5)
+    assert answer_batch(teacher) == first[0]
+    assert [ids for ids, _, _ in steps(teacher, [0])] == first
+    teacher.prepare_with(None)
+
+
+def test_windows_ahead_errors_come_out_where_the_batch_is_wanted():
+    def data():
+        for number in range(9):
+            if number == 7:
+                raise DataError("my.txt", "line 8 is bad.")
+            yield [Message(text=f"t{number}", labels=["yes"], id=str(number))]
+
+    found = []
+    for seen in (None, Seen()):
+        teacher = showing(IterableTeacher({"train": data}, **settings_of(True, 1)), Fixed(2), seen)
+        teacher.start_epoch(0, 0)
+        ids = [answer_batch(teacher) for _ in range(3)]
+        with pytest.raises(DataError) as error:
+            answer_batch(teacher)
+        found.append((ids, str(error.value)))
+        teacher.prepare_with(None)
+    assert found[0] == found[1] and "line 8 is bad" in found[0][1]
+
+
+def test_windows_ahead_a_thread_that_hangs_keeps_nobody(monkeypatch):
+    monkeypatch.setattr("thincdialog.examples.windows_ahead.END_SECONDS", 0.01)
+    goes_on, teacher = threading.Event(), teacher_of(Fixed(4))
+    teacher.prepare_with(lambda: lambda batch: goes_on.wait())
+    teacher.start_epoch(0, 0)
+    answer_batch(teacher)
+    state = teacher.state()
+    teacher.prepare_with(None)
+    goes_on.set()
+    other = teacher_of(Fixed(4))
+    other.restore(state)
+    assert len(list(rest_of(other))) == 7

@@ -1,0 +1,70 @@
+"""What a thread does with the next batch, while an agent learns one on a GPU."""
+
+from collections import Counter
+from functools import partial
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from ..examples.batch import Batch
+from ..ops.copies_ahead import CopiesAhead
+from ..ops.device_memory import is_out_of_memory
+from ..ops.known_numbers import Packed, Stream
+from .plan import Plan
+
+
+class Prepared(NamedTuple):
+    """What was made of a batch ahead.
+
+    counts (Counter): Of the texts that were read.
+    draws (Stream): What random draws of it follow from.
+    packed (Packed): The plan's arrays, on their way to the device.
+    """
+
+    plan: Plan
+    counts: Counter
+    draws: Stream
+    packed: Packed
+
+
+class Preparing:
+    """Makes the plan of the next batch: texts become ids, what layers derive of them is derived,
+    and one copy brings all of it to the device.
+
+    agent (ModelAgent): Who learns; its ops are CuPy's.
+    n (int): Batches of a step.
+    """
+
+    def __init__(self, agent: Any, n: int):
+        self.agent, self.n = agent, n
+        text = agent.text_encoder
+        self._text = None if text is None else text.replica()
+        self._copies = CopiesAhead(agent.model.ops.xp)
+
+    def __call__(self) -> Callable[[Batch], None]:
+        """Called before a batch is learnt; RETURNS what is to be done with the next one."""
+        self._copies.let_go()
+        asked = self.agent.model.ops.known_numbers.asked()
+        return partial(self._prepare, self.agent.next_draws(self.n), asked)
+
+    def _prepare(self, draws: Stream, asked: Any, batch: Batch) -> None:
+        batch, agent, text = batch.labelled(), self.agent, self._text
+        counts = Counter() if text is None else text.counts
+        counts.clear()
+        try:
+            plan: Plan = agent.plan(batch, np.arange(len(batch.rows)), text)
+        except Exception:
+            return  # Who learns it comes upon the same.
+        if not len(plan.batch.rows):
+            return
+        ops = agent.model.ops
+        # CuPy's current device is each thread's own.
+        ops.xp.cuda.Device(ops.device_id).use()
+        try:
+            given = (plan.role, plan.arrays(), asked, draws, self._copies)
+            packed = ops.known_numbers.pack(*given)
+        except Exception as error:
+            if not is_out_of_memory(error, agent.weights):
+                raise
+            return  # It is learnt in parts, if it must be.
+        batch.prepared = Prepared(plan, Counter(counts), draws, packed)
