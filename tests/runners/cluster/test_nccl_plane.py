@@ -25,7 +25,7 @@ def devices(monkeypatch):
     """Four of them, each for a thread."""
     cupy = pytest.importorskip("cupy")
     if not hasattr(cupy, "is_stand_in"):
-        pytest.skip("one process has one GPU: test_ray_gpus.py has several")
+        pytest.skip("one process has one GPU: test_nccl_plane_on_ray.py has several")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     NOTES.clear()
     yield cupy
