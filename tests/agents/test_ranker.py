@@ -110,6 +110,21 @@ def test_ranker_candidates_are_encoded_once_until_weights_change(change):
     assert len(calls) == (2 if change in ("update", "load") else 3)
 
 
+def test_ranker_that_is_loaded_anew_answers_as_what_it_loads(tmp_path):
+    agents = {"fresh": build()[0], "trained": trained()}
+    question = [Message(text="red here", episode_done=True, label_candidates=["go", "wait"])]
+    scores = {}
+    for name, agent in agents.items():
+        (tmp_path / name).mkdir()
+        agent.to_disk(tmp_path / name)
+        scores[name] = agent.batch_act(question)[0]["candidate_scores"]
+    agent = agents["fresh"]
+    for name in ("trained", "fresh"):
+        agent.from_disk(tmp_path / name, tokenizer=make("tokenizers", "Words"))
+        assert agent.batch_act(question)[0]["candidate_scores"] == scores[name]
+    assert scores["fresh"] != scores["trained"]
+
+
 def test_ranker_says_nothing_twice_in_a_chat():
     talker = build()[0].clone()
     said = []

@@ -288,6 +288,7 @@ class ModelAgent(ConversationAgent, Learner):
             look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
+        self.weights_changed()  # There may have been others, and what was computed from them.
         self.reset_metrics()  # The sample was none of the data.
 
     def replica(self: ModelAgentT) -> ModelAgentT:
