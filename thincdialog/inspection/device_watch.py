@@ -47,6 +47,7 @@ class DeviceWatch(Stopwatch):
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
+        self._lock = threading.RLock()  # Other threads note while this one adds up.
         self.launches: Counter = Counter()
         self.asked: Counter = Counter()
         self.n_bytes: Counter = Counter()
@@ -55,11 +56,12 @@ class DeviceWatch(Stopwatch):
 
     def forget(self) -> None:
         """What was noted since the last ``keep``."""
-        self._calls: List[_Call] = []
-        self._inmost: Optional[_Call] = None
-        self._noted: Counter = Counter()
-        self._noted_bytes: Counter = Counter()
-        self._elsewhere = 0
+        with self._lock:
+            self._calls: List[_Call] = []
+            self._inmost: Optional[_Call] = None
+            self._noted: Counter = Counter()
+            self._noted_bytes: Counter = Counter()
+            self._elsewhere = 0
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
         if threading.get_ident() != self._thread:  # The host's work, for a later step.
@@ -77,17 +79,19 @@ class DeviceWatch(Stopwatch):
         is_here = threading.get_ident() == self._thread
         if not (self.is_open if is_here else kind != WAIT):
             return
-        self._noted[Asked(kind, line)] += 1
-        self._noted_bytes[kind] += n_bytes
-        if kind == LAUNCH:
-            if self._inmost is None or not is_here:
-                self._elsewhere += 1
-            else:
-                self._inmost.launches += 1
+        with self._lock:
+            self._noted[Asked(kind, line)] += 1
+            self._noted_bytes[kind] += n_bytes
+            if kind == LAUNCH:
+                if self._inmost is None or not is_here:
+                    self._elsewhere += 1
+                else:
+                    self._inmost.launches += 1
 
     def has_waited(self) -> bool:
         """Since the last ``keep``."""
-        return any(asked.kind == WAIT for asked in self._noted)
+        with self._lock:
+            return any(asked.kind == WAIT for asked in self._noted)
 
     def keep(self) -> None:
         """Add up what was noted since; the device is done with it."""
@@ -105,7 +109,8 @@ class DeviceWatch(Stopwatch):
             spent.total += seconds
             spent.own += max(0.0, seconds - inside.get(id(call), 0.0))
             self.launches[call.name] += call.launches
-        self.launches[""] += self._elsewhere
-        self.asked.update(self._noted)
-        self.n_bytes.update(self._noted_bytes)
-        self.forget()
+        with self._lock:
+            self.launches[""] += self._elsewhere
+            self.asked.update(self._noted)
+            self.n_bytes.update(self._noted_bytes)
+            self.forget()
