@@ -132,10 +132,11 @@ def test_ops_gpu_that_is_missing_is_one_clear_error():
 @pytest.mark.skipif(has_cupy, reason="CuPy works here")
 def test_ops_cupy_that_does_not_work_is_not_said_to_be_missing(tmp_path, monkeypatch):
     (tmp_path / "cupy").mkdir()
-    text = "raise ImportError('libcuda.so.1: cannot open shared object file')"
+    text = "raise ImportError('libcublas.so.12: cannot open shared object file')"
     (tmp_path / "cupy" / "__init__.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(DialogError, match="is installed, but does not work here: libcuda.so.1"):
+    found = "is installed, but does not work here: libcublas.so.12.*'cupy-cuda12x.ctk.'"
+    with pytest.raises(DialogError, match=found):
         get_dialog_ops(0)
 
 

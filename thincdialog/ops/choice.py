@@ -36,7 +36,8 @@ def get_dialog_ops(
     if not has_cupy and find_spec("cupy") is not None:
         raise DialogError(
             f"gpu_id = {gpu_id} asks for a GPU, and CuPy is installed, but does not work here: "
-            f"{_why_not()}. Check the driver with nvidia-smi, or use --gpu-id -1 for the CPU."
+            f"{_why_not()}. Check the driver with nvidia-smi, and get CUDA's libraries with: "
+            "pip install 'cupy-cuda12x[ctk]' (or cuda13x), or use --gpu-id -1 for the CPU."
         )
     if not has_cupy:
         raise DialogError(
