@@ -5,6 +5,7 @@ import json
 import pytest
 
 from thincdialog.cli.debug_profile import fitted
+from thincdialog.inspection.held_device import HeldDevice
 
 
 def test_debug_profile_shows_a_table_and_json(run_small, tmp_path):
@@ -54,3 +55,11 @@ def test_debug_profile_shows_what_a_gpu_does(run_small):
     assert out.splitlines()[0].split()[3:6] == ["calls", "kernels", "forward"]
     assert "of it, and has nothing to do for " in out and "Kernels: " in out
     assert "copy from the host  thincdialog/ops/" in out
+
+
+@pytest.mark.gpu
+def test_debug_profile_says_why_it_does_not_know_how_long_a_gpu_works(run_small, monkeypatch):
+    monkeypatch.setattr(HeldDevice, "most_turns", 0)
+    code, out, _ = run_small("debug profile a.cfg --steps 2 --gpu-id 0 --tasks.coffee.n_dev 20")
+    assert code == 0 and "known, as it cannot be held for all of a step;" in out
+    assert "Waits: 0." in out

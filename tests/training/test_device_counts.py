@@ -173,6 +173,21 @@ def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
 
 
+def test_device_counts_of_a_re_ranker(root, tmp_path, cupy, monkeypatch):
+    """Which replies are best the host must know, to put together what is read next."""
+    bag = {"@models": "thincdialog.BagEncoder.v1", "width": 16}
+    tokens = {**TRANSFORMER["tokens"], "depth": 1, "n_segments": 3}
+    model = {
+        "@models": "thincdialog.ReRanker.v1", "n_best": 4,
+        "first": {"@models": "thincdialog.BiEncoder.v1", "encoder": bag},
+        "second": {"@models": "thincdialog.CrossEncoder.v1", "tokens": tokens},
+    }  # fmt: skip
+    monkeypatch.setitem(TABLE, "re-ranker", ("ranker", {"agent.model": model}))
+    for size in (32, 128):
+        counts = counts_of_a_step(cupy, root, tmp_path, "re-ranker", size=size)
+        assert counts.launches <= 76 and counts.waits <= 2 and counts.h2d <= 14
+
+
 # Launches of a step with "bf16", of which products are at least so many.
 OF_BF16 = {
     "quickstart": (60, 12),

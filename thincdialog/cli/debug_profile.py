@@ -65,10 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _use(device: Any) -> str:
     """What a step asks of a GPU, in sentences and a table of lines."""
     if device.busy_ms is None:
-        works = (
-            ". How long the GPU works is not\nknown, as the step waits for it; times of layers "
-            "hold gaps, too."
-        )
+        why = "the step waits for it" if device.waits else "it cannot be held for all of a step"
+        works = f". How long the GPU works is not\nknown, as {why}; times of layers hold gaps, too."
     else:
         works = (
             f"; the GPU works {device.busy_ms:.2f} ms\n"

@@ -32,8 +32,8 @@ _METHODS += [f"__{name}__" for name in "abs eq ge gt invert le lt ne neg pos".sp
 _PERHAPS = "array asanyarray asarray ascontiguousarray asfortranarray".split()
 # What the host waits for, as a number or an array comes to it.
 _WAITING_FUNCTIONS = "bincount nonzero unique".split()
-_WAITING = """get item nonzero tobytes tolist __bool__ __complex__ __float__ __format__ __index__
-__int__ __repr__ __str__""".split()
+_WAITING = """get item nonzero tobytes tolist __bool__ __complex__ __float__ __format__ __int__
+__repr__ __str__""".split()
 # Whose lines nobody wants to know.
 _NOT_SHOWN = ("cupy", "cupy_backends", "cupyx", "numpy", "thinc")
 _HERE = str(Path(__file__).parent)

@@ -29,7 +29,7 @@ class DeviceUse:
     """Of a GPU by a step of training.
 
     busy_ms (Optional[float]): Milliseconds in which it works; None if that cannot be told, as
-        the step waits for it.
+        the step waits for it, or asks for more than a GPU takes up while it is held.
     idle_share (Optional[float]): Of the step, in which it has nothing to do.
     launches, waits, from_host, to_host (float): Kernels, waits of the host and copies, as far as
         ``device_calls`` knows of them.

@@ -26,7 +26,7 @@ for _name in dir(_functions):
     if not _name.startswith("_") and _name not in ("np", "plain", "wrap", "into", "view"):
         globals()[_name] = getattr(_functions, _name)
 for _name in """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 intp
-inf nan pi e newaxis dtype integer floating issubdtype finfo iinfo errstate""".split():
+inf nan pi e newaxis dtype integer floating issubdtype finfo iinfo""".split():
     globals()[_name] = getattr(_numpy, _name)
 
 

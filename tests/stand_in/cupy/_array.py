@@ -1,6 +1,5 @@
 """The device array: it holds a NumPy array that nobody outside of this package may touch."""
 
-import operator
 
 import numpy as np
 
@@ -254,7 +253,7 @@ def _waiting(name, of):
 for _name, _of in {
     "item": np.ndarray.item, "tolist": np.ndarray.tolist, "tobytes": np.ndarray.tobytes,
     "__float__": float, "__int__": int, "__bool__": bool, "__complex__": complex,
-    "__index__": operator.index, "__repr__": repr, "__str__": str, "__format__": format,
+    "__repr__": repr, "__str__": str, "__format__": format,
 }.items():  # fmt: skip
     setattr(ndarray, _name, _waiting(_name.strip("_"), _of))
 

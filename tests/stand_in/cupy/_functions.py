@@ -102,7 +102,8 @@ for _name in _UFUNCS:
     globals()[_name] = ufunc(_name)
 for _name in _REDUCTIONS:
     globals()[_name] = _reduction(_name)
-    setattr(ndarray, _name, globals()[_name])
+    if _name not in ("amax", "amin", "count_nonzero"):
+        setattr(ndarray, _name, globals()[_name])
 for _name, _of in _OPERATORS.items():
     setattr(ndarray, f"__{_name}__", _operator(_of))
     setattr(ndarray, f"__r{_name}__", _operator(_of, is_turned=True))
@@ -335,9 +336,11 @@ def take_along_axis(a, indices, axis):
     return wrap(np.take_along_axis(a._a, indices._a, axis))
 
 
-def put_along_axis(a, indices, values, axis):
-    launched("put_along_axis", 2)
-    np.put_along_axis(a._a, indices._a, plain(values), axis)
+if not IS_13:
+
+    def put_along_axis(a, indices, values, axis):
+        launched("put_along_axis", 2)
+        np.put_along_axis(a._a, indices._a, plain(values), axis)
 
 
 # --- mathematics --------------------------------------------------------------------------
