@@ -1,6 +1,5 @@
 """The device array: it holds a NumPy array that nobody outside of this package may touch."""
 
-
 import numpy as np
 
 from . import _devices
