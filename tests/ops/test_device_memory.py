@@ -245,5 +245,15 @@ def test_device_memory_single_example_that_does_not_fit_is_an_error(pool, monkey
         quietly_train(LAZY, tmp_path / "out", training__max_steps=3, system__gpu_id=0)
 
 
+@pytest.mark.gpu
+def test_device_memory_that_cuda_cannot_take_beside_the_pool_is_known(pool):
+    import cupy
+
+    error = cupy.cuda.runtime.CUDARuntimeError
+    assert is_out_of_memory(error("cudaErrorMemoryAllocation: out of memory"))
+    assert not is_out_of_memory(error("cudaErrorLaunchFailure: unspecified launch failure"))
+    assert not is_out_of_memory(MemoryError("out of memory"))
+
+
 def test_device_memory_of_the_cpu_is_not_told():
     assert held_bytes(np.zeros(3)) is None and not is_out_of_memory(MemoryError())

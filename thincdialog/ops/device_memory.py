@@ -11,6 +11,8 @@ from thinc.util import is_cupy_array
 from ..errors import DeviceMemoryError
 
 T = TypeVar("T")
+# What CUDA and cuBLAS say when there is no room for what they need beside the pool.
+_NO_ROOM = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def held_bytes(array: Any) -> Optional[int]:
@@ -26,7 +28,10 @@ def held_bytes(array: Any) -> Optional[int]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether it is a GPU's error that it has no room left."""
-    return bool(has_cupy) and isinstance(error, cupy.cuda.memory.OutOfMemoryError)
+    if has_cupy and isinstance(error, cupy.cuda.memory.OutOfMemoryError):
+        return True
+    is_of_cupy = type(error).__module__.startswith("cupy")
+    return is_of_cupy and any(each in str(error) for each in _NO_ROOM)
 
 
 def no_room(text: str) -> DeviceMemoryError:
