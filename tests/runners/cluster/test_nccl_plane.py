@@ -8,6 +8,8 @@ import pytest
 from tests.processes import slow
 from tests.runners.cluster.peers_in_threads import Peers, made
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
+from tests.test_configs import code_of, write_digits
+from thincdialog.config import load_code
 from thincdialog.errors import DialogError, TrainingError
 from thincdialog.runners.cluster import communicator
 from thincdialog.runners.cluster.actor import WorkerActor
@@ -41,6 +43,17 @@ def test_workers_on_gpus_end_with_the_same_bits(changes):
     for n_workers, plane in ((1, "nccl"), (2, "nccl"), (4, "nccl"), (2, "shm"), (3, "store")):
         found = Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
         assert numpy.array_equal(found, alone), (n_workers, plane)
+
+
+def test_workers_on_gpus_end_with_the_same_bits_of_a_model_without_tables(root, tmp_path):
+    path = root / "configs" / "mnist_ray.cfg"
+    load_code(code_of(path))
+    write_digits(tmp_path)
+    text = path.read_text().replace("mnist = null", f'mnist = "{tmp_path}"')
+    text = text.replace("size = 128", "size = 8")
+    text = text.replace(*ON_GPU)
+    alone, found = (Peers(text, n, 2, "nccl" if n > 1 else "shm").train(1) for n in (1, 2))
+    assert numpy.array_equal(found, alone)
 
 
 @pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY)])
