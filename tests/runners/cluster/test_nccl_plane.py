@@ -6,10 +6,13 @@ import numpy
 import pytest
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers
+from tests.runners.cluster.peers_in_threads import Peers, made
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
+from tests.test_configs import code_of, write_digits
+from thincdialog.config import load_code
 from thincdialog.errors import DialogError, TrainingError
 from thincdialog.runners.cluster import communicator
+from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.communicator import Communicator, unique_id, why_no_nccl
 from thincdialog.runners.cluster.lone_plane import Aborted
 from thincdialog.runners.cluster.slots import Slots
@@ -40,6 +43,17 @@ def test_workers_on_gpus_end_with_the_same_bits(changes):
     for n_workers, plane in ((1, "nccl"), (2, "nccl"), (4, "nccl"), (2, "shm"), (3, "store")):
         found = Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
         assert numpy.array_equal(found, alone), (n_workers, plane)
+
+
+def test_workers_on_gpus_end_with_the_same_bits_of_a_model_without_tables(root, tmp_path):
+    path = root / "configs" / "mnist_ray.cfg"
+    load_code(code_of(path))
+    write_digits(tmp_path)
+    text = path.read_text().replace("mnist = null", f'mnist = "{tmp_path}"')
+    text = text.replace("size = 128", "size = 8")
+    text = text.replace(*ON_GPU)
+    alone, found = (Peers(text, n, 2, "nccl" if n > 1 else "shm").train(1) for n in (1, 2))
+    assert numpy.array_equal(found, alone)
 
 
 @pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY)])
@@ -138,6 +152,44 @@ def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatc
     waiting.abandon()
     thread.join(30)
     assert 1 in ended and told == ["aborted"]
+
+
+def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices):
+    name, both, told = unique_id(), [Communicator(), Communicator()], []
+
+    def connect(worker):
+        try:
+            both[worker].connect(2, name, worker)
+        except Aborted:
+            told.append(worker)
+
+    connecting = threading.Thread(target=connect, args=(0,))
+    connecting.start()
+    while not both[0]._is_waiting:
+        pass
+    abandoning = threading.Thread(target=both[0].abandon)
+    abandoning.start()
+    while not both[0].is_abandoned:
+        pass
+    devices.cuda.Device(1).use()
+    connect(1)
+    for thread in (connecting, abandoning):
+        thread.join(30)
+    assert told == [0]
+    with pytest.raises(RuntimeError, match="aborted"):
+        both[0]._comm.size()
+
+
+def test_a_worker_that_hears_of_a_death_before_it_joins_does_not_wait(devices, monkeypatch):
+    monkeypatch.setattr(devices.cuda.nccl, "_PATIENCE", 5.0)
+    actor = WorkerActor()
+    actor.experiment = made(config(FIXED, ON_GPU))
+    actor.teacher = actor.experiment.training_split()
+    weights, state = actor.experiment.learner.weights.get(), {"kept": []}
+    actor.abandon(3)
+    given = (0, Slots(2, 2), unique_id(), 3, state, weights, {})
+    assert actor.call("join_nccl", *given) is None
+    assert actor.peer is not None
 
 
 def test_why_there_is_no_nccl(devices, monkeypatch):

@@ -59,6 +59,23 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_
     assert rows(found) == rows(alone)
 
 
+def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
+    cluster, tmp_path, monkeypatch
+):
+    """Whoever waits for it in NCCL ends, too."""
+    given = {"snapshot_every": 7, "max_restarts": 9}
+    alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)
+    victims = [("run", last_worker), ("join_nccl", last_worker)]
+    left = killing(monkeypatch, RemotePeers, Team, "each", victims)
+    take = SyncRunner.take
+    monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
+    found = run(tmp_path / "two", {**given, **ON_GPUS, "plane": "nccl"}, SPARSE)
+    assert not left
+    assert "worker 1 died: 1 go on" in found[2] and "worker 0, 1 died: 1 go on" in found[2]
+    assert found[0] == alone[0]
+    assert rows(found) == rows(alone)
+
+
 def test_gpus_of_ray_workers_multiply_as_the_config_says(cluster, tmp_path):
     few = {"training.max_steps": 2, "system.precision": "bf16"}
     alone = run(tmp_path / "alone", {**few, **HERE})[0]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import pickle
 import re
@@ -443,6 +444,9 @@ def test_ray_settings_that_cannot_be(tmp_path):
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
         ("plane", "nccl", "needs a GPU of its own for each worker.*num_gpus_per_worker = 0"),
+        ("num_gpus_per_worker", 1.5, "Ray gives whole GPUs"),
+        ("num_gpus_per_worker", 0.00001, "of at most 4 decimals"),
+        ("num_gpus_per_worker", math.nan, "give 0 or more"),
         ("mode", "both", "sync"),
     ):
         with pytest.raises(ConfigError, match=says):

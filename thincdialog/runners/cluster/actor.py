@@ -39,6 +39,8 @@ class WorkerActor:
     def __init__(self) -> None:
         self.worker = 0
         self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
+        # The last time that others are known to be gone.
+        self._lost = 0
         self.experiment: Optional[Experiment] = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
@@ -141,10 +143,13 @@ class WorkerActor:
         """Work with others who have GPUs, too.
 
         meeting (Tuple[int, ...]): From ``unique_id``.
+        RAISES (Aborted): If one of them is gone already.
         """
         self.begin_peer()
         self.worker, self._era = worker, era
         self._communicator = Communicator()
+        if era <= self._lost:
+            raise Aborted
         with self.peer.experiment.working():
             self._communicator.connect(slots.n_workers, meeting, worker)
             xp, stretches = self.peer.experiment.ops.xp, self.peer.stretches
@@ -161,7 +166,8 @@ class WorkerActor:
             self._mailbox.put(key, opened(parts))
 
     def abandon(self, era: int) -> None:
-        """Others of that time are gone."""
+        """Others of that time are gone, which may be heard before this one has joined them."""
+        self._lost = max(self._lost, era)
         if self._era == era:
             self._mailbox.abandon()
             self._communicator.abandon()

@@ -64,6 +64,9 @@ class Communicator:
             numpy.dtype("i8").char: nccl.NCCL_INT64,
         }
         with self._waiting():
+            # Whoever abandons it after this sees that it waits.
+            if self.is_abandoned:
+                raise Aborted
             try:
                 self._comm = nccl.NcclCommunicator(n_workers, name, worker)
             except _ERRORS as error:
@@ -73,6 +76,9 @@ class Communicator:
                     f"NCCL does not connect worker {worker} ({error}; NCCL_DEBUG=WARN tells more). "
                     'Set [runner] plane = "shm" or "store".'
                 ) from None
+            if self.is_abandoned:
+                self._abort()
+                raise Aborted
 
     @contextmanager
     def group(self) -> Iterator[None]:
@@ -150,9 +156,7 @@ class Communicator:
         self.is_abandoned = True
         # A call that comes back is not to find what it works with gone.
         has_lock = self._lock.acquire(timeout=CALL_SECONDS)
-        with self._aborting:
-            if self._comm is not None:
-                self._comm.abort()
+        self._abort()
         if has_lock:
             self._lock.release()
         until = time.monotonic() + ABORT_SECONDS
@@ -160,6 +164,11 @@ class Communicator:
             if time.monotonic() > until:
                 os._exit(1)
             time.sleep(0.05)
+
+    def _abort(self) -> None:
+        with self._aborting:
+            if self._comm is not None:
+                self._comm.abort()
 
 
 def _stream() -> int:

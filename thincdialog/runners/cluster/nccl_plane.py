@@ -61,7 +61,7 @@ class NcclPlane(LonePlane):
                 counts[self._place(slot), :, other] = n_rows
         told = self._with.gather(self._xp, [n_examples, *counts.reshape(-1).tolist()])
         self._total = int(told[:, 0].sum())
-        all_counts = told[:, 1:].reshape(-1, *shape)
+        all_counts = told[:, 1:].reshape(self.slots.n_workers, *shape)
         coming: List[Tuple[int, Any]] = []
         for slot in range(n_slots):
             if slot in gradients:

@@ -58,9 +58,13 @@ def build_ray(
         "max_restarts": (max_restarts, 0),
     }
     for name, (value, least) in limits.items():
-        if value < least:
+        if not value >= least:
             text = f"'{name}' of {NAME} is {value}"
             raise ConfigError([Problem("", text, f"give {least} or more")])
+    if num_gpus_per_worker != round(num_gpus_per_worker, 0 if num_gpus_per_worker > 1 else 4):
+        text = f"'num_gpus_per_worker' of {NAME} is {num_gpus_per_worker}"
+        hint = "Ray gives whole GPUs, or a share of one, of at most 4 decimals"
+        raise ConfigError([Problem("", text, hint)])
     if plane == "nccl" and mode == "async":
         text = f'plane = "nccl" of {NAME} is for mode = "sync": an asynchronous server has no GPU'
         raise ConfigError([Problem("", text, 'set "auto"')])
