@@ -99,6 +99,7 @@ class FileSource:
         has_lines: bool = False,
     ):
         self.reader, self.options, self.part = reader, options, part
+        self.reads = reader  # Whose code it is, a split asks.
         self.has_lines = has_lines
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)

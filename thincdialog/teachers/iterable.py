@@ -57,8 +57,8 @@ class IterableTeacher(Teacher):
 
 class _Source:
     def __init__(self, episodes: Episodes, origin: str):
-        self.episodes = episodes
-        self.origin = origin
+        self.episodes, self.origin = episodes, origin
+        self.reads = episodes if callable(episodes) else getattr(type(episodes), "__iter__", None)
         place = place_of(episodes) if callable(episodes) else users_line()
         self.given_by = f" ({place})" if place else ""
 
