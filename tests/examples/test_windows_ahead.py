@@ -12,6 +12,7 @@ from thincdialog.examples.store import Store
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher, Teacher, mix_tasks
+from thincdialog.teachers.dataset import Dataset
 
 BATCHERS = {
     "fixed": Fixed(4),
@@ -158,6 +159,16 @@ def user_numbers(called):
     return Teacher({"train": Data()}, streaming=True, single_turn=True, shuffle_window=4)
 
 
+def user_rows(called):
+    class Data(list):
+        def __getitem__(self, number):
+            called()
+            return super().__getitem__(number)
+
+    rows = [(f"t{number}", "yes") for number in range(30)]
+    return Dataset(Data(rows), streaming=True)
+
+
 def user_store(called):
     class Data(Store):
         names, starts = ["id", "text", "labels"], range(31)
@@ -172,7 +183,7 @@ def user_store(called):
 
 @pytest.mark.parametrize("with_more", [False, True])
 @pytest.mark.parametrize(
-    "make", [user_stream, user_iterable, user_mutator, user_numbers, user_store]
+    "make", [user_stream, user_iterable, user_mutator, user_numbers, user_rows, user_store]
 )
 def test_windows_ahead_no_code_of_a_user_is_called_by_a_thread(make, with_more):
     """It may hold what is of one thread (a connection to SQLite), or move in a file."""

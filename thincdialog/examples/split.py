@@ -246,9 +246,10 @@ class Split:
         one, or is a store. It need not bear calls by another thread."""
         if not self.streaming:
             return not is_ours(type(self.store()))
-        reads = getattr(self.source, "reads", self._given)
+        # What sources of ours call, who are given a user's code themselves.
+        reads = getattr(self.source, "reads", None)
         mutators = (getattr(mutator, "rewrite", mutator) for mutator in self.mutators)
-        return any(map(is_users, (reads, *mutators)))
+        return any(map(is_users, (self._given, reads, *mutators)))
 
     @property
     def is_counted(self) -> bool:

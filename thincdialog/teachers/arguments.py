@@ -99,12 +99,16 @@ class FileSource:
         has_lines: bool = False,
     ):
         self.reader, self.options, self.part = reader, options, part
-        self.reads = reader  # Whose code it is, a split asks.
         self.has_lines = has_lines
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
         self.held_out = options.held_out
         self.bad: Dict[str, BadData] = {}
+
+    @property
+    def reads(self) -> Reader:
+        """What may be a user's code of it (see ``Split.has_users_code``)."""
+        return self.reader
 
     @property
     def is_by_line(self) -> bool:

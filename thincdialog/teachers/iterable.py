@@ -57,10 +57,16 @@ class IterableTeacher(Teacher):
 
 class _Source:
     def __init__(self, episodes: Episodes, origin: str):
-        self.episodes, self.origin = episodes, origin
-        self.reads = episodes if callable(episodes) else getattr(type(episodes), "__iter__", None)
+        self.episodes = episodes
+        self.origin = origin
         place = place_of(episodes) if callable(episodes) else users_line()
         self.given_by = f" ({place})" if place else ""
+
+    @property
+    def reads(self) -> Any:
+        """What may be a user's code of it (see ``Split.has_users_code``)."""
+        given = self.episodes
+        return given if callable(given) else getattr(type(given), "__iter__", None)
 
     def __call__(self) -> Iterator[Episode]:
         is_function = callable(self.episodes)
