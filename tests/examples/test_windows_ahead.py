@@ -93,6 +93,21 @@ def test_windows_ahead_goes_on_behind_what_was_learnt(name):
             other.prepare_with(None)
 
 
+@pytest.mark.parametrize("name", BATCHERS)
+def test_windows_ahead_what_was_taken_is_shown_after_the_end(name):
+    wanted = list(steps(teacher_of(BATCHERS[name]), range(2)))
+    seen = Seen()
+    teacher = teacher_of(BATCHERS[name], seen=seen)
+    going_on = steps(teacher, range(2))
+    found = [next(going_on), next(going_on)]
+    for prepare in (None, None, seen):
+        teacher.prepare_with(prepare)
+        assert json.loads(json.dumps(teacher.state())) == found[-1][1]
+    assert [*found, *going_on] == wanted
+    # Of the batches that a thread took, this is the last one, until others are set.
+    assert len(seen) == 2
+
+
 def test_windows_ahead_an_epoch_that_is_left_begins_anew():
     seen = Seen()
     teacher = teacher_of(Batchsort(4, buffer=3), seen=seen)

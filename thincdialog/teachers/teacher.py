@@ -344,7 +344,7 @@ class Teacher(Agent):
         """
         if isinstance(self._windows, WindowsAhead):
             self._windows = self._windows.end()
-        if prepare is None or self._windows is None:
+        if prepare is None or not isinstance(self._windows, Windows):
             return
         if not self._order.has_users_code:
             self._windows = WindowsAhead(self._windows, prepare)
