@@ -1,6 +1,7 @@
 """The stand-in for CuPy is as strict as CuPy, and runs kernels as a GPU would."""
 
 import threading
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -113,6 +114,28 @@ def test_stand_in_gives_memory_out_anew_and_refuses_what_it_is_told_to(cupy):
     with pool.refusing(4096), pytest.raises(cupy.cuda.memory.OutOfMemoryError, match="8,192"):
         cupy.empty((2048,), dtype="f")
     cupy.empty((2048,), dtype="f")
+
+
+def test_stand_in_refuses_arrays_of_another_device(cupy):
+    cupy.cuda.Device(0).use()
+    with cupy.cuda.Device(1):
+        X = cupy.ones((3, 2), dtype="f")
+    assert (X.device.id, X.T.device.id, cupy.cuda.runtime.getDevice()) == (1, 1, 0)
+    refused = [
+        lambda: X + 1,
+        lambda: cupy.ones((3, 2)) * X,
+        lambda: X.sum(),
+        lambda: X.astype("d"),
+        lambda: X.fill(0),
+        lambda: cupy.RawKernel(ROW_SUMS, "row_sums")((3,), (1,), (X, cupy.empty((3,)), 2)),
+    ]
+    for each in refused:
+        with pytest.raises(ValueError, match="array device = 1 while current = 0"):
+            each()
+    assert X.get().tolist() == [[1, 1]] * 3
+    assert (X.copy().device.id, deepcopy(X).device.id) == (0, 1)
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
+        cupy.cuda.Device(2)
 
 
 def ranks(cupy, *acts):

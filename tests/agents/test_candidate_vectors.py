@@ -1,16 +1,24 @@
 """Vectors of candidates: whose are kept, and for how long."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import NumpyOps
 
+from tests.ops.array_backends import BACKENDS, new_ops
 from thincdialog.agents.candidate_vectors import CandidateVectors
+from thincdialog.examples.batch import Batch
 from thincdialog.messages import Message
+from thincdialog.ops.choice import using_ops
 
+from . import colours
+from .colours import make
 from .test_repeats import build
 
+ROWS = [{"text": word, "labels": [f"{word} too"]} for word in ("red", "green", "blue")]
 WIDTH = 3
 ROW = 4 * WIDTH  # Bytes.
 CALLS = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), max_size=8)
@@ -99,3 +107,55 @@ def test_candidate_vectors_of_a_chat_with_fresh_candidates_do_not_grow():
         assert found["text"] in (among or agent.fixed)
         assert known._table is None or known._table.nbytes <= known.most_bytes
     assert [counting.texts.count(text) for text in agent.fixed] == [1] * len(agent.fixed)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
+    """For all batches and evaluations, until the weights change."""
+    with using_ops(new_ops(backend)) as ops:
+        model = make("models", "BiEncoder", make("models", "BagEncoder", width=16, depth=1))
+        agent = make("agents", "Ranker", model)
+        agent.initialize(colours.teacher_of(ROWS), tokenizer=make("tokenizers", "Words"))
+        agent.fixed = [f"word{number} red" for number in range(50_000)]
+        known, sizes = agent._vectors, []
+        encode = known.encode
+        known.encode = lambda texts: (sizes.append(len(texts)), encode(texts))[1]
+        batch = Batch.of([Message(text="red", eval_labels=["word9 red"], episode_done=True)] * 4)
+        most = 8192 if ops.device_type == "gpu" else 512
+
+        def evaluate():
+            sizes.clear()
+            with agent.evaluating(), counting(ops) as counts:
+                first = agent.batch_act(batch)
+                n_first = counts and (counts.launches, counts.waits, counts.h2d, counts.d2h)
+                again = agent.batch_act(batch)
+            assert [reply["loss"] for reply in first] == [reply["loss"] for reply in again]
+            if counts:
+                more = (counts.launches, counts.waits, counts.h2d, counts.d2h)
+                return n_first, tuple(b - a for a, b in zip(n_first, more))
+            return None
+
+        of_first, of_next = evaluate() or (None, None)
+        assert sum(sizes) == 50_000 and max(sizes) == most
+        assert len(sizes) == -(-50_000 // most)
+        if of_first:  # On the stand-in.
+            assert of_first[0] <= 150 and of_first[1:] <= (1, 13, 1)
+            assert of_next[0] <= 24 and of_next[1:] == (1, 3, 1)
+        evaluate()
+        assert not sizes
+        # Nothing is held while it learns, and other weights have other vectors.
+        agent.weights[:] += 1
+        evaluate()
+        assert sum(sizes) == 50_000
+        agent.weights_changed()
+        assert not known._lasting and known._table is None and not known.kept(None)
+
+
+@contextmanager
+def counting(ops):
+    """What the stand-in for CuPy counts; None elsewhere."""
+    if not hasattr(ops.xp, "is_stand_in"):
+        yield None
+        return
+    with ops.xp.counted() as counts:
+        yield counts

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from thincdialog.api import Batch, Message, ProtocolError
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import Batch, ConfigError, Message, ProtocolError
 from thincdialog.metrics.exact import ExactSum
 
 from . import colours
@@ -184,3 +185,22 @@ def test_ranker_replies_of_learning_stand_at_their_examples_if_some_are_ignored(
     replies = agent.batch_act(batch)
     assert [reply.get("text") for reply in replies][:3] == [None, None, "stop"]
     assert replies[3]["text"] in lists[3] and agent.n_gathered == 2
+
+
+BAG = '@models = "thincdialog.BagEncoder.v1"\nwidth = 16\ndropout = 0.2\n'
+TWO = f"""@layers = "LAYER"
+
+[agent.model.encoder.*.bag]
+{BAG}
+[agent.model.encoder.*.other]
+{BAG}"""
+
+
+def test_model_agent_layer_of_thinc_that_refuses_is_one_line():
+    config = RANKER.replace(BAG, TWO.replace("LAYER", "add.v1"))
+    said = (
+        r"\[agent.model\] Thinc's layer add cannot work with .* - put concatenate.v1 in its place"
+    )
+    with pytest.raises(ConfigError, match=said):
+        quietly_train(config, training__max_steps=1)
+    quietly_train(config.replace("add.v1", "concatenate.v1"), training__max_steps=1)

@@ -39,6 +39,7 @@ from bench_transformer import make_torch as make_torch_transformer
 from measuring import ROOT, in_turns, medians
 
 from thincdialog.errors import DialogError
+from thincdialog.inspection.held_device import HeldDevice
 from thincdialog.inspection.trial import prepared
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.ops.gpu import kernels
@@ -70,13 +71,6 @@ CASES = {
 }  # fmt: skip
 # Cases whose kernels are told one by one.
 TOLD = ("transformer ranker", "BiLSTM ranker")
-HOLD = r"""
-extern "C" __global__ void hold(float* x, long long n) {
-    float y = x[0];
-    for (long long i = 0; i < n; i++) y = y * 0.999f + 0.001f;
-    x[0] = y;
-}
-"""
 
 
 class Size:
@@ -217,47 +211,22 @@ def _two_bags(ids, lengths):
     return ids[np.lexsort((is_history, examples)), 0].astype(np.int64), sizes
 
 
-class Card:
-    """What CUDA's events tell of stretches of work, of which all is asked for before any of it is
-    done: a kernel holds the card until then, so that it never waits for the host. Seconds are nan
-    where that cannot be."""
-
-    # Turns of the kernel that holds the card: about 10 ms, and half a second.
-    fewest_turns, most_turns = 1 << 22, 1 << 28
+class Card(HeldDevice):
+    """What CUDA's events tell of stretches of work on a card that is held until all of it is asked
+    for. Seconds are nan where that cannot be."""
 
     def __init__(self, cupy):
-        self.cupy, self.kernel = cupy, cupy.RawKernel(HOLD, "hold")
         self.is_real = not hasattr(cupy, "is_stand_in")
-        self._cell = cupy.zeros((1,), dtype="f")
-        self._once(lambda: None)
-
-    def event(self):
-        event = self.cupy.cuda.Event()
-        event.record()
-        return event
-
-    def between(self, first, last):
-        return self.cupy.cuda.get_elapsed_time(first, last) / 1e3
+        if not self.is_real:
+            self.fewest_turns = min(self.fewest_turns, 8)
+        super().__init__(cupy)
 
     def seconds(self, work, n=1, pick=np.median):
         """Of the work itself, done n times."""
         found = []
         while len(found) < n and not np.isnan(found).any():
-            found.append(self._once(work))
+            found.append(self.time(work))
         return pick(found)
-
-    def _once(self, work):
-        turns = self.fewest_turns if self.is_real else 1
-        while turns <= self.most_turns:
-            self.kernel((1,), (1,), (self._cell, np.int64(turns)))
-            first = self.event()
-            work()
-            last, has_begun = self.event(), first.done
-            last.synchronize()
-            if not (has_begun and self.is_real):
-                return self.between(first, last)
-            turns *= 2  # The card was let go before all was asked for.
-        return np.nan
 
     def limits(self, size, ops):
         """Bytes a second of a copy, and floating point operations a second of a product."""

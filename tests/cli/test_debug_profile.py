@@ -45,3 +45,12 @@ def test_debug_profile_fits_the_terminal(run_small, monkeypatch, columns):
 )
 def test_debug_profile_names_keep_what_tells_them_apart(name, room, shown):
     assert fitted(name, room) == shown
+
+
+@pytest.mark.gpu
+def test_debug_profile_shows_what_a_gpu_does(run_small):
+    code, out, _ = run_small("debug profile a.cfg --steps 2 --gpu-id 0 --tasks.coffee.n_dev 20")
+    assert code == 0
+    assert out.splitlines()[0].split()[3:6] == ["calls", "kernels", "forward"]
+    assert "of it, and has nothing to do for " in out and "Kernels: " in out
+    assert "copy from the host  thincdialog/ops/" in out

@@ -1,5 +1,7 @@
 """Layers alike that share a batch give what each gives alone."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from thinc.api import Ragged
@@ -10,6 +12,7 @@ from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.linear import Linear
 from thincdialog.layers.twin_layers import TwinLayers, are_twins
 from thincdialog.layers.window_block import WindowBlock
+from thincdialog.ops.gpu.twins import Twins, add_products, lie_apart
 
 LAYERS = {
     "linear": (linear, lambda: Linear(33, 8)),
@@ -83,3 +86,41 @@ def test_twin_layers_differ_in_nothing_but_weights():
     assert [are_twins(layers[0], each) for each in layers] == [True, True, False, False, False]
     assert not are_twins(WindowBlock(4, window_size=2), WindowBlock(4, window_size=1))
     assert not are_twins(ResidualFeedForward(4, 5), ResidualFeedForward(4, 6))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_twin_layers_whose_weights_lie_in_any_order(is_turned):
+    """In one product where the second lies behind the first, as cuBLAS wants it, and in two."""
+    cupy = pytest.importorskip("cupy")
+    with backend(0) as ops:
+        X, W, dW = drawn(ops, 12, 8), drawn(ops, 2, 5, 8), ops.alloc3f(2, 5, 8)
+        order = [1, 0] if is_turned else [0, 1]
+        twins, gradients = (Twins(*(each[at] for at in order), 6) for each in (W, dW))
+        ops.product(X, twins, trans2=True)
+        counted = getattr(cupy, "counted", nullcontext)
+        with counted() as counts:
+            Y = ops.product(X, twins, trans2=True)
+            ops.add_product(gradients, Y, X, trans1=True)
+        assert not counts or counts.launches == (4 if is_turned else 2)
+        for half, at in zip((slice(6), slice(6, 12)), order):
+            close(Y[half].get(), X[half].get() @ W[at].get().T)
+            close(dW[at].get(), Y[half].get().T @ X[half].get())
+
+
+@pytest.mark.gpu
+def test_twin_layers_products_of_matrices_in_disorder_are_refused():
+    cupy = pytest.importorskip("cupy")
+    if not hasattr(cupy, "is_stand_in"):
+        pytest.skip("a GPU might do anything")
+    with backend(0) as ops:
+        x, y, out = (drawn(ops, 2, 4, 4) for _ in range(3))
+        for turned in range(3):
+            pairs = [(a[1], a[0]) if at == turned else (a[0], a[1])
+                     for at, a in enumerate((out, x, y))]  # fmt: skip
+            assert not lie_apart(*pairs)
+            with pytest.raises(ValueError, match="INVALID_VALUE"):
+                add_products(*pairs, False, False, 0.0)
+        bits = ops.alloc1i(40).view("u1")
+        apart = bits[:64].view("f"), bits[66:130].view("f")
+        assert not lie_apart(apart)

@@ -5,6 +5,8 @@ import pytest
 
 from tests.agents.colours import build, examples, learn, make, reply
 from tests.ops.array_backends import EACH_OPS, ragged
+from thincdialog.layers.l2_normalise import L2Normalise
+from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.poly_encoder import PolyEncoder
 from thincdialog.models.transformer_tokens import TransformerTokens
@@ -19,7 +21,7 @@ def model(**settings):
 
 
 @EACH_OPS
-@pytest.mark.parametrize("share, n_tables", [("all", 1), ("nothing", 2)])
+@pytest.mark.parametrize("share, n_tables", [("all", 1), ("embeddings", 1), ("nothing", 2)])
 def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
     whole = model(share=share)
     set_vocabulary(whole, 16)
@@ -38,6 +40,48 @@ def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
     backprop(scores)
     assert sum(node.name == "token_embed" for node in whole.walk()) == n_tables
     assert ops.xp.isfinite(parameters.gradients).all() and parameters.gradients.any()
+
+
+def test_replies_have_layers_of_their_own_over_the_same_embeddings():
+    tokens, more = (TransformerTokens(8, depth, n_heads=2) for depth in (0, 1))
+    whole = PolyEncoder(tokens, more, share="embeddings")
+    contexts, candidates, _ = whole.layers
+    tables = [
+        [n for n in each.walk() if n.name == "token_embed"] for each in (contexts, candidates)
+    ]
+    assert tables[0] == tables[1]
+    names = [{node.name for node in each.walk()} for each in (contexts, candidates)]
+    assert "transformer_block" in names[1] - names[0]
+    with pytest.raises(ValueError, match="share = 'all', so candidate_tokens must be left out"):
+        PolyEncoder(tokens, more)
+
+
+@EACH_OPS
+def test_an_encoder_beside_is_alone_at_first_and_all_learn(ops):
+    beside = BagEncoder(6)
+    whole = model(beside=beside)
+    set_vocabulary(whole, 16)
+    X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
+    whole.initialize(X=X)
+    bags = [bag for bag in whole.walk() if bag.name == beside.name]
+    contexts, replies = (bag.predict(part) for bag, part in zip(bags, X))
+    contexts, replies = (L2Normalise().predict(each) for each in (contexts, replies))
+    cosines = ops.to_numpy(ops.gemm(contexts, replies, trans2=True))
+    np.testing.assert_allclose(ops.to_numpy(whole.predict(X)), 10 * cosines, rtol=1e-4, atol=1e-5)
+    parameters = FlatParameters(whole)
+    rng = np.random.default_rng(0)
+    parameters.values += ops.asarray1f(rng.normal(size=parameters.values.size, scale=0.3))
+    d_scores = ops.asarray2f(rng.normal(size=(3, 2)))
+    whole.begin_update(X)[1](d_scores)
+    for _ in range(3):
+        direction = ops.asarray1f(rng.normal(size=parameters.values.shape[0], scale=1e-3))
+        sums = []
+        for step in (1, -2):
+            parameters.values += step * direction
+            sums.append(float((whole.predict(X) * d_scores).sum()))
+        parameters.values += direction
+        expected = float((parameters.gradients * direction).sum())
+        assert (sums[0] - sums[1]) / 2 == pytest.approx(expected, rel=0.02, abs=1e-4)
 
 
 def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path):

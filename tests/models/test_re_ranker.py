@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinc.api import zero_init
 
 from tests.agents.colours import build, examples, learn, make, reply
 from tests.ops.array_backends import EACH_OPS, ragged
@@ -44,6 +45,20 @@ def test_re_ranker_adds_to_the_best_of_the_first_alone(ops):
     assert ops.xp.isfinite(parameters.gradients).all()
     for part in (first, second):
         assert any(node.get_grad(name).any() for node in part.walk() for name in node.grad_names)
+
+
+def test_re_ranker_with_zeros_begins_as_the_first_and_learns():
+    tokens = TransformerTokens(8, depth=1, n_heads=2, n_segments=3, dropout=0.0)
+    first = BiEncoder(BagEncoder(width=8))
+    second = CrossEncoder(tokens, init_W=zero_init)
+    whole = ReRanker(first, second)
+    set_vocabulary(whole, 20)
+    X = ragged([[8, 9], [10]]), ragged([[11, 12, 13], [14]])
+    whole.initialize(X=X)
+    scores, backprop = whole.begin_update(X)
+    assert (scores == first.predict(X)).all()
+    backprop(scores)
+    assert any(node.get_grad(name).any() for node in second.walk() for name in node.grad_names)
 
 
 @EACH_OPS

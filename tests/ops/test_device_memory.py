@@ -11,8 +11,10 @@ from tests.agents.colours import make
 from tests.ops.array_backends import backend
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
+from thincdialog.cli.main import main
 from thincdialog.errors import DeviceMemoryError
 from thincdialog.examples.batch import Batch
+from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.device_memory import held_bytes, is_out_of_memory
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
@@ -143,6 +145,99 @@ def test_device_memory_is_logged_and_said(pool, monkeypatch, tmp_path):
     assert "gpu_bytes" not in (tmp_path / "cpu" / "log.jsonl").read_text()
 
 
+def answers(agent, batch):
+    """Replies to a batch, and what is counted of them."""
+    agent.reset_metrics()
+    with agent.evaluating():
+        replies = agent.batch_act(batch)
+        report = agent.report()
+    names = ("text", "text_candidates", "candidate_scores", "loss")
+    return [[reply.get(name) for name in names] for reply in replies], report
+
+
+EVALUATED = [
+    {
+        **{name: cells for name, cells in row.items() if name != "labels"},
+        "eval_labels": row["labels"],
+    }
+    for row in [*INLINE, *INLINE]
+]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("candidates", [None, "batch", "batch_all", "inline", "fixed", "classes"])
+def test_device_memory_parts_of_an_evaluation_have_its_answers(candidates, pool):
+    with backend(0):
+        if candidates == "classes":
+            agent, _ = learner(classifier, ROWS)
+        else:
+            agent, _ = learner(lambda: ranker("batch", eval_candidates=candidates), ROWS)
+        batch = Batch.of(colours.messages(EVALUATED))
+        wanted, report = answers(agent, batch)
+        with pool.refusing(4096):  # As much as a weight takes in an exact product.
+            found, in_parts = answers(agent, batch)
+    assert found == wanted
+    assert in_parts.pop(SPLIT_BATCHES).value() >= 1 and SPLIT_BATCHES not in report
+    # Each text is read once, as before.
+    values = [{name: each.value() for name, each in of.items()} for of in (in_parts, report)]
+    assert values[0] == values[1]
+
+
+@pytest.mark.gpu
+def test_device_memory_of_an_evaluation_is_said(pool, monkeypatch, tmp_path, capsys):
+    answer_part, most_rows = RankerAgent.answer_part, [5]
+
+    def limited(self, batch, rows):
+        with pool.refusing(0 if len(rows) > most_rows[0] else 1 << 30):
+            return answer_part(self, batch, rows)
+
+    monkeypatch.setattr(RankerAgent, "answer_part", limited)
+    told = io.StringIO()
+    settings = {"training__max_steps": 4, "training__eval_every_steps": 2, "stderr": told}
+    settings.update(tasks__coffee__n_dev=4, tasks__coffee__n_test=4)
+    quietly_train(LAZY, tmp_path / "run", system__gpu_id=0, **settings)
+    said = "such batches are answered in parts (split_batches in its scores)"
+    assert told.getvalue().count(said) == 1
+    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+    rows = [row for row in map(json.loads, lines) if row["is_evaluation"]]
+    assert len(rows) == 3 and all(row["scores"][SPLIT_BATCHES] > 0 for row in rows)
+    most_rows[0] = 0
+    assert main(["evaluate", str(tmp_path / "run"), "--gpu-id", "0"]) == 1
+    shown = capsys.readouterr().err
+    assert "has no room for a single " in shown and "Traceback" not in shown
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("where", ["update", "load"])
+def test_device_memory_without_room_is_one_line_and_keeps_the_run(
+    where, pool, monkeypatch, tmp_path, capsys
+):
+    """In a step of the optimizer, and where a run takes up its weights."""
+    config, run = tmp_path / "my.cfg", tmp_path / "run"
+    config.write_text(LAZY)
+    command = ["train", str(config), "-o", str(run), "--gpu-id", "0", "--training.max_steps"]
+    assert main([*command, "4", "--training.eval_every_steps", "2"]) == 0
+    before = {path: path.read_bytes() for path in run.glob("model-*/weights.npy")}
+    method = getattr(FlatParameters, where)
+
+    def refused(self, *args):
+        with pool.refusing(0):
+            method(self, *args)
+            self.ops.xp.empty(1)
+
+    monkeypatch.setattr(FlatParameters, where, refused)
+    capsys.readouterr()
+    command += ["8", "--training.eval_every_steps", "2"]
+    assert main([*command, "--resume"]) == 1
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "The memory of the GPU (" in shown and "has no room for " in shown
+    part = "the step of [training.optimizer] on" if where == "update" else "what [agent.model] and"
+    assert part in shown and "Set a smaller width or vocabulary" in shown
+    assert before and before == {path: path.read_bytes() for path in before}
+    monkeypatch.undo()
+    assert main([*command, "--resume"]) == 0
+
+
 @pytest.mark.gpu
 def test_device_memory_single_example_that_does_not_fit_is_an_error(pool, monkeypatch, tmp_path):
     limit_learning(monkeypatch, pool, 512)
@@ -151,4 +246,4 @@ def test_device_memory_single_example_that_does_not_fit_is_an_error(pool, monkey
 
 
 def test_device_memory_of_the_cpu_is_not_told():
-    assert held_bytes(np.zeros(3)) is None and not is_out_of_memory(MemoryError(), np.zeros(3))
+    assert held_bytes(np.zeros(3)) is None and not is_out_of_memory(MemoryError())

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from copy import deepcopy
 
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.errors import ConfigError, DataError
-from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint
+from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint, check_config
+from thincdialog.training.experiment import Experiment
 
 TASK = """[tasks.it]
 @teachers = "thincdialog.LabelledText.v1"
@@ -32,6 +34,17 @@ def go_on(folder, n=8, **options):
 
 
 # --- settings ---------------------------------------------------------------------------
+
+
+def test_run_from_before_a_setting_existed_had_its_default():
+    now = Experiment.from_config(RANKER, {"training.accumulate_gradient": 2})
+    before = deepcopy(dict(now.checked.interpolated))
+    del before["system"]["precision"]
+    assert check_config(now, before, "it") == []
+    del before["training"]["accumulate_gradient"]
+    with pytest.raises(ConfigError, match="accumulate_gradient = 2, but it has 1 ") as caught:
+        check_config(now, before, "it")
+    assert len(caught.value.problems) == 1
 
 
 def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):

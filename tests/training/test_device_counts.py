@@ -64,7 +64,7 @@ TABLE = {
         }, 136, 0, 1,
     ),
     "attention beside a bag": ("transformer_ranker", {}, 134, 0, 1),
-    "codes over words": ("polyencoder", {}, 38, 0, 1),
+    "codes beside a bag": ("polyencoder", {}, 75, 0, 1),
 }  # fmt: skip
 OF_CONVERSATIONS = ("ranker", "transformer_ranker", "polyencoder")
 

@@ -1,12 +1,16 @@
 """Whole runs on the CPU and, where there is one, on a GPU."""
 
+import io
+import pickle
 import sys
+from copy import deepcopy
 
 import pytest
 
-from tests.ops.array_backends import BACKENDS
+from tests.ops.array_backends import BACKENDS, in_threads
 from tests.processes import slow
 from tests.training.examples import RANKER, quietly_train
+from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
 from thincdialog.files.saved_model import BEST, LAST
@@ -159,3 +163,59 @@ def test_devices_model_of_fast_ops_goes_on_with_others_and_answers_without_numba
     settings = {"system__ops": "numpy", "training__max_steps": 6}
     _, shown = quietly_train(LAZY, tmp_path / "run", resume=True, **settings)
     assert "system.ops 'fast' -> 'numpy'" in shown
+
+
+@pytest.mark.gpu
+def test_devices_second_gpu_trains_and_chats_from_any_thread(tmp_path, monkeypatch, capsys):
+    cupy = pytest.importorskip("cupy")
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+    bits = []
+    for gpu_id in (0, 1):
+        settings = {"training__max_steps": 4, "system__gpu_id": gpu_id}
+        result, _ = quietly_train(LAZY, tmp_path / f"on{gpu_id}", **settings)
+        model = tmp_path / f"on{gpu_id}" / BEST
+        bits.append((model / "weights.npy").read_bytes())
+        assert evaluate(model) == result.scores["test"]
+    assert bits[0] == bits[1]
+    # Loaded one behind the other: the thread's current device is that of the last.
+    bots = [load(model, overrides={"system.gpu_id": gpu_id}) for gpu_id in (0, 1)]
+    assert [bot.agent.weights.device.id for bot in bots] == [0, 1]
+    said = ["Good morning!", "A latte, please.", "Large."]
+    wanted = [[bot.respond(text, top=3) for text in said] for bot in map(deepcopy, bots)]
+    assert wanted[0] == wanted[1]
+    talkers, found = [deepcopy(bots[number % 2]) for number in range(4)], {}
+
+    def chat(number):
+        found[number] = [talkers[number].respond(text, top=3) for text in said]
+
+    in_threads(chat, range(4))
+    assert found == dict.fromkeys(range(4), wanted[0])
+    in_turn = zip(*([bot.respond(text, top=3) for bot in bots] for text in said))
+    assert [list(answers) for answers in in_turn] == wanted
+    sent = pickle.loads(pickle.dumps(bots[0]))  # Arrays come to the current device.
+    assert sent.agent.weights.device.id == 0 and sent.respond("Good morning!")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{said[0]}\n"))
+    capsys.readouterr()
+    assert main(["chat", str(model), "--gpu-id", "1"]) == 0
+    assert wanted[0][0][0].text in capsys.readouterr().out
+
+
+@pytest.mark.gpu
+def test_devices_training_goes_on_while_a_bot_of_another_gpu_answers(tmp_path, monkeypatch):
+    """As from a callback, between the gradient and the step."""
+    cupy = pytest.importorskip("cupy")
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two GPUs")
+    settings = {"training__max_steps": 4, "system__gpu_id": 0}
+    quietly_train(LAZY, tmp_path / "one", **settings)
+    bot, update = load(tmp_path / "one", overrides={"system.gpu_id": 1}), RankerAgent.update
+
+    def chat_and_update(self, optimizer):
+        assert bot.respond("Good morning!")
+        return update(self, optimizer)
+
+    monkeypatch.setattr(RankerAgent, "update", chat_and_update)
+    quietly_train(LAZY, tmp_path / "other", **settings)
+    bits = [(tmp_path / run / LAST / "weights.npy").read_bytes() for run in ("one", "other")]
+    assert bits[0] == bits[1]

@@ -1,11 +1,14 @@
 """Vectors of candidate replies, encoded once for as long as the weights stay."""
 
+from collections import Counter
 from threading import Lock
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from thinc.api import Ops
 from thinc.types import Floats2d
 
+# Lists of texts, by their identity, with their vectors and what was counted as they were read.
+Lasting = Dict[int, Tuple[Sequence[str], Floats2d, Counter]]
 # Bytes of vectors of passing texts that are kept.
 MOST_BYTES = 1 << 27
 
@@ -18,6 +21,8 @@ class CandidateVectors:
     chunk (Optional[int]): Texts encoded together; if None, 512, and 8,192 on a GPU, to which
         a large batch costs little.
     most_bytes (int): Of vectors of passing texts; more only if one call needs them.
+    counts (Optional[Counter]): Where ``encode`` counts what it reads. Whoever asks first for
+        vectors that were kept counts as much.
     """
 
     def __init__(
@@ -26,18 +31,47 @@ class CandidateVectors:
         encode: Callable[[List[str]], Floats2d],
         chunk: Optional[int] = None,
         most_bytes: int = MOST_BYTES,
+        counts: Optional[Counter] = None,
     ):
         self.ops, self.encode = ops, encode
         self.chunk = chunk or (8192 if ops.device_type == "gpu" else 512)
         self.most_bytes = most_bytes
+        self.counts: Counter = Counter() if counts is None else counts
         self._version = -1
         self._lock = Lock()
+        self._kept: Tuple[Any, Lasting] = None, {}
         self._forget()
 
+    def forget(self) -> None:
+        """Give back the memory of all vectors."""
+        with self._lock:
+            self._kept = None, {}
+            self._forget()
+
     def _forget(self) -> None:
-        # Each list, by its identity, with its vectors.
-        self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
+        self._lasting: Lasting = {}
+        self._taken_up: Lasting = {}
         self._forget_passing()
+
+    def lasting(self, version: int) -> Lasting:
+        """The vectors of lists that last, for ``keep``."""
+        with self._lock:
+            self._come_to(version)
+            return {**self._taken_up, **self._lasting}
+
+    def keep(self, mark: Any, lasting: Lasting) -> None:
+        """Keep vectors that hold wherever the mark is the same."""
+        self._kept = mark, lasting
+
+    def kept(self, mark: Any) -> Lasting:
+        """Those that were kept with this mark, if any."""
+        return self._kept[1] if self._kept[0] == mark else {}
+
+    def take_up(self, lasting: Lasting, version: int) -> None:
+        """Know vectors that were kept; they hold for this version of the weights."""
+        with self._lock:
+            self._come_to(version)
+            self._taken_up = lasting
 
     def _forget_passing(self) -> None:
         # Each text's row in a table, which has room for more of them.
@@ -52,8 +86,13 @@ class CandidateVectors:
         """
         with self._lock:
             self._come_to(version)
-            if id(texts) not in self._lasting:
-                self._lasting[id(texts)] = texts, self._encoded(texts)
+            if id(texts) in self._taken_up:
+                self._lasting[id(texts)] = self._taken_up.pop(id(texts))
+                self.counts.update(self._lasting[id(texts)][2])
+            elif id(texts) not in self._lasting:
+                before = Counter(self.counts)
+                vectors = self._encoded(texts)
+                self._lasting[id(texts)] = texts, vectors, self.counts - before
             return self._lasting[id(texts)][1]
 
     def of(self, texts: Sequence[str], version: int) -> Floats2d:

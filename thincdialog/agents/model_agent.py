@@ -44,6 +44,7 @@ from ..layers.watched import (
     changed_rows,
     finding_not_finite,
     look_at,
+    refused_by_layer,
 )
 from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
@@ -55,11 +56,12 @@ from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
+from ..ops.device_memory import is_out_of_memory, no_room
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
 from ..ops.gpu import kernels
-from ..ops.known_numbers import put
+from ..ops.known_numbers import on_own_device, put
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
@@ -74,7 +76,7 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
-from .parts_of_batches import learn_what_fits
+from .parts_of_batches import answer_what_fits, learn_what_fits, too_large
 from .plan import Plan
 from .preparing import Preparing
 
@@ -276,6 +278,8 @@ class ModelAgent(ConversationAgent, Learner):
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
+            if is_out_of_memory(error):  # That is said for all of a run.
+                raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
@@ -346,6 +350,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     # --- acting -----------------------------------------------------------------
 
+    @on_own_device
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """Answer many conversations at once; learn from those that have ``labels``."""
         # Mostly it is a batch already, and nothing is to be asked of it.
@@ -355,7 +360,7 @@ class ModelAgent(ConversationAgent, Learner):
         labelled = batch.labelled()
         try:
             if not len(labelled.rows):
-                return self.answer(batch)
+                return answer_what_fits(self, batch)
             replies = learn_what_fits(self, labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
@@ -363,9 +368,14 @@ class ModelAgent(ConversationAgent, Learner):
             # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
+            if is_out_of_memory(error):
+                raise too_large(self, batch, is_learnt=len(labelled.rows) > 0) from error
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
                 lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+            refused = refused_by_layer(error)
+            if lost is None and refused is not None:
+                raise ConfigError([refused]) from error
             if lost is None:
                 raise
             raise lost from error
@@ -433,6 +443,13 @@ class ModelAgent(ConversationAgent, Learner):
         rows (np.ndarray): Their places in it, ascending.
         """
         return self.learn(batch.take(rows))
+
+    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
+        """As ``answer`` for some rows of a batch.
+
+        rows (np.ndarray): Their places in it, ascending.
+        """
+        return self.answer(batch.take(rows))
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -504,6 +521,7 @@ class ModelAgent(ConversationAgent, Learner):
 
         return gradient, MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
+    @on_own_device
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
@@ -541,6 +559,7 @@ class ModelAgent(ConversationAgent, Learner):
             self.give_up()
         return error
 
+    @on_own_device
     def give_up(self) -> None:
         self.parameters.clear_gradients()
         self.counters.clear()
@@ -552,6 +571,7 @@ class ModelAgent(ConversationAgent, Learner):
     def gathered_loss(self) -> float:
         return self.counters.mean_loss()
 
+    @on_own_device
     def update(self, optimizer: Optimizer) -> StepReport:
         """Apply the gathered gradient, as a mean over its examples, and clear it."""
         counters, parameters = self.counters, self.parameters
@@ -567,6 +587,12 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError:
             error = not_finite("gradient", counters.ids)
             raise self._traced(error, counters.batches) from None
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            remedy = "Set a smaller width or vocabulary, or an optimizer that keeps less"
+            text = f"the step of [training.optimizer] on {self.n_weights:,} weights. {remedy}"
+            raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
         self.weights_changed()
         return counters.step(norm)
 

@@ -1,4 +1,4 @@
-"""Batches that do not fit the memory of a GPU, learnt in parts."""
+"""Batches that do not fit the memory of a GPU, learnt or answered in parts."""
 
 from typing import Any, List, Optional, Sequence
 
@@ -8,7 +8,7 @@ from thinc.util import is_numpy_array
 from ..errors import DeviceMemoryError
 from ..examples.batch import Batch
 from ..messages import Message
-from ..ops.device_memory import free, held_bytes, is_out_of_memory
+from ..ops.device_memory import in_parts_that_fit, no_room
 from ..protocol import SPLIT_BATCHES
 
 
@@ -19,42 +19,68 @@ def learn_what_fits(agent: Any, batch: Batch) -> Optional[Sequence[Message]]:
     agent (ModelAgent): Learns the parts by ``learn_part``.
     RAISES (DeviceMemoryError): If a single example does not fit.
     """
-    counters, weights = agent.counters, agent.weights
-    n_rows, n_parts = len(batch.rows), 1
-    if is_numpy_array(weights) or counters.examples != agent.n_before:
+    counters = agent.counters
+    if is_numpy_array(agent.weights) or counters.examples != agent.n_before:
         # What waits in the gradients could not be told from it.
         return agent.learn(batch)
     before = counters.waiting()
-    while True:
-        try:
-            if n_parts == 1:
-                return agent.learn(batch)
-            parts = np.array_split(np.arange(n_rows), n_parts)
-            replies = [agent.learn_part(batch, rows) for rows in parts]
-            counters.counts[SPLIT_BATCHES] += 1
-            return _joined(replies, parts)
-        except Exception as error:
-            if not is_out_of_memory(error, weights):
-                raise
-        # Only now, as an error holds what was computed till then.
+
+    def learn(parts: Sequence[np.ndarray]) -> Optional[Sequence[Message]]:
+        if len(parts) == 1:
+            return agent.learn(batch)
+        replies = [agent.learn_part(batch, rows) for rows in parts]
+        counters.counts[SPLIT_BATCHES] += 1
+        return _joined(replies, parts)
+
+    def go_back() -> None:
         counters.go_back(before)
         agent.parameters.clear_gradients()
         agent.model.ops.seed(*agent.draws)
-        free(weights)
-        if n_parts >= n_rows:
-            raise _too_large(agent, batch)
-        n_parts = min(2 * n_parts, n_rows)
+
+    return in_parts_that_fit(len(batch.rows), learn, go_back, lambda: too_large(agent, batch))
 
 
-def _too_large(agent: Any, batch: Batch) -> DeviceMemoryError:
-    ids, held = batch.ids(), held_bytes(agent.weights) or 0
+def answer_what_fits(agent: Any, batch: Batch) -> Sequence[Message]:
+    """Let an agent ``answer`` a batch, in parts as above.
+
+    agent (ModelAgent): Answers the parts by ``answer_part``.
+    RAISES (DeviceMemoryError): If a single example does not fit.
+    """
+    counters = agent.counters
+    if is_numpy_array(agent.weights):
+        return agent.answer(batch)
+    before = counters.waiting()
+
+    def answer(parts: Sequence[np.ndarray]) -> Sequence[Message]:
+        if len(parts) == 1:
+            return agent.answer(batch)
+        replies = [agent.answer_part(batch, rows) for rows in parts]
+        counters.split_evaluation()
+        return _joined(replies, parts) or []
+
+    return in_parts_that_fit(
+        len(batch.rows),
+        answer,
+        lambda: counters.go_back(before),
+        lambda: too_large(agent, batch, is_learnt=False),
+    )
+
+
+def too_large(agent: Any, batch: Batch, is_learnt: bool = True) -> DeviceMemoryError:
+    """The error for a batch of which not even a single example fits."""
+    ids = batch.ids()
     longest = int(agent.batch_lengths(batch).counts.max())
     shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-    return DeviceMemoryError(
-        f"The memory of the GPU ({held / 1e6:,.0f} MB taken) has no room for a single example "
-        f"of the batch with {shown} (up to {longest:,} tokens). Set a smaller width or "
-        "max_context, or a smaller [world] batcher, whose candidates are encoded together."
+    remedy = (
+        "a smaller [world] batcher, whose candidates are encoded together"
+        if is_learnt
+        else "answer with fewer candidates, or on the CPU (--gpu-id -1)"
     )
+    text = (
+        f"a single example of the batch with {shown} (up to {longest:,} tokens). Set a smaller "
+        f"width or max_context in [agent], or {remedy}."
+    )
+    return no_room(text)
 
 
 def _joined(

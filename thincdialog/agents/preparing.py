@@ -64,7 +64,7 @@ class Preparing:
             given = (plan.role, plan.arrays(), asked, draws, self._copies)
             packed = ops.known_numbers.pack(*given)
         except Exception as error:
-            if not is_out_of_memory(error, agent.weights):
+            if not is_out_of_memory(error):
                 raise
             return  # It is learnt in parts, if it must be.
         batch.prepared = Prepared(plan, Counter(counts), draws, packed)

@@ -1,5 +1,6 @@
 """Answers with the best of many candidate replies."""
 
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -7,6 +8,7 @@ from typing import (
     Callable,
     Collection,
     Dict,
+    Iterator,
     List,
     Literal,
     Mapping,
@@ -15,6 +17,7 @@ from typing import (
     Sequence,
     Tuple,
 )
+from zlib import crc32
 
 import numpy as np
 from thinc.api import Model, Ops
@@ -23,14 +26,16 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import lowest_limits
-from ..errors import ConfigError, DataError, Problem
+from ..errors import ConfigError, DataError, DeviceMemoryError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
 from ..formats.candidates import read_list
+from ..formats.wording import short
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
+from ..ops.device_memory import in_parts_that_fit, no_room
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
@@ -144,7 +149,7 @@ class RankerAgent(ModelAgent):
         self.block_repeats = block_repeats
         self.blocks_repeats = bool(block_repeats)
         self.lone_replies = LoneReplies()
-        self._vectors = CandidateVectors(model.ops, self._encode_candidates)
+        self._vectors = self._new_vectors()
         # A list, and the place of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
@@ -152,11 +157,28 @@ class RankerAgent(ModelAgent):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._vectors = CandidateVectors(self.model.ops, self._encode_candidates)
+        self._vectors = self._new_vectors()
+
+    def weights_changed(self) -> None:
+        super().weights_changed()
+        self._vectors.forget()
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """As of any model; but candidates that were encoded in the last such stretch are not
+        encoded again if the weights are the same, whoever may have changed them."""
+        known = self._vectors
+        mark = crc32(self.model.ops.to_numpy(self.weights))
+        kept = known.kept(mark)
+        with super().evaluating():
+            known.take_up(kept, self.parameters.version)
+            yield
+            kept = known.lasting(self.parameters.version)
+        known.keep(mark, kept)
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
-        replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)
+        replica._vectors = replica._new_vectors()
         return replica
 
     def reading(self) -> ReadingOptions:
@@ -389,9 +411,16 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
+        return self.answer_part(batch, np.arange(len(batch.rows)))
+
+    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
+        """As ``answer`` for some rows of a batch, which may bring candidates for each other."""
+        of_batch, pools = self._choices(batch)
+        lists = [of_batch[row] for row in rows.tolist()]
+        if len(rows) < len(batch.rows):
+            batch = batch.take(rows)
         inputs = self.inputs(batch)
         vectors = self.model.get_ref("context_encoder").predict(inputs)
-        lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
@@ -539,8 +568,31 @@ class RankerAgent(ModelAgent):
             return self._numbers(self.fixed).get(right[0], -1)
         return texts.index(right[0]) if right[0] in texts else -1
 
+    def _new_vectors(self) -> CandidateVectors:
+        counts = self.counters.counts
+        return CandidateVectors(self.model.ops, self._encode_candidates, counts=counts)
+
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
-        return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+        """In parts, if a GPU has no room for all of them."""
+        encoder, before = self.model.get_ref("candidate_encoder"), self.counters.waiting()
+
+        def encode(parts: Sequence[np.ndarray]) -> Floats2d:
+            if len(parts) == 1:
+                return encoder.predict(self.replies(texts))
+            own = ([texts[number] for number in part.tolist()] for part in parts)
+            vectors = [encoder.predict(self.replies(each)) for each in own]
+            self.counters.split_evaluation()
+            return self.model.ops.xp.concatenate(vectors)
+
+        def too_large() -> DeviceMemoryError:
+            text = (
+                f"a single candidate, such as {short(texts[0])}. Set a smaller width or max_label"
+            )
+            return no_room(f"{text} in [agent], or answer on the CPU (--gpu-id -1).")
+
+        return in_parts_that_fit(
+            len(texts), encode, lambda: self.counters.go_back(before), too_large
+        )
 
 
 class _Scored(NamedTuple):

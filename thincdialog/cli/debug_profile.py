@@ -20,9 +20,17 @@ Trains for some steps and shows, for each layer and for what is no layer (in
 parentheses), the milliseconds that a step spends in it: forward, backward, both without
 the layers inside ("self"), with them ("total"), and its share of the step by "self". A
 layer that stands in several places is timed in all of them. Names are cut to the width
-of the terminal; --json has them whole. Writes nothing."""
+of the terminal; --json has them whole. Writes nothing.
+
+On a GPU, times are those in which it works, measured while it is held until all of a
+step is asked for; the rest of a step, taken as in training, it has nothing to do.
+"kernels" are those that a layer starts itself: all of ours, of Thinc's and products;
+each of CuPy's functions counts as one, and what its compiled code calls is not seen."""
 
 HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
+# Of what a GPU is asked for, by line.
+KINDS = {"waits": "wait", "from_host": "copy from the host", "to_host": "copy to the host"}
+MOST_LINES = 20
 # Letters of a name, and of the part of the model in it, that are left at least.
 LEAST_NAME, LEAST_PART = 20, 10
 
@@ -39,29 +47,58 @@ def run(arguments: argparse.Namespace) -> None:
         print_json({**dataclasses.asdict(found), "overhead": found.overhead})
         return
     print(table(_rows(found.parts, shutil.get_terminal_size().columns)))
-    print(
-        f"\nA step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms; "
-        f"measured {found.step_ms:.2f} ms ({found.overhead:+.0%})."
-    )
+    step = f"A step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms"
+    if found.device is None:
+        print(f"\n{step}; measured {found.step_ms:.2f} ms ({found.overhead:+.0%}).")
+    else:
+        print(f"\n{step}{_use(found.device)}")
     if found.eval_ms_per_example is not None:
         text = f"Evaluation takes {found.eval_ms_per_example:.3f} ms an example"
         if found.eval_examples and found.eval_share is not None:
             text += f"; with {found.eval_examples:,} examples each time\n"
             text += f"that is due, {found.eval_share:.0%} of a run"
         print(text + ".")
-    if found.overhead > 0.2:
+    if found.device is None and found.overhead > 0.2:
         messages.warn("Measuring costs much here: many small layers look slower than they are.")
+
+
+def _use(device: Any) -> str:
+    """What a step asks of a GPU, in sentences and a table of lines."""
+    if device.busy_ms is None:
+        works = (
+            ". How long the GPU works is not\nknown, as the step waits for it; times of layers "
+            "hold gaps, too."
+        )
+    else:
+        works = (
+            f"; the GPU works {device.busy_ms:.2f} ms\n"
+            f"of it, and has nothing to do for {device.idle_share:.0%}."
+        )
+    lines = [
+        works,
+        f"Kernels: {device.launches:g}. Waits: {device.waits:g}. "
+        f"Copies: {device.from_host:g} from the host ({device.from_host_bytes:,.0f} bytes), "
+        f"{device.to_host:g} to it ({device.to_host_bytes:,.0f}).",
+    ]
+    if device.lines:
+        rows = [["a step", "what", "line"]]
+        for each in device.lines[:MOST_LINES]:
+            rows.append([f"{each.times:g}", KINDS[each.kind], each.line])
+        lines += ["", table(rows)]
+    return "\n".join(lines)
 
 
 def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
     """Header and a row for each part, as wide as the terminal."""
     known = [part for part in parts if part.calls]
     digits = 3 if all(part.total < 10 for part in known) else 2
-    numbers = [list(HEADER[1:])]
+    is_on_gpu = bool(known) and known[0].launches is not None
+    numbers = [[*HEADER[1:2], *["kernels"] * is_on_gpu, *HEADER[2:]]]
     for part in known:
         times = (part.forward, part.backward, part.own, part.total)
         cells = [f"{value:.{digits}f}" for value in times]
-        numbers.append([f"{part.calls:g}", *cells, f"{part.share:.1%}"])
+        launches = [f"{part.launches:g}"] if is_on_gpu else []
+        numbers.append([f"{part.calls:g}", *launches, *cells, f"{part.share:.1%}"])
     taken = sum(2 + max(map(len, column)) for column in zip(*numbers))
     room = max(columns - taken, LEAST_NAME)
     names = [HEADER[0], *(fitted(part.name, room) for part in known)]

@@ -3,13 +3,14 @@
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
+from typing import Any, Dict, Iterator, List, Optional, TextIO
 
 from ..config import ConfigLike
 from ..errors import DialogError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..models.node_names import node_names
 from ..training.experiment import CodeLike, Overrides
+from .device_profile import DeviceUse, measure_on_device
 from .stopwatch import Spent, Stopwatch
 from .trial import Trial, prepared
 
@@ -33,6 +34,8 @@ class PartTime:
     own (float): Both together.
     total (float): With the layers inside.
     share (float): Of the whole step, by ``own``: those of all parts add up to 1.
+    launches (Optional[float]): Kernels a step on a GPU, without those of layers inside; times are
+        the GPU's then. None on the CPU.
     """
 
     name: str
@@ -42,6 +45,7 @@ class PartTime:
     own: float
     total: float
     share: float
+    launches: Optional[float] = None
 
 
 @dataclass
@@ -56,6 +60,7 @@ class Profile:
     eval_ms_per_example (Optional[float]): Of an evaluation; None without dev data.
     eval_examples (Optional[int]): Of a whole evaluation, if known.
     eval_share (Optional[float]): Of a run's time, as often as the config evaluates, if known.
+    device (Optional[DeviceUse]): Of a GPU; None on the CPU.
     """
 
     parts: List[PartTime]
@@ -66,6 +71,7 @@ class Profile:
     eval_ms_per_example: Optional[float] = None
     eval_examples: Optional[int] = None
     eval_share: Optional[float] = None
+    device: Optional[DeviceUse] = None
 
     @property
     def overhead(self) -> float:
@@ -81,7 +87,7 @@ def debug_profile(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Profile:
-    """Train for some steps and tell where the time goes. Every second step is run without
+    """Train for some steps and tell where the time goes. As many steps are run without
     measuring, to see what measuring costs. Steps are those of training; writes nothing.
 
     steps (int): Steps to measure, 1 or more; as many more are not measured.
@@ -100,32 +106,33 @@ def debug_profile(
 
 
 def measure(trial: Trial, steps: int) -> Profile:
-    """Take steps of training, every second of which is measured.
+    """Take steps of training, half of which are measured.
 
     steps (int): So many of each kind, after some that do not count.
     RETURNS (Profile): Without evaluation.
     """
-    wait: Optional[Callable[[], None]] = None
-    if trial.model.ops.device_type == "gpu":
-        # It works on while Python goes on: each time is taken when it is done.
-        wait = trial.model.ops.xp.cuda.get_current_stream().synchronize
-    stopwatch = Stopwatch(wait)
     gathered = trial.steps()
+    for _ in range(WARM_UP):
+        _step(trial, gathered)
+    is_on_gpu = trial.model.ops.device_type == "gpu"
+    profile = (_measure_gpu if is_on_gpu else _measure_cpu)(trial, gathered, steps)
+    gathered.close()  # type: ignore[attr-defined]
+    return profile
+
+
+def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
+    """Every second step is measured."""
+    stopwatch = Stopwatch()
     seconds = {True: 0.0, False: 0.0}
     examples = 0
-    for number in range(-WARM_UP, 2 * steps):
-        is_measured = number >= 0 and number % 2 == 1
+    for number in range(2 * steps):
+        is_measured = number % 2 == 1
         started = time.perf_counter()
         if is_measured:
             examples += _measured_step(trial, gathered, stopwatch)
         else:
-            next(gathered)
-            trial.agent.update(trial.optimizer)
-        if wait is not None:
-            wait()
-        if number >= 0:
-            seconds[is_measured] += time.perf_counter() - started
-    gathered.close()  # type: ignore[attr-defined]
+            _step(trial, gathered)
+        seconds[is_measured] += time.perf_counter() - started
     per_step = 1000 / steps
     return Profile(
         parts=_parts(trial, stopwatch.spent, per_step),
@@ -134,6 +141,38 @@ def measure(trial: Trial, steps: int) -> Profile:
         step_ms=seconds[True] * per_step,
         plain_ms=seconds[False] * per_step,
     )
+
+
+def _measure_gpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
+    """See ``measure_on_device``."""
+    examples: List[int] = []
+    watch, use, plain, seconds = measure_on_device(
+        trial.model.ops,
+        lambda: examples.append(_step(trial, gathered)),
+        lambda watch: _measured_step(trial, gathered, watch),
+        steps,
+    )
+    per_step = 1000 / steps
+    parts = _parts(trial, watch.spent, per_step)
+    for part in parts:
+        both = watch.launches[part.name] + watch.launches[f"{part.name} backward"]
+        part.launches = both / steps
+    return Profile(
+        parts=parts,
+        steps=steps,
+        examples_per_step=sum(examples) / steps,
+        step_ms=seconds * per_step,
+        plain_ms=plain * per_step,
+        device=use,
+    )
+
+
+def _step(trial: Trial, gathered: Iterator[bool]) -> int:
+    """One that is not measured; RETURNS how many examples it had."""
+    next(gathered)
+    n_examples: int = trial.agent.n_gathered
+    trial.agent.update(trial.optimizer)
+    return n_examples
 
 
 def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch) -> int:
@@ -152,7 +191,9 @@ def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch)
 def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartTime]:
     whole = sum(found.own for found in spent.values()) or 1.0
     parts = []
-    for name in [*node_names(trial.model), *PARTS]:
+    # Nodes that are run as one have a name together.
+    others = [name for name in spent if not name.endswith(" backward")]
+    for name in dict.fromkeys([*node_names(trial.model), *PARTS, *others]):
         there, back = spent.get(name, Spent()), spent.get(f"{name} backward", Spent())
         own = there.own + back.own
         parts.append(

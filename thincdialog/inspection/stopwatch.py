@@ -3,10 +3,11 @@
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from thinc.api import Model
+
+from ..layers.twin_layers import TwinLayers
 
 
 @dataclass
@@ -24,27 +25,19 @@ class Spent:
 
 
 class Stopwatch:
-    """Times calls that lie within each other.
+    """Times calls that lie within each other."""
 
-    wait (Optional[Callable]): Waits until the device is done; None for the CPU.
-    """
-
-    def __init__(self, wait: Optional[Callable[[], None]] = None):
+    def __init__(self) -> None:
         self.spent: Dict[str, Spent] = {}
-        self._wait = wait
         self._running: List[List[float]] = []  # Start, and time of calls inside.
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
         """Call a function; its time goes to a name."""
-        if self._wait is not None:
-            self._wait()
         here = [time.perf_counter(), 0.0]
         self._running.append(here)
         try:
             return function(*arguments)
         finally:
-            if self._wait is not None:
-                self._wait()
             seconds = time.perf_counter() - here[0]
             self._running.pop()
             if self._running:
@@ -56,18 +49,37 @@ class Stopwatch:
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
-        """Time every node of a model for a while, in all places where it stands.
+        """Time every node of a model for a while, in all places where it stands, and nodes alike
+        that are run as one. The nodes stay as they are: what is run may depend on that.
 
         names (List[str]): Of ``model.walk()``; backward passes go to "NAME backward".
         """
+        known = dict(zip(map(id, model.walk()), names))
+
+        def call(node: Any, X: Any, is_train: bool) -> Any:
+            return self._forward(known.get(id(node)), node._func, node, X, is_train)
+
+        def run(twins: Any, forward: Callable, X: Any, is_train: bool) -> Any:
+            name = _name_of_both(*(known.get(id(node), "") for node in twins.both))
+            return self._forward(name, forward, twins, X, is_train)
+
         with ExitStack() as stack:
-            for node, name in zip(list(model.walk()), names):
-                stack.callback(setattr, node, "_func", node._func)
-                node._func = partial(self._forward, node._func, name)
+            for owner, name, replaced in (
+                (Model, "__call__", call),
+                (Model, "begin_update", lambda node, X: call(node, X, True)),
+                (Model, "predict", lambda node, X: call(node, X, False)[0]),
+                (TwinLayers, "run", run),
+            ):
+                stack.callback(setattr, owner, name, getattr(owner, name))
+                setattr(owner, name, replaced)
             yield
 
-    def _forward(self, function: Callable, name: str, model: Model, X: Any, is_train: bool) -> Any:
-        Y, backprop = self.time(name, function, model, X, is_train)
+    def _forward(
+        self, name: Optional[str], function: Callable, layer: Any, X: Any, is_train: bool
+    ) -> Any:
+        if not name:
+            return function(layer, X, is_train)
+        Y, backprop = self.time(name, function, layer, X, is_train)
         return Y, lambda dY: self.time(f"{name} backward", backprop, dY)
 
     @contextmanager
@@ -83,3 +95,11 @@ class Stopwatch:
             yield
         finally:
             delattr(owner, method)
+
+
+def _name_of_both(one: str, other: str) -> str:
+    """Of two nodes, as of one that stands in two parts of a model: "a+b/linear"."""
+    (part, _, own), (other_part, _, other_own) = one.rpartition("/"), other.rpartition("/")
+    if own != other_own:
+        return f"{one}+{other}"
+    return f"{'+'.join(sorted({part, other_part}))}/{own}"

@@ -1,6 +1,6 @@
 """Two layers alike, with weights of their own, that share a batch."""
 
-from typing import Any, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 from thinc.api import Model
 
@@ -23,6 +23,13 @@ class TwinLayers:
     def layers(self) -> List["TwinLayers"]:
         """Those within them, as twins."""
         return [TwinLayers(pair, self.n_first) for pair in zip(*(e.layers for e in self.both))]
+
+    def run(self, forward: Callable, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+        """Their forward pass, and the function that goes back.
+
+        forward (Callable): For a layer on a device, and so for both.
+        """
+        return forward(self, X, is_train)
 
     def get_param(self, name: str) -> Twins:
         """A weight of both."""

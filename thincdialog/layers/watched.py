@@ -9,7 +9,17 @@ from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 from thinc.api import Model
 from thinc.types import Padded, Ragged
 
-from ..contract import CodeError, Returned, is_users, place_of, show, watching, wrong_value
+from ..contract import (
+    CodeError,
+    Returned,
+    is_users,
+    place_of,
+    show,
+    told,
+    watching,
+    wrong_value,
+)
+from ..errors import Problem
 from ..registry import registry
 
 # The attribute of a model that says which function of a user's has built it.
@@ -156,6 +166,27 @@ def look_at(model: Model) -> str:
     layers = (place_of(node._func) for node in model.walk() if is_users(node._func))
     builders = (node.attrs[MADE_BY] for node in model.walk() if MADE_BY in node.attrs)
     return next(chain(layers, builders), "")
+
+
+# What to do where a layer of Thinc's refuses.
+_REMEDIES = {
+    "add": "put concatenate.v1 in its place, and behind it Linear.v1 with "
+    "thincdialog.identity_init.v1 (docs/transformers.md), where what it gets are tokens"
+}
+
+
+def refused_by_layer(error: BaseException) -> Optional[Problem]:
+    """What is wrong if a layer of Thinc's could not work with what it was given; None if the
+    error is not its own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    package, _, layer = name.rpartition(".")
+    if package != "thinc.layers":
+        return None
+    text = f"[agent.model] Thinc's layer {layer} cannot work with what it is given: {told(error)}"
+    return Problem("", text, _REMEDIES.get(layer, "--traceback shows where"))
 
 
 def changed_rows(model: Model) -> Optional[CodeError]:

@@ -56,7 +56,7 @@ def BiEncoder(
             )
         candidate_encoder = encoder.copy()
     if share == "embeddings":
-        candidate_encoder = _tie_embeddings(encoder, candidate_encoder)
+        candidate_encoder = tie_embeddings(encoder, candidate_encoder)
     contexts, candidates = encoder, candidate_encoder
     if normalise:
         contexts = chain(encoder, L2Normalise(), Scale(scale))
@@ -105,8 +105,11 @@ def _settings(table: Model) -> Dict[str, Any]:
     return {"name": table.name, **dims, **attrs}
 
 
-def _tie_embeddings(encoder: Model, other: Model) -> Model:
-    """Put the first encoder's embedding nodes into the second; returns the second."""
+def tie_embeddings(encoder: Model, other: Model) -> Model:
+    """Put the first encoder's embedding nodes into the second; returns the second.
+
+    RAISES (ValueError): If the tables of the two cannot be matched.
+    """
     ours, theirs = _tables(encoder), _tables(other)
     if len(ours) != len(theirs):
         raise ValueError(

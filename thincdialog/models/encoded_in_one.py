@@ -92,7 +92,7 @@ class _Joined:
             return
         if is_apart:
             twins = TwinLayers((layer, its_other), self._n_first())
-            self._Y, backprop = _OF_TWINS[layer._func](twins, X, is_train)
+            self._Y, backprop = twins.run(_OF_TWINS[layer._func], X, is_train)
         else:
             self._Y, backprop = layer(X, is_train)
         self._backprops.append(backprop)

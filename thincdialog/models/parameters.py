@@ -3,7 +3,8 @@
 import math
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from thinc.api import Model, Optimizer, get_array_module
+import numpy
+from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
 from thinc.util import is_numpy_array
 
@@ -11,6 +12,7 @@ from ..contract import show
 from ..errors import ModelError, TrainingError
 from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
+from ..ops.known_numbers import brought, on_device
 from ..ops.later import Later, Number
 from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import (
@@ -124,15 +126,18 @@ class FlatParameters:
             nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
 
     def replica(self, model: Model) -> "FlatParameters":
-        """Another model's, over the same values, with gradients of its own.
+        """Another model's, over the same values (if its ops are those of another device, copies of
+        them), with gradients of its own.
 
         model (Model): From ``replicate`` of this one's.
         """
         replica = object.__new__(FlatParameters)
         replica.__dict__.update(self.__dict__)
         replica.ops = model.ops
-        replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
-        replica._bind(list(model.walk()))
+        replica.values = brought(model.ops, self.values)
+        with on_device(model.ops):
+            replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
+            replica._bind(list(model.walk()))
         return replica
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -143,8 +148,9 @@ class FlatParameters:
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
         values = state["values"]
-        self.values = aligned_zeros(len(values), get_array_module(values))
-        self.values[:] = values
+        if is_numpy_array(values):  # A GPU's are aligned.
+            self.values = aligned_zeros(len(values), numpy)
+            self.values[:] = values
 
     def move(self, values: Floats1d) -> None:
         """Keep the parameters in another vector, such as shared memory, from now on. What is

@@ -3,15 +3,18 @@
 from typing import Any, Callable, Literal, Optional, Tuple
 
 from thinc.api import Model, chain
+from thinc.initializers import zero_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.code_attention import CodeAttention
 from ..layers.code_scores import CodeScores
+from ..layers.gradients import no_gradient
 from ..layers.l2_normalise import L2Normalise
+from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..layers.scale import Scale
 from ..registry import registry
-from .bi_encoder import ENCODERS
+from .bi_encoder import ENCODERS, tie_embeddings
 from .encoded_in_one import encode_both
 
 InT = Tuple[Ragged, Ragged]
@@ -22,10 +25,12 @@ SCORER = "scorer"
 @registry.models("thincdialog.PolyEncoder.v1")
 def PolyEncoder(
     tokens: Model[Ragged, Ragged],
+    candidate_tokens: Optional[Model[Ragged, Ragged]] = None,
     n_codes: int = 16,
-    share: Literal["all", "nothing"] = "all",
+    share: Literal["all", "embeddings", "nothing"] = "all",
     pooling: Literal["max", "mean"] = "mean",
     scale: float = 10.0,
+    beside: Optional[Model[Ragged, Floats2d]] = None,
 ) -> Model[InT, OutT]:
     """Encodes conversations by what learned codes find in them, and candidate replies by one
     vector, with which a reply attends to the conversation's vectors. Candidates can be encoded
@@ -36,20 +41,36 @@ def PolyEncoder(
 
     tokens (Model[Ragged, Ragged]): A vector for each token, such as
         ``thincdialog.TransformerTokens.v1``.
+    candidate_tokens (Optional[Model[Ragged, Ragged]]): The same for replies; if None, ``tokens``
+        or a copy.
     n_codes (int): Vectors of a conversation, 1 or more.
-    share (str): Whether conversations and replies have "all" of tokens in common, or "nothing"
-        (replies get a copy).
+    share (str): What conversations and replies have in common: "all" (``tokens``, for both),
+        "embeddings" (their embedding tables, the nodes with a dimension "nV"), or "nothing".
     pooling (str): "max" or "mean" over a reply's tokens.
     scale (float): Factor of the cosines at first, above 0 and at most 100.
+    beside (Optional[Model[Ragged, Floats2d]]): An encoder whose vector is added to each of a
+        conversation's vectors; a copy with the same embedding tables does so for replies. At
+        first it is alone: codes learn what it does not see.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
+    RAISES (ValueError): If "all" is shared and candidate_tokens given, or if their embedding
+        tables cannot be matched.
     SOURCE: Humeau et al. 2019, https://arxiv.org/abs/1905.01969
     """
-    codes = (CodeAttention(n_codes), L2Normalise(), Scale(scale), side_by_side(n_codes))
-    contexts: Model = chain(tokens, *codes)
-    of_replies = tokens if share == "all" else tokens.copy()
-    candidates: Model = chain(of_replies, pool(pooling), L2Normalise())
+    if share == "all" and candidate_tokens is not None:
+        raise ValueError("share = 'all', so candidate_tokens must be left out")
+    of_replies = tokens if share == "all" else candidate_tokens or tokens.copy()
+    if share == "embeddings":
+        of_replies = tie_embeddings(tokens, of_replies)
+    found: Model = chain(tokens, CodeAttention(n_codes))
+    said: Model = chain(of_replies, pool(pooling))
+    if beside is not None:
+        beside_replies = tie_embeddings(beside, beside.copy())
+        found = _with_vector(found, beside)
+        said = _with_vector(said, beside_replies)
+    contexts: Model = chain(found, L2Normalise(), Scale(scale), side_by_side(n_codes))
+    candidates: Model = chain(said, L2Normalise())
     layers = (contexts, candidates, CodeScores())
     return Model(
         "poly_encoder",
@@ -78,6 +99,38 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = No
     for index, encoder in enumerate(model.layers[:2]):
         encoder.initialize(X=None if X is None else X[index])
     model.set_dim("nO", model.layers[1].get_dim("nO"))
+
+
+def _with_vector(rows: Model, beside: Model[Ragged, Floats2d]) -> Model[Ragged, Floats2d]:
+    """One or more rows for each text, through a linear layer that gives zeros at first, and to
+    each the vector of another encoder added."""
+    linear: Model = Linear(beside.get_dim("nO"), init_W=zero_init)
+    return Model(
+        "with_vector",
+        _forward_with_vector,
+        init=_init_with_vector,
+        layers=[chain(rows, linear), beside],
+    )
+
+
+def _forward_with_vector(model: Model, X: Ragged, is_train: bool) -> Tuple[Floats2d, Callable]:
+    ops, (of_rows, beside) = model.ops, model.layers
+    rows, backprop_rows = of_rows(X, is_train)  # (n * n_rows, width)
+    vectors, backprop_vectors = beside(X, is_train)  # (n, width)
+    shape = (vectors.shape[0], -1, vectors.shape[1])
+    Y: Any = ops.reshape(rows, shape) + vectors[:, None]
+
+    def backprop(dY: Floats2d) -> Ragged:
+        backprop_rows(dY)
+        backprop_vectors(ops.reshape(dY, shape).sum(axis=1))
+        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+
+    return ops.reshape(Y, rows.shape), backprop
+
+
+def _init_with_vector(model: Model, X: Optional[Ragged] = None, Y: Any = None) -> None:
+    for each in model.layers:
+        each.initialize(X=X)
 
 
 def side_by_side(n_rows: int) -> Model[Floats2d, Floats2d]:

@@ -10,7 +10,7 @@ from thinc.types import DeviceTypes, FloatsXd, Shape
 from ..registry import registry
 from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels, products
-from .gpu.twins import Twins, add_products, halves
+from .gpu.twins import Twins, add_products, halves, lie_apart
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
 # Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
@@ -159,10 +159,12 @@ class DialogCupyOps(ExactProducts, CupyOps):
         n_first = next(each.n_first for each in (out, y) if isinstance(each, Twins))
         outs, xs, ys = (halves(each, n_first) for each in (out, x, y))
         pairs = (outs, xs, ys)
+        are_alike = all(one.shape == other.shape for one, other in pairs)
+        if are_alike and not all(one.size for one, _ in pairs):
+            return
         # Those with rounded factors are made one by one.
-        if self.precision == "float32" and all(one.shape == other.shape for one, other in pairs):
-            if all(one.size for one, _ in pairs):
-                add_products(outs, xs, ys, trans1, trans2, float(is_added))
+        if self.precision == "float32" and are_alike and lie_apart(*pairs):
+            add_products(*pairs, trans1, trans2, float(is_added))
             return
         for of_out, of_x, of_y in zip(*pairs):
             if is_added:

@@ -2,8 +2,23 @@
 the host, too, so that nobody waits for the device to tell them."""
 
 import weakref
+from contextlib import nullcontext
+from functools import wraps
 from itertools import count
-from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Hashable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    cast,
+)
 
 import numpy
 from thinc.api import Ops
@@ -14,6 +29,7 @@ from .copies_ahead import CopiesAhead
 Stream = Tuple[int, int, int]
 # A function of host arrays and settings that gives further ones.
 Derive = Callable[..., Tuple[numpy.ndarray, ...]]
+Method = TypeVar("Method", bound=Callable[..., Any])
 # Where an array comes from: (its place in ``put``,) or (function, arguments, place).
 _Path = Tuple[Any, ...]
 # Bytes at whose multiples arrays begin in the packed copy.
@@ -35,6 +51,30 @@ def put(ops: Ops, role: Hashable, *arrays: numpy.ndarray) -> Tuple[Any, ...]:
     # CuPy's current device is each thread's own: a batch may come from another one.
     ops.xp.cuda.Device(ops.device_id).use()
     return known.put(role, arrays)
+
+
+def on_own_device(method: Method) -> Method:
+    """A method of what has a ``model``, which computes on the device of its ops."""
+
+    @wraps(method)
+    def called(self: Any, *arguments: Any, **named: Any) -> Any:
+        with on_device(self.model.ops):
+            return method(self, *arguments, **named)
+
+    return cast(Method, called)
+
+
+def on_device(ops: Ops) -> ContextManager[Any]:
+    """A stretch in which the ops' device is CuPy's current one, which is each thread's own."""
+    if getattr(ops, "known_numbers", None) is None:
+        return nullcontext()
+    return cast(ContextManager[Any], ops.xp.cuda.Device(ops.device_id))
+
+
+def brought(ops: Ops, array: Any) -> Any:
+    """An array, or a copy of it where it lies on another device than the ops'."""
+    with on_device(ops) as device:
+        return array if device is None or array.device == device else array.copy()
 
 
 def on_host(ops: Ops, array: Any) -> numpy.ndarray:

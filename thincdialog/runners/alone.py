@@ -42,7 +42,7 @@ class Alone(Runner):
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
         self.world.prepare_ahead(experiment.training["accumulate_gradient"])
-        self.note, self.has_split = note, False
+        self.note, self.has_split, self.has_split_evaluation = note, False, False
 
     def end(self) -> None:
         self.world.shutdown()
@@ -76,7 +76,12 @@ class Alone(Runner):
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         make_world = self.experiment.evaluation["world"]
-        return evaluate_agent(self.experiment.agent, teacher, make_world)
+        scores = evaluate_agent(self.experiment.agent, teacher, make_world)
+        if scores.get(SPLIT_BATCHES) and not self.has_split_evaluation:
+            self.has_split_evaluation = True
+            text = "[evaluation] a batch does not fit the memory of the GPU: such batches are"
+            self.note(f"{text} answered in parts (split_batches in its scores)")
+        return scores
 
     def state(self) -> Dict[str, Any]:
         return self.world.state()

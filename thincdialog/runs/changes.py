@@ -5,6 +5,7 @@ import os
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
+from ..config.given import default_data
 from ..errors import ConfigError, DataError, Problem
 from ..loggers.values import leaves
 from ..messages import SPLITS
@@ -138,6 +139,10 @@ def check_config(
         {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
         for config in (before, checked.interpolated)
     )
+    # A setting that there was not yet had what is its default: so does every new one.
+    for name, value in leaves(default_data()):
+        if name.count(".") == 1 and name in new:
+            old.setdefault(name, value)
     changes = [
         Change(name, old.get(name, MISSING), new.get(name, MISSING))
         for name in [*new, *(name for name in old if name not in new)]

@@ -40,6 +40,7 @@ from ..metrics.class_f1 import ClassF1
 from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
+from ..ops.device_memory import is_out_of_memory, no_room
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
@@ -193,6 +194,13 @@ class Experiment:
                 yield
             except ConfigError as error:
                 raise ConfigError(error.problems, self.checked.name) from error
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                # What can be split was; the rest is weights, and what is kept of each.
+                text = "what [agent.model] and [training.optimizer] keep. Set a smaller width or "
+                text += "vocabulary, or use the CPU (--gpu-id -1)."
+                raise no_room(text) from error
 
     @contextmanager
     def naming_tasks(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Peers of a few workers in threads of this process: the same classes that Ray runs."""
 
 import threading
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import numpy
 from thinc.api import to_numpy
@@ -19,9 +19,9 @@ from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
 from thincdialog.training.experiment import Experiment
 
 
-def made(text: str) -> Experiment:
-    """An experiment with its first weights."""
-    experiment = Experiment.from_config(text)
+def made(text: str, gpu_id: Optional[int] = None) -> Experiment:
+    """An experiment with its first weights; on a GPU of its own, if one is named."""
+    experiment = Experiment.from_config(text, gpu_id and {"system.gpu_id": gpu_id})
     with experiment.working():
         teacher = experiment.training_split()
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer, seed=experiment.seed)
@@ -37,8 +37,8 @@ class Peers:
 
     def __init__(self, text: str, n_workers: int, n_microbatches: int, plane: str = "shm"):
         self.peers: List[Peer] = []
-        for _ in range(n_workers):
-            experiment = made(text)
+        for number in range(n_workers):
+            experiment = made(text, number if plane == "nccl" else None)
             with experiment.working():
                 self.peers.append(Peer(experiment, experiment.training_split()))
         self.slots, self.plane = Slots(n_microbatches, n_workers), plane
@@ -87,7 +87,6 @@ class Peers:
             import cupy
 
             peer, communicator = self.peers[number], self.communicators[number]
-            cupy.cuda.Device(number).use()
             communicator.connect(len(self.peers), name, number)
             plane = NcclPlane(communicator, cupy.asarray(values), stretches, self.slots, number)
             for kept, array in arrays.items():
@@ -107,6 +106,10 @@ class Peers:
 
         def carry_out(number: int) -> None:
             try:
+                if self.plane == "nccl":  # As a worker of Ray, whose only GPU it is.
+                    import cupy
+
+                    cupy.cuda.Device(number).use()
                 answers[number] = ask(number)
             except BaseException as error:
                 answers[number] = error

@@ -25,7 +25,7 @@ def devices(monkeypatch):
     """Four of them, each for a thread."""
     cupy = pytest.importorskip("cupy")
     if not hasattr(cupy, "is_stand_in"):
-        pytest.skip("one process has one GPU: test_ray_gpus.py has several")
+        pytest.skip("one process has one GPU: test_nccl_plane_on_ray.py has several")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     NOTES.clear()
     yield cupy
@@ -105,7 +105,9 @@ def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():
     peers = Peers(config(FIXED, ON_GPU), 2, 2, "nccl")
     peers.each("start_epoch", 0)
     before = peers.weights()
-    peers.peers[1].plane.vectors[1].fill(numpy.inf)
+    broken = peers.peers[1].plane.vectors[1]
+    with broken.device:
+        broken.fill(numpy.inf)
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
         peers.run(1)
     assert numpy.array_equal(peers.weights(), before)

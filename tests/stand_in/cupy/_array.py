@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from . import _devices
 from ._counts import IS_13, launched, uploaded, waited, waited_only
 from ._memory import Held, pool
 from ._streams import touch
@@ -15,13 +16,13 @@ class Pointer:
     """MemoryPointer."""
 
     def __init__(self, owner):
-        self.ptr, self.owner, self.device_id = owner._raw.ctypes.data, owner, 0
+        self.ptr, self.owner, self.device_id = owner._raw.ctypes.data, owner, owner._device
 
 
 class ndarray:
     """cupy.ndarray"""
 
-    __slots__ = ("_raw", "_held", "base", "__weakref__")
+    __slots__ = ("_raw", "_device", "_held", "base", "__weakref__")
     __module__ = "cupy"
     __hash__ = None
     __array_priority__ = 100
@@ -35,13 +36,15 @@ class ndarray:
 
     @property
     def _a(self):
-        """What the device reads or writes now."""
+        """What the current device reads or writes now."""
+        _devices.check(self._device)
+        return self._read
+
+    @property
+    def _read(self):
+        """What any may read."""
         touch(self._raw)
         return self._raw
-
-    @_a.setter
-    def _a(self, array):
-        self._raw = array
 
     dtype = property(lambda self: self._raw.dtype)
     ndim = property(lambda self: self._raw.ndim)
@@ -59,17 +62,17 @@ class ndarray:
 
     @shape.setter
     def shape(self, shape):
-        self._a = (
-            self._a.reshape(shape, copy=False)
+        self._raw = (
+            self._raw.reshape(shape, copy=False)
             if np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-            else self._a.reshape(shape)
+            else self._raw.reshape(shape)
         )
 
     @property
     def device(self):
         from .cuda import Device
 
-        return Device(0)
+        return Device(self._device)
 
     def __len__(self):
         return len(self._raw)
@@ -82,23 +85,24 @@ class ndarray:
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
         if out is None:
-            return np.array(self._a, order=order)
+            return np.array(self._read, order=order)
         if not isinstance(out, np.ndarray):
             raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray")
         if out.dtype != self.dtype or out.shape != self.shape or not out.flags.c_contiguous:
             raise ValueError("out must be as this array is, and contiguous")
-        out[...] = self._a
+        out[...] = self._read
         return out
 
     def __reduce__(self):
         waited("pickle")
-        return _unpickled, (np.array(self._a),)
+        return _unpickled, (np.array(self._read),)
 
     def __copy__(self):
         return self.copy()
 
     def __deepcopy__(self, memo):
-        return self.copy()
+        with self.device:
+            return self.copy()
 
     # --- what is refused ------------------------------------------------------------
 
@@ -131,14 +135,14 @@ class ndarray:
 
     def copy(self, order="C"):
         launched("copy", self.size > 0, self.size)
-        return wrap(np.array(self._a, order=order))
+        return wrap(np.array(self._read, order=order))  # On the current device, from any.
 
     def flatten(self, order="C"):
         launched("flatten", self.size > 0, self.size)
         return wrap(self._a.flatten(order))
 
     def astype(self, dtype, order="K", casting=None, subok=None, copy=True):
-        if not copy and self._a.dtype == np.dtype(dtype):
+        if not copy and self.dtype == np.dtype(dtype):
             return self
         launched("astype", self.size > 0, self.size)
         return wrap(self._a.astype(dtype, order=order))
@@ -242,7 +246,7 @@ class ndarray:
 def _waiting(name, of):
     def method(self, *args):
         waited(name)
-        return of(self._a, *args)
+        return of(self._read, *args)
 
     return method
 
@@ -272,7 +276,8 @@ def wrap(array):
 def view(array, base, held=None):
     """A device array over the memory of another one, or over what is held already."""
     self = object.__new__(ndarray)
-    self._a, self.base = array, base if base is None or base.base is None else base.base
+    self._raw, self.base = array, base if base is None or base.base is None else base.base
+    self._device = _devices.current() if base is None else base._device
     self._held = Held(pool, array.nbytes) if base is None and held is None else held
     return self
 

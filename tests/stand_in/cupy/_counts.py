@@ -10,6 +10,17 @@ IS_13 = os.environ.get("CUPY_STAND_IN", "14") == "13"
 _listening = []
 
 
+class Clock:
+    """Of the device, which does nothing until somebody waits for it. Each kernel takes a
+    millisecond.
+
+    asked (int): Kernels that were started.
+    over (int): Of these, how many are known to be done.
+    """
+
+    asked = over = 0
+
+
 class Counts:
     """Of a stretch of code.
 
@@ -70,6 +81,7 @@ def _count(kind, what, n, n_bytes=0):
 
 
 def launched(what, n=1, cells=0):
+    Clock.asked += int(n)
     _count("launches", what, int(n))
     for counts in _listening:
         if cells > counts.most_cells:
@@ -82,17 +94,20 @@ def made_generator(what):
 
 def took(n_bytes):
     """The pool takes memory from the device, and the host waits for it."""
+    Clock.over = Clock.asked
     _count("taken", f"{n_bytes:,} bytes", 1)
 
 
 def waited(what, n_bytes=0):
     """The host waits for a value, which is copied to it."""
+    Clock.over = Clock.asked
     _count("waits", what, 1)
     _count("d2h", what, 1, n_bytes)
 
 
-def waited_only(what):
-    """The host waits, and no copy is made."""
+def waited_only(what, until=None):
+    """The host waits, and no copy is made; for so many kernels, or all."""
+    Clock.over = max(Clock.over, Clock.asked if until is None else until)
     _count("waits", what, 1)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ._array import ndarray, plain, wrap
 from ._counts import launched
-from ._streams import touch
 
 _SHIM = Path(__file__).parent / "_shim.h"
 _NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
@@ -94,8 +93,7 @@ class RawKernel:
             if isinstance(each, ndarray):
                 if not each.flags.c_contiguous:
                     raise ValueError(f"{self.name} got a strided array, but reads addresses")
-                touch(each._raw)
-                each = np.int64(each.data.ptr)
+                each = np.int64(plain(each).ctypes.data)
             elif isinstance(each, np.ndarray) or not isinstance(each, (int, float, np.generic)):
                 raise TypeError(f"Unsupported type {type(each)}")
             cells.append(np.array([each, 0]))  # int: 64 bits, float: a double.

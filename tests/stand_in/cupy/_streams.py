@@ -8,7 +8,8 @@ from itertools import count
 
 import numpy as np
 
-from ._counts import uploaded, waited_only
+from ._counts import Clock, uploaded, waited_only
+from ._devices import current as current_device
 
 _current = threading.local()
 _lock = threading.RLock()
@@ -22,14 +23,6 @@ class CUDARuntimeError(RuntimeError):
 
 def _wrong_device():
     return CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
-
-
-def current_device():
-    return getattr(_current, "device", 0)
-
-
-def set_device(number):
-    _current.device = number
 
 
 def _address(array):
@@ -62,23 +55,28 @@ def touch(array):
 class Event:
     def __init__(self, block=False, disable_timing=False, interprocess=False):
         self._device, self._stream, self._place = current_device(), None, 0
+        self._at = 0  # Kernels that were started before.
 
     def record(self, stream=None):
         stream = stream or get_current_stream()
         stream.check()
         if self._device != current_device():
             raise _wrong_device()
-        self._stream = stream
+        self._stream, self._at = stream, Clock.asked
         self._place = next(_ticks) if stream.is_null else stream.n_asked
 
     @property
     def done(self):
         self.happen()
-        return True
+        return not self._is_of_kernels or self._at <= Clock.over
+
+    @property
+    def _is_of_kernels(self):
+        return self._stream is not None and self._stream.is_null
 
     def synchronize(self):
         self.happen()
-        waited_only("Event.synchronize")
+        waited_only("Event.synchronize", self._at if self._is_of_kernels else Clock.over)
 
     def happen(self):
         if self._stream is not None:

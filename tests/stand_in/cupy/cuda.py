@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from . import _devices
 from . import _nccl as nccl  # noqa: F401
 from ._counts import launched, waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
@@ -16,9 +17,7 @@ from ._streams import (  # noqa: F401
     Event,
     Stream,
     alloc_pinned_memory,
-    current_device,
     get_current_stream,
-    set_device,
 )
 
 
@@ -37,21 +36,28 @@ def physical_device():
 class Device:
     mem_info, compute_capability = (70 << 30, 80 << 30), "90"
 
-    def __init__(self, device=0):
-        self.id = int(device or 0)
+    def __init__(self, device=None):
+        self.id = _devices.current() if device is None else int(device)
+        self._before = []
+        if not 0 <= self.id < len(_visible()):
+            raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
 
     def use(self):
-        set_device(self.id)
+        _devices.use(self.id)
         return self
 
     def synchronize(self):
         waited_only("Device.synchronize")
 
+    def __eq__(self, other):
+        return self.id == other.id
+
     def __enter__(self):
-        return self
+        self._before.append(_devices.current())
+        return self.use()
 
     def __exit__(self, *args):
-        pass
+        _devices.use(self._before.pop())
 
 
 def _matrices(address, shape, row, step, n):
@@ -63,6 +69,9 @@ def _matrices(address, shape, row, step, n):
 
 def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, stepB, beta, C, ldc,
                       stepC, count):  # fmt: skip
+    sizes = (lda * (m if t1 else k), ldb * (k if t2 else n), ldc * n)
+    if (A | B | C) % 4 or any(s < size for s, size in zip((stepA, stepB, stepC), sizes)):
+        raise ValueError("CUBLAS_STATUS_INVALID_VALUE: matrices that lie one behind the other")
     launched("product", 1, max(m * k, n * k, m * n))
     alpha, beta = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
     of_A = _matrices(A, (k, m) if t1 else (m, k), lda, stepA, count)
@@ -80,10 +89,12 @@ nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     getDeviceCount=lambda: len(_visible()),
-    getDevice=current_device,
+    getDevice=_devices.current,
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
 
 
 def get_elapsed_time(start_event, end_event):
-    return float("nan")  # It tells no times.
+    if not (start_event.done and end_event.done):
+        raise CUDARuntimeError("cudaErrorNotReady: device not ready")
+    return float(end_event._at - start_event._at)

@@ -37,10 +37,22 @@ def halves(array: Any, n_first: int) -> Tuple[Any, Any]:
     return array[:n_first], array[n_first:]
 
 
+def lie_apart(*pairs: Any) -> bool:
+    """Whether in each pair of arrays the second lies behind the first, as ``add_products`` needs:
+    cuBLAS gets its distance, of which it is nowhere said that it may be negative."""
+    return all(_stride(*pair) >= pair[0].size for pair in pairs)
+
+
+def _stride(one: Any, other: Any) -> int:
+    """Floats from one array to another; -1 if the other comes first, or between two floats."""
+    n_floats, rest = divmod(other.data.ptr - one.data.ptr, one.itemsize)
+    return -1 if rest else int(n_floats)
+
+
 def add_products(out: Any, x: Any, y: Any, trans1: bool, trans2: bool, share: float) -> None:
     """Two products of the same sizes in one call of cuBLAS: out = share * out + x y.
 
-    out, x, y (Tuple[Floats2d, Floats2d]): Contiguous, and not empty.
+    out, x, y (Tuple[Floats2d, Floats2d]): Contiguous, not empty, and such that they ``lie_apart``.
     trans1, trans2 (bool): Whether x and y are transposed.
     """
     from cupy.cuda import cublas, device
@@ -50,8 +62,7 @@ def add_products(out: Any, x: Any, y: Any, trans1: bool, trans2: bool, share: fl
     factors = numpy.array([1.0, share], dtype="f")
     # cuBLAS goes down columns: to it all matrices are transposed, and the second comes first.
     of_y, of_x, of_out = (
-        (one.data.ptr, one.shape[1], (other.data.ptr - one.data.ptr) // one.itemsize)
-        for one, other in (y, x, out)
+        (one.data.ptr, one.shape[1], _stride(one, other)) for one, other in (y, x, out)
     )
     at, step = factors.ctypes.data, factors.itemsize
     sizes = (n_columns, n_rows, n_inner)

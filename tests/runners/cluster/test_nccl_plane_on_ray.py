@@ -30,7 +30,7 @@ def rows(found):
 
 
 @pytest.mark.parametrize("config", [CONFIG, SPARSE], ids=["adam", "lazy"])
-def test_ray_gpus_end_with_the_same_weights_scores_and_log(config, cluster, tmp_path):
+def test_gpus_of_ray_workers_end_with_the_same_weights_scores_and_log(config, cluster, tmp_path):
     alone = run(tmp_path / "alone", HERE, config)
     for plane, n_workers in (("nccl", 1), ("nccl", 2), ("shm", 2), ("store", 2), ("auto", 2)):
         name = f"{plane}{n_workers}"
@@ -45,7 +45,7 @@ def test_ray_gpus_end_with_the_same_weights_scores_and_log(config, cluster, tmp_
 
 
 @pytest.mark.parametrize("plane", ["nccl", "shm"])
-def test_ray_gpus_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
+def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, **HERE}, SPARSE)
     calls = ["start_epoch", "run", "evaluate", "place", "pieces"]
@@ -59,7 +59,7 @@ def test_ray_gpus_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monke
     assert rows(found) == rows(alone)
 
 
-def test_ray_gpus_multiply_as_the_config_says(cluster, tmp_path):
+def test_gpus_of_ray_workers_multiply_as_the_config_says(cluster, tmp_path):
     few = {"training.max_steps": 2, "system.precision": "bf16"}
     alone = run(tmp_path / "alone", {**few, **HERE})[0]
     assert run(tmp_path / "two", {**few, **ON_GPUS})[0] == alone
@@ -69,7 +69,7 @@ def test_ray_gpus_multiply_as_the_config_says(cluster, tmp_path):
         run(tmp_path / "cpu", {**few, **ON_GPUS, "num_workers": 0})
 
 
-def test_ray_gpus_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
+def test_gpus_of_ray_workers_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
     """Workers say whether they have it."""
     ask, taken = Team.each, []
 
@@ -93,7 +93,9 @@ def test_ray_gpus_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
-def test_ray_gpus_asynchronous_every_example_counts_once(plane, cluster, tmp_path, monkeypatch):
+def test_gpus_of_ray_workers_asynchronous_every_example_counts_once(
+    plane, cluster, tmp_path, monkeypatch
+):
     given = {"mode": "async", "microbatches": 2, "plane": plane, "training.max_epochs": 6.0}
     given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
     victims = [("take", server), ("take", last_worker)]

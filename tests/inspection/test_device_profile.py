@@ -1,0 +1,76 @@
+"""Where the time of training goes on a GPU: on the stand-in, where a kernel takes 1 ms."""
+
+import io
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+from thinc.api import Model
+
+from tests.training.examples import RANKER
+from tests.training.test_device_counts import cupy  # noqa: F401
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.api import debug_profile
+from thincdialog.inspection.trial import prepared
+from thincdialog.layers.twin_layers import TwinLayers
+
+pytestmark = pytest.mark.gpu
+LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"')
+SMALL = {"tasks.coffee.n_train": 60, "system.gpu_id": 0}
+STEPS = 4
+
+
+def profile(**more):
+    return debug_profile(LAZY, steps=STEPS, overrides={**SMALL, **more}, stderr=io.StringIO())
+
+
+def test_device_profile_tells_what_the_stand_in_counts(cupy, monkeypatch):  # noqa: F811
+    with prepared(LAZY, SMALL, stderr=io.StringIO()) as trial:
+        gathered = trial.steps()
+        for _ in range(3):
+            next(gathered)
+            trial.agent.update(trial.optimizer)
+        with cupy.counted() as counts:
+            next(gathered)
+            trial.agent.update(trial.optimizer)
+    ticks = count()
+    clock = SimpleNamespace(perf_counter=lambda: float(next(ticks)))
+    monkeypatch.setattr("thincdialog.inspection.device_profile.time", clock)
+    functions = Model.__call__, Model.begin_update, Model.predict, TwinLayers.run
+    found = profile()
+    assert (Model.__call__, Model.begin_update, Model.predict, TwinLayers.run) == functions
+    device = found.device
+    assert (device.launches, device.waits, device.to_host) == (counts.launches, 0, 0)
+    # Where batches are prepared ahead, copies are those of other steps.
+    assert counts.h2d == 1 and abs(device.from_host - 1) <= 2 / STEPS and device.from_host_bytes > 0
+    assert {asked.kind for asked in device.lines} == {"from_host"}
+    assert all(asked.line.startswith("thincdialog/ops/") for asked in device.lines)
+    # All of the steps took one tick of the clock, and each kernel a millisecond.
+    assert found.plain_ms == 1000 / STEPS and device.busy_ms == pytest.approx(counts.launches)
+    assert device.idle_share == pytest.approx(1 - counts.launches / found.plain_ms)
+    for part in found.parts:
+        assert (
+            part.own == pytest.approx(part.launches) == pytest.approx(part.forward + part.backward)
+        )
+    assert sum(part.launches for part in found.parts) == pytest.approx(counts.launches)
+    times = {part.name: part for part in found.parts}
+    # Both encoders' layers are run as one, as in training.
+    assert times["candidate_encoder+context_encoder/linear"].calls == 1
+    assert times["bi_encoder"].total > times["bi_encoder"].own
+
+
+def test_device_profile_names_the_line_that_waits(cupy, monkeypatch):  # noqa: F811
+    learn = RankerAgent.learn
+
+    def learn_and_look(self, batch):
+        replies = learn(self, batch)
+        float(self.parameters.gradients[0])
+        return replies
+
+    monkeypatch.setattr(RankerAgent, "learn", learn_and_look)
+    device = profile().device
+    assert (device.busy_ms, device.idle_share) == (None, None)
+    assert (device.waits, device.to_host) == (1, 1)
+    first = learn_and_look.__code__.co_firstlineno
+    wait = next(each for each in device.lines if each.kind == "waits")
+    assert wait.line == f"tests/inspection/test_device_profile.py:{first + 2}" and wait.times == 1

@@ -1,0 +1,22 @@
+"""Each thread has a current device, on which all is done."""
+
+import threading
+
+_of_thread = threading.local()
+
+
+def current():
+    return getattr(_of_thread, "device", 0)
+
+
+def use(device):
+    _of_thread.device = device
+
+
+def check(device):
+    """Devices that cannot reach each other's memory."""
+    if device != current():
+        raise ValueError(
+            "Array device must be same as the current device: "
+            f"array device = {device} while current = {current()}"
+        )

@@ -1,0 +1,209 @@
+"""What code asks of a GPU, as far as Python sees it: kernels, waits and copies."""
+
+import sys
+import threading
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
+
+import numpy
+import thinc.backends._custom_kernels
+import thinc.backends.cupy_ops
+from thinc.api import Ops
+
+from ..ops.gpu import kernels
+
+LAUNCH, WAIT, FROM_HOST, TO_HOST = "launches", "waits", "from_host", "to_host"
+# What is asked for: its kind, its bytes and the line that asked.
+Note = Callable[[str, int, str], None]
+
+# Of CuPy's own, what starts a kernel, or several; beside its ufuncs.
+_FUNCTIONS = """all allclose amax amin any arange argmax argmin argsort array_equal average bincount
+clip concatenate copyto count_nonzero cumprod cumsum diag dot einsum eye full full_like hstack inner
+linspace max mean min ones ones_like outer prod put_along_axis repeat searchsorted sort stack std
+sum take take_along_axis tensordot tile tril triu unique var vdot vstack where zeros
+zeros_like""".split()
+_METHODS = """all any argmax argmin argsort clip copy cumprod cumsum dot fill flatten max mean min
+prod repeat scatter_add sort std sum take var""".split()
+_OPERATORS = "add and floordiv lshift matmul mod mul or pow rshift sub truediv xor".split()
+_METHODS += [f"__{more}{name}__" for name in _OPERATORS for more in ("", "r", "i")]
+_METHODS += [f"__{name}__" for name in "abs eq ge gt invert le lt ne neg pos".split()]
+# What does so only if it has to make a copy.
+_PERHAPS = "array asanyarray asarray ascontiguousarray asfortranarray".split()
+# What the host waits for, as a number or an array comes to it.
+_WAITING_FUNCTIONS = "bincount nonzero unique".split()
+_WAITING = """get item nonzero tobytes tolist __bool__ __complex__ __float__ __format__ __index__
+__int__ __repr__ __str__""".split()
+# Whose lines nobody wants to know.
+_NOT_SHOWN = ("cupy", "cupy_backends", "cupyx", "numpy", "thinc")
+_HERE = str(Path(__file__).parent)
+_OURS = str(Path(__file__).parent.parent.parent)
+
+
+@contextmanager
+def noting(ops: Ops, note: Note) -> Iterator[None]:
+    """A stretch in which calls that ask a GPU for something are noted, in all threads.
+
+    Known are kernels of ours and of Thinc; products; CuPy's functions, operators and methods, of
+    which each counts as one kernel, though some start several; what CuPy's compiled code calls
+    itself is not seen, nor are ``Device.synchronize`` and copies by way of memory pointers.
+
+    ops (Ops): Those of a GPU.
+    """
+    with ExitStack() as stack:
+        _Calls(ops.xp, note, stack).replace_all()
+        yield
+
+
+class _Calls:
+    def __init__(self, cupy: Any, note: Note, stack: ExitStack) -> None:
+        self.cupy, self.stack, self._note = cupy, stack, note
+        self._within = threading.local()
+
+    def note(self, kind: str, n_bytes: int = 0) -> None:
+        self._note(kind, n_bytes, _line())
+
+    def replace_all(self) -> None:
+        import cupyx
+        from cupy_backends.cuda.libs import cublas
+
+        cupy = self.cupy
+        self.replace(kernels, "_start", self.started)
+        for module, name in (
+            (cupy.cuda.cublas, "sgemmStridedBatched"),
+            (cublas, "gemmEx"),
+            (cupy.cublas, "gemm"),
+            (cupy.cublas, "nrm2"),
+            (cupyx, "scatter_add"),
+            (thinc.backends._custom_kernels.LazyKernel, "__call__"),
+            (thinc.backends.cupy_ops, "adam_kernel"),
+        ):
+            self.replace(module, name, self.launched)
+        ufunc = getattr(cupy, "ufunc", ())
+        names = {name for name, each in vars(cupy).items() if isinstance(each, ufunc)}
+        for name in sorted(names | set(_FUNCTIONS) - set(_WAITING_FUNCTIONS)):
+            self.replace(cupy, name, self.launched)
+        for name in _PERHAPS:
+            self.replace(cupy, name, self.perhaps_copied)
+        for name in _WAITING_FUNCTIONS:
+            self.replace(cupy, name, self.launched_and_waited)
+        for name in _METHODS:
+            self.replace(cupy.ndarray, name, self.launched)
+        self.replace(cupy.ndarray, "astype", self.perhaps_copied)
+        for name in _WAITING:
+            self.replace(cupy.ndarray, name, self.waited)
+        self.replace(cupy.ndarray, "set", self.uploaded)
+        self.replace(cupy.ndarray, "__getitem__", self.taken)
+        self.replace(cupy.ndarray, "__setitem__", self.filled)
+        for owner in (cupy.cuda.Stream, cupy.cuda.Event):
+            self.replace(owner, "synchronize", lambda *_, **more: self.note(WAIT))
+        self.replace(cupy.cuda.runtime, "deviceSynchronize", lambda *_: self.note(WAIT))
+
+    def replace(self, owner: Any, name: str, told: Callable[..., Any]) -> None:
+        """Let a function tell of its calls, but for those that it makes itself.
+
+        told (Callable): Gets the result and the arguments.
+        """
+        function = getattr(owner, name, None)
+        if function is None:
+            return
+        telling = _Telling(function, told, self._within)
+        before = vars(owner).get(name)
+        try:
+            setattr(owner, name, _method(telling) if isinstance(owner, type) else telling)
+        except (AttributeError, TypeError):  # A type of compiled code stays as it is.
+            return
+        if before is None:  # It is a base's.
+            self.stack.callback(delattr, owner, name)
+        else:
+            self.stack.callback(setattr, owner, name, before)
+
+    def started(self, _: Any, name: str, n_blocks: int, *arguments: Any, **more: Any) -> None:
+        if n_blocks:
+            self.note(LAUNCH)
+
+    def launched(self, result: Any, *given: Any, **more: Any) -> None:
+        if getattr(result, "size", 1):
+            self.note(LAUNCH)
+
+    def perhaps_copied(self, result: Any, given: Any = None, *_: Any, **more: Any) -> None:
+        if isinstance(given, self.cupy.ndarray):
+            if result is not given and result.base is not given:
+                self.launched(result)
+        elif result.ndim and result.size:
+            self.note(FROM_HOST, result.nbytes)
+        else:  # A number is written by a kernel.
+            self.launched(result)
+
+    def launched_and_waited(self, result: Any, *given: Any, **more: Any) -> None:
+        self.note(LAUNCH)
+        self.waited(result)
+
+    def waited(self, result: Any, *given: Any, **more: Any) -> None:
+        self.note(WAIT)
+        known = getattr(result, "nbytes", None)
+        self.note(TO_HOST, given[0].itemsize if known is None and given else known or 0)
+
+    def uploaded(self, result: Any, to: Any, array: Any, *_: Any, **more: Any) -> None:
+        self.note(FROM_HOST, array.nbytes)
+
+    def taken(self, result: Any, array: Any, key: Any) -> bool:
+        """Cells are read; RETURNS whether by arrays of places, so that there is no view."""
+        places = [
+            each
+            for each in (key if isinstance(key, tuple) else (key,))
+            if isinstance(each, (list, numpy.ndarray, self.cupy.ndarray))
+        ]
+        for each in places:
+            if not isinstance(each, self.cupy.ndarray):
+                self.note(FROM_HOST, numpy.asarray(each).nbytes)
+            elif each.dtype == bool:
+                self.waited(None, each)
+        if places:
+            self.note(LAUNCH)
+        return bool(places)
+
+    def filled(self, _: Any, array: Any, key: Any, value: Any) -> None:
+        """Cells are set; to themselves after ``X[key] += value``."""
+        if self.taken(None, array, key):
+            return
+        view = array[key]
+        address = value.data.ptr if isinstance(value, self.cupy.ndarray) else None
+        if view.size and view.data.ptr != address:
+            self.note(LAUNCH)
+
+
+class _Telling:
+    """A function that tells of its calls."""
+
+    def __init__(self, function: Any, told: Callable[..., Any], within: Any) -> None:
+        self._function, self._told, self._within = function, told, within
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        if getattr(self._within, "is_told", False):
+            return self._function(*given, **more)
+        self._within.is_told = True
+        try:
+            result = self._function(*given, **more)
+            self._told(result, *given, **more)
+        finally:
+            self._within.is_told = False
+        return result
+
+    def __getattr__(self, name: str) -> Any:  # A ufunc's ``reduce``.
+        return getattr(self._function, name)
+
+
+def _method(telling: _Telling) -> Callable[..., Any]:
+    return lambda self, *given, **more: telling(self, *given, **more)
+
+
+def _line() -> str:
+    """The nearest line that is not of the libraries below."""
+    frame: Optional[Any] = sys._getframe(2)
+    while frame is not None:
+        file, name = frame.f_code.co_filename, frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] not in _NOT_SHOWN and not file.startswith(_HERE):
+            return f"{file.removeprefix(_OURS).lstrip('/')}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,105 @@
+"""What a step of training asks of a GPU, and how long the GPU works for it."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple
+
+from .device_calls import FROM_HOST, LAUNCH, TO_HOST, WAIT, noting
+from .device_watch import DeviceWatch
+from .held_device import HeldDevice
+
+
+@dataclass
+class AskingLine:
+    """A line of code that lets the host wait, or copies.
+
+    kind (str): "waits", "from_host" or "to_host".
+    line (str): FILE:LINE, the nearest that is not of Thinc or CuPy.
+    times (float): A step.
+    """
+
+    kind: str
+    line: str
+    times: float
+
+
+@dataclass
+class DeviceUse:
+    """Of a GPU by a step of training.
+
+    busy_ms (Optional[float]): Milliseconds in which it works; None if that cannot be told, as
+        the step waits for it.
+    idle_share (Optional[float]): Of the step, in which it has nothing to do.
+    launches, waits, from_host, to_host (float): Kernels, waits of the host and copies, as far as
+        ``device_calls`` knows of them.
+    from_host_bytes, to_host_bytes (float): Of the copies.
+    lines (List[AskingLine]): Of waits and copies, the most frequent first.
+    """
+
+    busy_ms: Optional[float]
+    idle_share: Optional[float]
+    launches: float
+    waits: float
+    from_host: float
+    to_host: float
+    from_host_bytes: float
+    to_host_bytes: float
+    lines: List[AskingLine]
+
+
+def measure_on_device(
+    ops: Any, step: Callable[[], Any], timed_step: Callable[[DeviceWatch], Any], steps: int
+) -> Tuple[DeviceWatch, DeviceUse, float, float]:
+    """Take steps, first as they are, one behind the other; then each for itself while the GPU is
+    held until all of it is asked for, so that no time is that of a gap.
+
+    timed_step (Callable): A step within the calls of a watch.
+    steps (int): Of each kind.
+    RETURNS (Tuple[DeviceWatch, DeviceUse, float, float]): Seconds of all steps as they are, and of
+        those that were held.
+    """
+    wait = ops.xp.cuda.get_current_stream().synchronize
+    wait()
+    started = time.perf_counter()
+    for _ in range(steps):
+        step()
+    wait()
+    plain = time.perf_counter() - started
+    held = HeldDevice(ops.xp)
+    watch = DeviceWatch(held.event, held.between)
+    busy = 0.0
+    started = time.perf_counter()
+
+    def noted_step() -> None:
+        watch.forget()
+        watch.is_open = True
+        timed_step(watch)
+        watch.is_open = False
+
+    with noting(ops, watch.note):
+        for _ in range(steps):
+            busy += held.time(noted_step, watch.has_waited)
+            watch.keep()
+    return watch, _use(watch, busy, plain, steps), plain, time.perf_counter() - started
+
+
+def _use(watch: DeviceWatch, busy: float, plain: float, steps: int) -> DeviceUse:
+    times = dict.fromkeys((LAUNCH, WAIT, FROM_HOST, TO_HOST), 0.0)
+    lines = []
+    for (kind, line), n in watch.asked.most_common():
+        times[kind] += n / steps
+        if kind != LAUNCH:
+            lines.append(AskingLine(kind, line, n / steps))
+    is_known = not math.isnan(busy)
+    return DeviceUse(
+        busy_ms=1000 * busy / steps if is_known else None,
+        idle_share=max(0.0, 1 - busy / plain) if is_known else None,
+        launches=times[LAUNCH],
+        waits=times[WAIT],
+        from_host=times[FROM_HOST],
+        to_host=times[TO_HOST],
+        from_host_bytes=watch.n_bytes[FROM_HOST] / steps,
+        to_host_bytes=watch.n_bytes[TO_HOST] / steps,
+        lines=lines,
+    )
