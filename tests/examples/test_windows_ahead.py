@@ -8,9 +8,11 @@ import pytest
 from tests.examples.talk import answer_batch
 from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.errors import DataError
+from thincdialog.examples.store import Store
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
-from thincdialog.teachers import IterableTeacher, mix_tasks
+from thincdialog.teachers import IterableTeacher, Teacher, mix_tasks
+from thincdialog.teachers.dataset import Dataset
 
 BATCHERS = {
     "fixed": Fixed(4),
@@ -91,6 +93,21 @@ def test_windows_ahead_goes_on_behind_what_was_learnt(name):
             other.prepare_with(None)
 
 
+@pytest.mark.parametrize("name", BATCHERS)
+def test_windows_ahead_what_was_taken_is_shown_after_the_end(name):
+    wanted = list(steps(teacher_of(BATCHERS[name]), range(2)))
+    seen = Seen()
+    teacher = teacher_of(BATCHERS[name], seen=seen)
+    going_on = steps(teacher, range(2))
+    found = [next(going_on), next(going_on)]
+    for prepare in (None, None, seen):
+        teacher.prepare_with(prepare)
+        assert json.loads(json.dumps(teacher.state())) == found[-1][1]
+    assert [*found, *going_on] == wanted
+    # Of the batches that a thread took, this is the last one, until others are set.
+    assert len(seen) == 2
+
+
 def test_windows_ahead_an_epoch_that_is_left_begins_anew():
     seen = Seen()
     teacher = teacher_of(Batchsort(4, buffer=3), seen=seen)
@@ -102,14 +119,9 @@ def test_windows_ahead_an_epoch_that_is_left_begins_anew():
 
 
 def test_windows_ahead_errors_come_out_where_the_batch_is_wanted():
-    def data():
-        for number in range(9):
-            if number == 7:
-                raise DataError("my.txt", "line 8 is bad.")
-            yield [Message(text=f"t{number}", labels=["yes"], id=str(number))]
-
-    found = []
-    for seen in (None, Seen()):
+    data = [[("hi", "yes")]] * 7 + [[{"labels": ["yes"]}]]
+    found, threads = [], Seen()
+    for seen in (None, threads):
         teacher = showing(IterableTeacher({"train": data}, **settings_of(True, 1)), Fixed(2), seen)
         teacher.start_epoch(0, 0)
         ids = [answer_batch(teacher) for _ in range(3)]
@@ -117,7 +129,88 @@ def test_windows_ahead_errors_come_out_where_the_batch_is_wanted():
             answer_batch(teacher)
         found.append((ids, str(error.value)))
         teacher.prepare_with(None)
-    assert found[0] == found[1] and "line 8 is bad" in found[0][1]
+    assert found[0] == found[1] and "episode 7 lacks 'text'" in found[0][1]
+    assert len(threads) == 2
+
+
+def user_stream(called):
+    def data():
+        for number in range(30):
+            called()
+            yield [Message(text=f"t{number}", labels=["yes"], id=str(number))]
+
+    return IterableTeacher({"train": data}, **settings_of(True, 4))
+
+
+def user_iterable(called):
+    class Data:
+        def __iter__(self):
+            for number in range(30):
+                called()
+                yield [(f"t{number}", "yes")]
+
+    return IterableTeacher({"train": Data()}, **settings_of(True, 4))
+
+
+def user_mutator(called):
+    def mutator(episode):
+        called()
+        return [episode]
+
+    data = [[(f"t{number}", "yes")] for number in range(30)]
+    settings = {"streaming": True, "shuffle_window": 4, "mutators": [Flatten(), mutator]}
+    return IterableTeacher({"train": data}, **settings)
+
+
+def user_numbers(called):
+    class Data:
+        def __len__(self):
+            return 30
+
+        def __getitem__(self, number):
+            called()
+            return [Message(text=f"t{number}", labels=["yes"])]
+
+    return Teacher({"train": Data()}, streaming=True, single_turn=True, shuffle_window=4)
+
+
+def user_rows(called):
+    class Data(list):
+        def __getitem__(self, number):
+            called()
+            return super().__getitem__(number)
+
+    rows = [(f"t{number}", "yes") for number in range(30)]
+    return Dataset(Data(rows), streaming=True)
+
+
+def user_store(called):
+    class Data(Store):
+        names, starts = ["id", "text", "labels"], range(31)
+
+        def cells(self, name, rows):
+            called()
+            given = {"id": "{}".format, "text": "t{}".format, "labels": lambda row: ["yes"]}
+            return list(map(given.get(name, lambda row: None), rows.tolist()))
+
+    return Teacher({"train": Data()})
+
+
+@pytest.mark.parametrize("with_more", [False, True])
+@pytest.mark.parametrize(
+    "make", [user_stream, user_iterable, user_mutator, user_numbers, user_rows, user_store]
+)
+def test_windows_ahead_no_code_of_a_user_is_called_by_a_thread(make, with_more):
+    """It may hold what is of one thread (a connection to SQLite), or move in a file."""
+    callers, seen = set(), Seen()
+    teacher = make(lambda: callers.add(threading.current_thread()))
+    if with_more:
+        tasks = {"own": teacher, "ours": IterableTeacher({"train": [("hi", "yes")]})}
+        train = {name: task.for_split("train", training=True) for name, task in tasks.items()}
+        teacher = mix_tasks(train)
+    teacher = showing(teacher, Words(40, buffer=2), seen)
+    ids = {each for of_batch, _, _ in steps(teacher, range(2)) for each in of_batch}
+    assert len(ids) >= 30 and not seen and callers == {threading.current_thread()}
 
 
 def test_windows_ahead_a_thread_that_hangs_keeps_nobody(monkeypatch):

@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 from .batch import Batch
 from .order import Order
@@ -28,7 +28,7 @@ class WindowsAhead:
     def __init__(self, windows: Windows, prepare: Prepare):
         self.windows, self._prepare = windows, prepare
         self._ahead: Optional[_Ahead] = None
-        self._was_counted = False
+        self._was_counted = self._has_ended = False
         self._asked: "SimpleQueue[Any]" = SimpleQueue()
         self._given: "SimpleQueue[Tuple[Any, Any]]" = SimpleQueue()
         context = contextvars.copy_context()
@@ -36,12 +36,17 @@ class WindowsAhead:
         self._thread = threading.Thread(target=context.run, args=work, name="ahead", daemon=True)
         self._thread.start()
 
-    def end(self) -> Windows:
-        """End the thread; the windows go on without it."""
+    def end(self) -> "Union[Windows, WindowsAhead]":
+        """End the thread.
+
+        RETURNS (Union[Windows, WindowsAhead]): What goes on without it: this, if a batch is taken
+            that nobody has yet.
+        """
+        self._has_ended = True
         self._asked.put(None)
         # One that hangs keeps nobody from leaving.
         self._thread.join(END_SECONDS)
-        return self.windows
+        return self.windows if self._ahead is None or self._thread.is_alive() else self
 
     def has_left(self, run: Any) -> bool:
         """See ``Windows``, here and below."""
@@ -54,7 +59,7 @@ class WindowsAhead:
         if self._ahead is not None and self._ahead.run is not order.run:
             self.let_go()
         batch = self.windows.next(order) if self._ahead is None else self._taken()
-        if batch.has_next:
+        if batch.has_next and not self._has_ended:
             # From here on, and till it has given the batch, the order is the thread's.
             self._was_counted = self._was_counted or self.windows.n_examples(order) is not None
             self._ahead = _Ahead(order.run, self.windows.state_later(order))

@@ -337,13 +337,16 @@ class Teacher(Agent):
 
     def prepare_with(self, prepare: Optional[Prepare]) -> None:
         """Let a thread take each batch from now on while the one before is answered, and prepare
-        it. All else stays: order, states, and where an error of the data comes out.
+        it. All else stays: order, states, and where an error of the data comes out. What a
+        user's code reads, changes or holds meanwhile is taken when it is asked for, as ever.
 
         prepare (Optional[Prepare]): Gives what to do with the next batch; None to end the thread.
         """
         if isinstance(self._windows, WindowsAhead):
             self._windows = self._windows.end()
-        if prepare is not None and self._windows is not None:
+        if prepare is None or not isinstance(self._windows, Windows):
+            return
+        if not self._order.has_users_code:
             self._windows = WindowsAhead(self._windows, prepare)
 
     def batch_act(self) -> Batch:  # type: ignore[override]

@@ -188,7 +188,9 @@ class RayCluster:
             if self.is_here_only and node != self.node:
                 continue
             n = int(amount.get("CPU", 0))
-            found += min(n, int(amount.get("GPU", 0) / n_gpus)) if n_gpus else n
+            if n_gpus:
+                n = min(n, _units(amount.get("GPU", 0)) // _units(n_gpus))
+            found += n
         return found
 
     def fitting(self, n_workers: int, n_gpus: float) -> int:
@@ -255,3 +257,8 @@ class RayCluster:
         options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote()
+
+
+def _units(n_gpus: float) -> int:
+    """Ray counts shares of GPUs in ten thousandths: 0.6 are three times 0.2."""
+    return round(n_gpus * 10_000)

@@ -16,7 +16,7 @@ from ...training.interruption import Interruption
 from ...training.runner import Runner
 from .ray_cluster import missing_ray
 
-# What of the config decides on no bit of the result.
+# What of the config decides on no bit of the result, where all learn on processors of one kind.
 HARMLESS = (
     "num_workers", "address", "num_cpus", "num_gpus_per_worker", "object_store_memory", "plane",
     "snapshot_every", "max_restarts",
