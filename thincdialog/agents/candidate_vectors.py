@@ -59,13 +59,17 @@ class CandidateVectors:
             self._come_to(version)
             return {**self._taken_up, **self._lasting}
 
-    def keep(self, mark: Any, lasting: Lasting) -> None:
-        """Keep vectors that hold wherever the mark is the same."""
-        self._kept = mark, lasting
+    def keep(self, mark: Callable[[], Any], lasting: Lasting) -> None:
+        """Keep vectors that hold wherever the mark is the same.
 
-    def kept(self, mark: Any) -> Lasting:
-        """Those that were kept with this mark, if any."""
-        return self._kept[1] if self._kept[0] == mark else {}
+        mark (Callable): Gives it; it is not asked for where there is nothing to keep.
+        """
+        self._kept = (mark(), lasting) if lasting else (None, {})
+
+    def kept(self, mark: Callable[[], Any]) -> Lasting:
+        """Those that were kept with this mark, if any; see ``keep``."""
+        known, lasting = self._kept
+        return lasting if lasting and known == mark() else {}
 
     def take_up(self, lasting: Lasting, version: int) -> None:
         """Know vectors that were kept; they hold for this version of the weights."""

@@ -168,13 +168,15 @@ class RankerAgent(ModelAgent):
         """As of any model; but candidates that were encoded in the last such stretch are not
         encoded again if the weights are the same, whoever may have changed them."""
         known = self._vectors
-        mark = crc32(self.model.ops.to_numpy(self.weights))
-        kept = known.kept(mark)
+        kept = known.kept(self._checksum)
         with super().evaluating():
             known.take_up(kept, self.parameters.version)
             yield
             kept = known.lasting(self.parameters.version)
-        known.keep(mark, kept)
+        known.keep(self._checksum, kept)
+
+    def _checksum(self) -> int:
+        return crc32(self.model.ops.to_numpy(self.weights))
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
