@@ -181,3 +181,21 @@ def _copied(message: Any) -> Any:
     if isinstance(message, (list, tuple)):
         return type(message)(map(_copied, message))
     return message
+
+
+def goes_on_alone(peers, before, place, text):
+    """The first of some peers, left alone within its first step, makes the step of one that was
+    never with others.
+
+    before (Floats1d): The weights that all began with.
+    place (Dict): Where they were then.
+    """
+    survivor, n_microbatches = peers.peers[0], peers.slots.n_microbatches
+    peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)
+    peers.join(before, {}, [])
+    survivor.go_to(place)
+    peers.run(1)
+    alone = Peers(text, 1, n_microbatches)
+    alone.each("start_epoch", 0)
+    alone.run(1)
+    assert numpy.array_equal(peers.weights(), alone.weights())

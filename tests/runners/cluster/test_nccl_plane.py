@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, made
+from tests.runners.cluster.peers_in_threads import Peers, goes_on_alone, made
 from tests.runners.resuming import FIXED, LAZY, NOTES, SGD, WORDS, config
 from tests.test_configs import code_of, write_digits
 from thincdialog.config import load_code
@@ -105,14 +105,7 @@ def test_who_waits_for_the_gpu_of_a_dead_worker_is_let_go(n_microbatches):
     peers.communicators[0].abandon()
     waiting.join(30)
     assert told == ["aborted"]
-    peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)
-    peers.join(before, {}, [])
-    survivor.go_to(place)
-    peers.run(1)
-    alone = Peers(text, 1, n_microbatches)
-    alone.each("start_epoch", 0)
-    alone.run(1)
-    assert numpy.array_equal(peers.weights(), alone.weights())
+    goes_on_alone(peers, before, place, text)
 
 
 def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():

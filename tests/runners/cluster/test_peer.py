@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from tests.processes import slow
-from tests.runners.cluster.peers_in_threads import Peers, made
+from tests.runners.cluster.peers_in_threads import Peers, goes_on_alone, made
 from tests.runners.resuming import (
     CLASSIFY,
     FIXED,
@@ -25,7 +25,6 @@ from tests.runners.resuming import (
 )
 from thincdialog.errors import TrainingError
 from thincdialog.runners.cluster.lone_plane import Aborted
-from thincdialog.runners.cluster.slots import Slots
 
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
 L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\n')
@@ -165,11 +164,4 @@ def test_who_is_left_alone_within_a_step_begins_it_anew(plane, n_microbatches):
     peers.give_up()
     with pytest.raises(Aborted):
         survivor.run(0, 1)
-    peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)
-    peers.join(before, {}, [])
-    survivor.go_to(place)
-    peers.run(1)
-    alone = Peers(text, 1, n_microbatches)
-    alone.each("start_epoch", 0)
-    alone.run(1)
-    assert numpy.array_equal(peers.weights(), alone.weights())
+    goes_on_alone(peers, before, place, text)
