@@ -1,6 +1,7 @@
 """Several nodes on this machine, nodes that die, and signals: each in processes of its own."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -136,7 +137,8 @@ def test_ray_cluster_learns_each_example_once_though_a_node_dies_and_nobody_wait
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("async", tmp_path, ray_environment, ray_folder)
-    assert "worker 1 died" in told, told
+    # Whoever starts first is number 0.
+    assert len(re.findall(r"worker [01] died", told)) == 1, told
     ends = [read_log(tmp_path / name / "log.jsonl")[-1] for name in ("nodes", "alone")]
     for name in ("step", "epoch", "examples"):
         assert ends[0][name] == ends[1][name]
