@@ -26,6 +26,7 @@ from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 
 folder, of_ray, mode, n_gpus = sys.argv[1:]
+os.makedirs("/tmp/ray", exist_ok=True)  # Cluster writes there wherever its folder is.
 of_node = {"num_cpus": 1, "num_gpus": int(n_gpus), "temp_dir": of_ray}
 cluster = Cluster(initialize_head=True, head_node_args=of_node)
 os.environ["CUPY_STAND_IN_HOST"] = "another"  # Both have a GPU of the same number.
