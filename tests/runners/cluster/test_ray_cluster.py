@@ -138,7 +138,7 @@ def test_ray_cluster_learns_each_example_once_though_a_node_dies_and_nobody_wait
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("async", tmp_path, ray_environment, ray_folder)
-    # Whoever starts first is number 0.
+    # The server is with this process; whoever of the workers starts first is number 0.
     assert len(re.findall(r"worker [01] died", told)) == 1, told
     ends = [read_log(tmp_path / name / "log.jsonl")[-1] for name in ("nodes", "alone")]
     for name in ("step", "epoch", "examples"):

@@ -255,6 +255,10 @@ class RayCluster:
                 self.node, soft=soft, _spill_on_unavailable=soft
             )
         options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
+        if not n_cpus and self.is_near:
+            # Ray lets any node place an actor that takes nothing, also one that knows of no other
+            # yet: let it take one byte.
+            options["memory"] = 1
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote()
 
