@@ -10,6 +10,7 @@ import pytest
 from thinc.api import Ragged
 
 from tests.ops.array_backends import backend, made, new_ops, ragged
+from thincdialog.inspection import held_device
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
 from thincdialog.layers.feed_forward import ResidualFeedForward
@@ -346,9 +347,11 @@ def test_gpu_kernels_sum_squares_of_stretches_alike_wherever_they_lie(xp):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["80", "90", "120"])
-@pytest.mark.parametrize("head", [0, 32, 128])
-def test_gpu_kernels_compile_for_real_devices(head, architecture, tmp_path):
-    code = f"#define HEAD {head}\n{kernels.source('attention')}" if head else kernels.source()
+@pytest.mark.parametrize("what", ["all", "attention of 32", "attention of 128", "hold"])
+def test_gpu_kernels_compile_for_real_devices(what, architecture, tmp_path):
+    code = {"all": kernels.source(), "hold": held_device.HOLD}.get(what, "")
+    if not code:
+        code = f"#define HEAD {what.split()[-1]}\n{kernels.source('attention')}"
     try:
         import nvidia.cuda_nvrtc as package
 

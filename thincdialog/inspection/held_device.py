@@ -4,7 +4,8 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy
 
-_HOLD = r"""
+# The source of a kernel that keeps a GPU busy.
+HOLD = r"""
 extern "C" __global__ void hold(float* x, long long n) {
     float y = x[0];
     for (long long i = 0; i < n; i++) y = y * 0.999f + 0.001f;
@@ -23,7 +24,7 @@ class HeldDevice:
     fewest_turns, most_turns = 1 << 22, 1 << 28
 
     def __init__(self, cupy: Any) -> None:
-        self.cupy, self._kernel = cupy, cupy.RawKernel(_HOLD, "hold")
+        self.cupy, self._kernel = cupy, cupy.RawKernel(HOLD, "hold")
         self._cell = cupy.zeros((1,), dtype="f")
         self._turns = self.fewest_turns
         self._kernel((1,), (1,), (self._cell, numpy.int64(1)))  # Compiles it.

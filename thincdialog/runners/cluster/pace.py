@@ -3,7 +3,7 @@
 import time
 
 # Long enough that asking costs nothing, short enough that signals and logs do not wait.
-SECONDS = 0.25
+SECONDS = 0.5
 MOST = 4096
 
 
