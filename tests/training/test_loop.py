@@ -72,6 +72,9 @@ def steps():
         ({"eval_every_epochs": 0.0, "max_steps": 3}, [0, 3]),
         ({"eval_every_epochs": 0.0, "max_epochs": 0.0, "max_seconds": 1e-9}, [0, 1]),
         ({"eval_every_epochs": 0.0, "max_epochs": 1.5}, [0, 20]),
+        ({"max_epochs": 1.0, "min_steps": 30}, [0, 13, 26, 30]),
+        ({"max_epochs": 2.0, "min_steps": 20}, [0, 13, 26]),
+        ({"max_epochs": 1.0, "min_steps": 30, "max_steps": 20}, [0, 13, 20]),
     ],
 )
 def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
