@@ -317,7 +317,7 @@ class Asking(TrainingLoop):
 def moments(kind, sizes, is_held, settings):
     training = {
         **dict(zip(("eval_every_epochs", "eval_every_steps"), settings["every"])),
-        **dict(zip(("max_epochs", "max_steps"), settings["limits"])),
+        **dict(zip(("max_epochs", "max_steps", "min_steps"), settings["limits"])),
         **{"eval_every_seconds": 0.0, "max_seconds": 0.0, "checkpoint_every_seconds": 0.0},
         **{"log_every_steps": settings["log"]},
         **{"checkpoint_every_steps": settings["save"], "checkpoint_evaluations": False},
@@ -349,7 +349,7 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 @example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
     sizes=[1, 1, 1, 1, 1, 0],
     is_held=False,
-    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0), "unlabelled": 0, "log": 3},
+    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0, 0), "unlabelled": 0, "log": 3},
 )
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
@@ -358,7 +358,11 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
         {
             "every": st.tuples(fractions, st.integers(0, 7)),
             "save": st.integers(0, 7),
-            "limits": st.tuples(st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17])),
+            "limits": st.tuples(
+                st.sampled_from([0.3, 1.0, 2.7]),
+                st.sampled_from([0, 1, 17]),
+                st.sampled_from([0, 5, 40]),
+            ),
             "unlabelled": st.integers(0, 5),
             "log": st.integers(0, 4),
         }
