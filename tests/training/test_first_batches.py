@@ -81,6 +81,7 @@ def config(replies, world=OF_ONE, candidates="batch", streaming=False):
         ("abc", SMALL_BUDGET, {}, "all 6"),
         ("abc", PARTNER, {}, "all 6"),
         ("abc", OF_ONE, {"max_steps": 1, "accumulate_gradient": 2}, "all 2"),
+        ("abc", OF_ONE, {"min_steps": 8}, "all 9"),
         ("ab" * 200, OF_ONE, {}, "the first 100"),
     ],
 )

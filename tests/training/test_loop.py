@@ -72,6 +72,9 @@ def steps():
         ({"eval_every_epochs": 0.0, "max_steps": 3}, [0, 3]),
         ({"eval_every_epochs": 0.0, "max_epochs": 0.0, "max_seconds": 1e-9}, [0, 1]),
         ({"eval_every_epochs": 0.0, "max_epochs": 1.5}, [0, 20]),
+        ({"max_epochs": 1.0, "min_steps": 30}, [0, 13, 26, 30]),
+        ({"max_epochs": 2.0, "min_steps": 20}, [0, 13, 26]),
+        ({"max_epochs": 1.0, "min_steps": 30, "max_steps": 20}, [0, 13, 20]),
     ],
 )
 def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
@@ -314,7 +317,7 @@ class Asking(TrainingLoop):
 def moments(kind, sizes, is_held, settings):
     training = {
         **dict(zip(("eval_every_epochs", "eval_every_steps"), settings["every"])),
-        **dict(zip(("max_epochs", "max_steps"), settings["limits"])),
+        **dict(zip(("max_epochs", "max_steps", "min_steps"), settings["limits"])),
         **{"eval_every_seconds": 0.0, "max_seconds": 0.0, "checkpoint_every_seconds": 0.0},
         **{"log_every_steps": settings["log"]},
         **{"checkpoint_every_steps": settings["save"], "checkpoint_evaluations": False},
@@ -346,7 +349,7 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 @example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
     sizes=[1, 1, 1, 1, 1, 0],
     is_held=False,
-    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0), "unlabelled": 0, "log": 3},
+    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0, 0), "unlabelled": 0, "log": 3},
 )
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
@@ -355,7 +358,11 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
         {
             "every": st.tuples(fractions, st.integers(0, 7)),
             "save": st.integers(0, 7),
-            "limits": st.tuples(st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17])),
+            "limits": st.tuples(
+                st.sampled_from([0.3, 1.0, 2.7]),
+                st.sampled_from([0, 1, 17]),
+                st.sampled_from([0, 5, 40]),
+            ),
             "unlabelled": st.integers(0, 5),
             "log": st.integers(0, 4),
         }

@@ -11,6 +11,10 @@ def test_limits_name_the_one_that_is_reached():
     assert "max_steps = 10" in limits.reached(Position(epoch=0.1, step=10), 0.0)
     assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=9), 0.0)
     assert "max_seconds = 60" in limits.reached(Position(epoch=0.1, step=9), 60.0)
+    limits = TrainingLimits(1.5, 0, 0.0, min_steps=10)
+    assert limits.reached(Position(epoch=1.5, step=9), 0.0) is None
+    assert "min_steps = 10" in limits.reached(Position(epoch=1.7, step=10), 0.0)
+    assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=11), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +23,14 @@ def test_limits_name_the_one_that_is_reached():
 )
 def test_limits_total_steps(epochs, steps, per_epoch, expected):
     assert TrainingLimits(epochs, steps, 0.0).total_steps(per_epoch) == expected
+
+
+@pytest.mark.parametrize(
+    "steps, min_steps, per_epoch, expected",
+    [(0, 20, 7.0, 20), (0, 10, 7.0, 14), (5, 20, 7.0, 5), (0, 20, None, None)],
+)
+def test_limits_total_steps_are_no_fewer_than_the_least(steps, min_steps, per_epoch, expected):
+    assert TrainingLimits(2.0, steps, 0.0, min_steps).total_steps(per_epoch) == expected
 
 
 @pytest.mark.parametrize("epochs, steps", [(0.0, 10), (0.1, 0)])

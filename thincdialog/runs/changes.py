@@ -21,8 +21,9 @@ SAME_OUTCOME = (
 HARMLESS = (
     *SAME_OUTCOME,
     "paths.*", "evaluation.world*", "baselines.*", "tasks.*.test", "training.max_*",
-    "training.eval_every_*", "training.log_every_*", "training.checkpoint_*", "training.patience",
-    "training.target_score", "training.n_samples", "training.callbacks.*",
+    "training.min_steps", "training.eval_every_*", "training.log_every_*",
+    "training.checkpoint_*", "training.patience", "training.target_score",
+    "training.n_samples", "training.callbacks.*",
 )  # fmt: skip
 # Settings that can be added: what was measured so far is measured alike.
 ADDABLE = ("evaluation.metrics.*",)

@@ -30,11 +30,12 @@ CARD = "README.md"
 PACKAGES = ("thinc", "numpy")
 # Settings worth a line, where the config has them.
 SETTINGS = (
-    "system.seed", "training.max_epochs", "training.max_steps", "training.max_seconds",
-    "training.score", "training.patience", "training.optimizer.@optimizers",
-    "training.optimizer.learn_rate", "training.optimizer.use_averages",
-    "training.accumulate_gradient", "world.batcher.@batchers", "world.batcher.size",
-    "evaluation.max_examples", "evaluation.n_candidates",
+    "system.seed", "training.max_epochs", "training.max_steps", "training.min_steps",
+    "training.max_seconds", "training.score", "training.patience",
+    "training.optimizer.@optimizers", "training.optimizer.learn_rate",
+    "training.optimizer.use_averages", "training.accumulate_gradient",
+    "world.batcher.@batchers", "world.batcher.size", "evaluation.max_examples",
+    "evaluation.n_candidates",
 )  # fmt: skip
 
 

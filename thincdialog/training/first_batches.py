@@ -24,13 +24,15 @@ def show_first_batches(experiment: Experiment) -> None:
         nonlocal n_batches
         n_batches += agent.look(batch)
 
-    most = training["max_steps"] * training["accumulate_gradient"]
+    per_step = training["accumulate_gradient"]
+    most, least = training["max_steps"] * per_step, training["min_steps"] * per_step
     with experiment.make_world(teacher, agent.onlooker(look)) as world:
         for epoch in count():
             world.start_epoch(epoch, experiment.seed)
             while not (world.epoch_done() or agent.has_looked or 0 < most <= n_batches):
                 world.parley()
             is_last = training["max_epochs"] and epoch + 1 >= training["max_epochs"]
+            is_last = is_last and n_batches >= least
             # Where no example has a label, more epochs are no help.
             if agent.has_looked or 0 < most <= n_batches or is_last or not n_batches:
                 break

@@ -162,12 +162,29 @@ class Marks:
 
 
 class TrainingLimits(Marks):
-    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
+    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit.
+
+    min_steps (int): By epochs it does not end before so many steps.
+    """
+
+    def __init__(self, epochs: float, steps: int, seconds: float, min_steps: int = 0):
+        super().__init__(epochs, steps, seconds)
+        self.min_steps = min_steps
 
     @classmethod
     def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
         """Those of ``[training]``."""
-        return cls(training["max_epochs"], training["max_steps"], training["max_seconds"])
+        names = ("max_epochs", "max_steps", "max_seconds", "min_steps")
+        return cls(*(training[name] for name in names))
+
+    def steps_left(self, position: Position) -> float:
+        """Steps before it may be time by their number; infinity without that."""
+        left = self.min_steps - position.step
+        return min(super().steps_left(position), left if left > 0 else math.inf)
+
+    def epochs_left(self, position: Position) -> float:
+        """Epochs before it is time by these; infinity without that, or with steps to make."""
+        return math.inf if position.step < self.min_steps else super().epochs_left(position)
 
     def reached(self, position: Position, seconds: float) -> Optional[str]:
         """The limit that is reached, as a phrase for the user, or None."""
@@ -175,7 +192,10 @@ class TrainingLimits(Marks):
             return f"max_steps = {self.steps} reached"
         # Sums of fractions of epochs must not miss a limit by a rounding error.
         if self.epochs and position.epoch >= self.epochs - 1e-9:
-            return f"max_epochs = {self.epochs:g} reached"
+            if position.step == self.min_steps:
+                return f"min_steps = {self.min_steps} reached"
+            if position.step > self.min_steps:
+                return f"max_epochs = {self.epochs:g} reached"
         if self.seconds and seconds >= self.seconds:
             return f"max_seconds = {self.seconds:g} reached"
         return None
@@ -184,7 +204,7 @@ class TrainingLimits(Marks):
         """How many steps there will be, as far as can be known; None if not."""
         totals = [self.steps] if self.steps else []
         if self.epochs and steps_per_epoch:
-            total = self.epochs * steps_per_epoch
+            total = max(self.epochs * steps_per_epoch, self.min_steps)
             totals += [math.ceil(total)] if math.isfinite(total) else []
         return min(totals) if totals else None
 
