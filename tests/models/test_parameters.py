@@ -13,7 +13,7 @@ from thinc.api import (
     fix_random_seed,
 )
 
-from tests.ops.array_backends import EACH_OPS, ragged
+from tests.ops.array_backends import EACH_OPS, backend, ragged
 from thincdialog.errors import ModelError, TrainingError
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.models.parameters import KEY, FlatParameters
@@ -136,6 +136,24 @@ def test_parameters_gradient_that_is_not_finite_changes_nothing(make, bad, ops):
         parameters.update(optimizer)
     assert (parameters.values == before).all()
     assert not optimizer.mom1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("make", [SGD, LazyAdam])
+def test_parameters_gradients_of_a_device_that_are_not_used_are_counted(make):
+    with backend(0):
+        parameters = FlatParameters(net())
+        optimizer, norms, moved = make(0.1), [], []
+        for value in (np.nan, 1.0, np.inf, np.nan):
+            before = parameters.values.copy()
+            parameters.gradients[3:9] = value
+            norms.append(parameters.update(optimizer))
+            moved.append(bool((parameters.values != before).any()))
+    assert moved == [False, True, False, False] and parameters.n_skipped == 3
+    assert not parameters.gradients.any()
+    assert np.isfinite(float(norms[1]))
+    with pytest.raises(TrainingError, match="not finite"):
+        float(norms[0])
 
 
 def test_parameters_optimizer_that_is_not_in_place_works_too(ops):

@@ -2,20 +2,32 @@
 
 import io
 import pickle
+import re
 import sys
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 from tests.ops.array_backends import BACKENDS, in_threads
 from tests.processes import slow
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
-from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
+from thincdialog.api import (
+    ConfigError,
+    DialogError,
+    MissingPackageError,
+    TrainingError,
+    evaluate,
+    load,
+    train,
+)
 from thincdialog.cli.main import main
 from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.inspection.dry_run import dry_run
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.ops.compiled import load_kernels
+from thincdialog.registry import registry
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
 CONFIGS = {
@@ -104,6 +116,33 @@ def test_devices_answers_are_float32_whatever_training_was(precision, tmp_path, 
         assert load(model).respond("Good morning!")
     products = {name for _, name, _ in counts.lines if name.startswith("product")}
     assert products == {"product"}
+
+
+@registry.losses("spoilt_third_and_fifth.v1")
+class Spoilt:
+    """Cross-entropy that a user has got wrong: nan for two batches."""
+
+    def __init__(self):
+        self.times = 0
+
+    def __call__(self, scores, targets, allowed=None):
+        gradient, losses = RankingSoftmax()(scores, targets, allowed)
+        self.times += 1
+        bad = "nan" if self.times in (3, 5) else 1
+        return gradient * np.float32(bad), losses * np.float32(bad)
+
+
+@pytest.mark.gpu
+def test_devices_a_run_that_is_lost_names_the_first_examples_and_counts_the_steps(tmp_path):
+    text = LAZY + '\n[agent.loss]\n@losses = "spoilt_third_and_fifth.v1"\n'
+    errors = []
+    for gpu_id in (-1, 0):  # NumPy's are looked at in the step, a GPU's at the next log line.
+        with pytest.raises(TrainingError, match="loss is not finite") as caught:
+            quietly_train(text, system__gpu_id=gpu_id)
+        errors.append(str(caught.value))
+    assert "The gradients of 2 steps were not used." in errors[1]
+    examples = [re.search(r"Examples of the batch: .*", error)[0] for error in errors]
+    assert examples[0] == examples[1]
 
 
 @pytest.fixture

@@ -179,14 +179,19 @@ class _Told:
         self.counts: Counter = Counter()
 
 
-def not_finite(what: str, ids: Sequence[Optional[str]]) -> TrainingError:
+def not_finite(what: str, ids: Sequence[Optional[str]], n_skipped: int = 0) -> TrainingError:
     """The error for a loss or gradient that is inf or nan.
 
     what (str): "loss" or "gradient".
     ids (Sequence[Optional[str]]): Of the examples it comes from.
+    n_skipped (int): Steps whose gradients were not used, as a device tells late.
     """
+    skipped = ""
+    if n_skipped:
+        many = f"gradients of {n_skipped} steps were"
+        skipped = f" The {many if n_skipped > 1 else 'gradient of 1 step was'} not used."
     shown = ", ".join(map(str, ids[:64])) + (f", ... ({len(ids)} in all)" if len(ids) > 64 else "")
     return TrainingError(
-        f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
+        f"The {what} is not finite; training stopped.{skipped} Examples of the batch: {shown}. "
         "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
     )

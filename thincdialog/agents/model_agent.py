@@ -509,7 +509,7 @@ class ModelAgent(ConversationAgent, Learner):
             n_right, total = int((best == given[0]).sum()), float(losses.sum())
         else:  # The device is not waited for: the error comes when the loss is read.
             n_right = Later(found[:1], ValueError)
-            total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
+            total = Later(found[1:], lambda: self._found_not_finite("loss", batch.ids))
         self.counters.judge(n_right, len(best))
         if isinstance(total, float) and total - total != 0.0:  # inf and nan
             raise not_finite("loss", batch.ids())
@@ -561,6 +561,13 @@ class ModelAgent(ConversationAgent, Learner):
         return error
 
     @on_own_device
+    def _found_not_finite(
+        self, what: str, ids: Callable[[], Sequence[Optional[str]]]
+    ) -> TrainingError:
+        """The error for what a device tells after the step."""
+        return not_finite(what, ids(), self.parameters.n_skipped)
+
+    @on_own_device
     def give_up(self) -> None:
         self.parameters.clear_gradients()
         self.counters.clear()
@@ -583,7 +590,7 @@ class ModelAgent(ConversationAgent, Learner):
             counters.microbatches.add(parameters.gradients)
             counters.microbatches.take(parameters.gradients)
         try:
-            later = partial(_gradient_not_finite, counters.ids_later())
+            later = partial(self._found_not_finite, "gradient", counters.ids_later())
             norm = parameters.update(optimizer, 1.0 / counters.examples, later)
         except TrainingError:
             error = not_finite("gradient", counters.ids)
@@ -694,10 +701,6 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
-
-
-def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:
-    return not_finite("gradient", ids())
 
 
 def no_labels(train: Teacher) -> DataError:

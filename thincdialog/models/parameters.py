@@ -105,9 +105,15 @@ class FlatParameters:
         self.n_parameters = sum(array.size for _, array in laid.values())
         self.values = aligned_zeros(length, self.ops.xp)
         self._gradients = aligned_zeros(length, self.ops.xp)
+        self._skipped = self.ops.xp.zeros((1,), dtype="i")
         for slot in self.slots:
             slot.of(self.values)[...] = nodes[slot.node].get_param(slot.param)
         self._bind(nodes)
+
+    @property
+    def n_skipped(self) -> int:
+        """Updates on a device whose gradient was not finite, and not used; waits for it."""
+        return int(self._skipped[0])
 
     @property
     def gradients(self) -> Floats1d:
@@ -137,6 +143,7 @@ class FlatParameters:
         replica.values = brought(model.ops, self.values)
         with on_device(model.ops):
             replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
+            replica._skipped = model.ops.xp.zeros((1,), dtype="i")
             replica._bind(list(model.walk()))
         return replica
 
@@ -249,8 +256,8 @@ class FlatParameters:
             if not math.isfinite(norm):
                 raise _not_finite()
         else:
-            found = step_on_device(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
-            norm = Later(found, error or _not_finite)
+            given = (optimizer, KEY, self.values, gradients, parts, scale, self.ops)
+            norm = Later(step_on_device(*given, self._skipped), error or _not_finite)
         if is_numpy_array(gradients) or not clears_gradients(optimizer):
             for part in parts:
                 if part.rows is None:

@@ -328,10 +328,13 @@ def step_on_device(
     parts: Sequence[Part],
     scale: float,
     ops: Ops,
+    n_skipped: Any = None,
 ) -> Any:
     """``clipped_step`` where nobody waits: the norm and the factor of the gradient stay on the
     device.
 
+    n_skipped (Optional[Ints1d]): On the device, raised by 1 if the gradient is not finite; int32,
+        shape (1,).
     RETURNS (Floats1d): The norm, shape (1,); if it is not finite, the gradient counted as 0, and
         Adam did nothing.
     """
@@ -339,7 +342,7 @@ def step_on_device(
     bounds, tables = dense_and_tables(parts)
     limit = optimizer.grad_clip if is_ours else 0.0
     d_rows = [part.d_rows for part in tables]
-    found = kernels.found_factor(gradients, bounds, d_rows, scale, limit)
+    found = kernels.found_factor(gradients, bounds, d_rows, scale, limit, n_skipped)
     if isinstance(optimizer, RowSparseOptimizer):
         optimizer.update_parts(key, values, gradients, parts, scale=found, ops=ops)
         return found[:1]

@@ -655,8 +655,9 @@ extern "C" __global__ void add_lstm_gradients(float* dW, float* dU, float* db, c
 // Sums of squares, one for each block: of some stretches of X (bounds: where each begins and
 // ends), and of all cells of Z. The last block adds up all n_sums that there are (if asked):
 // found[0] is the norm of the scaled gradient, found[1] what the gradient is to be multiplied by
-// (clipped; 0 if the norm is not finite).
-extern "C" __global__ void square_sums(float* sums, float* found, unsigned int* turns,
+// (clipped; 0 if the norm is not finite, which is counted).
+extern "C" __global__ void square_sums(float* sums, float* found, int* n_skipped,
+        unsigned int* turns,
         const float* X, const long long* bounds, int n_stretches, const float* Z, long long n,
         const float* all_sums, int n_sums, double scale, double limit) {
     __shared__ float part[1024];
@@ -680,6 +681,7 @@ extern "C" __global__ void square_sums(float* sums, float* found, unsigned int* 
     double clipped = limit > 0 && norm > limit ? scale * limit / norm : scale;
     found[0] = (float)norm;
     found[1] = is_finite ? (float)clipped : 0.0f;
+    if (!is_finite && n_skipped) n_skipped[0]++;
 }
 
 // Of each stretch of X (bounds: where it begins and ends) the sum of squares; a block has one.

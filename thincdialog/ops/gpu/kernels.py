@@ -393,7 +393,12 @@ def _bounds(device: int, stretches: Tuple[Tuple[int, int], ...]) -> Any:
 
 
 def found_factor(
-    gradients: Any, bounds: Any, tables: Sequence[Any], scale: float, limit: float
+    gradients: Any,
+    bounds: Any,
+    tables: Sequence[Any],
+    scale: float,
+    limit: float,
+    n_skipped: Any = None,
 ) -> Any:
     """Of a whole gradient: its norm once it is scaled; and what it is to be multiplied by to be
     scaled and clipped, 0 if it is not finite. Shape (2,).
@@ -402,6 +407,7 @@ def found_factor(
     bounds (Ints2d): Stretches of ``gradients`` that count, int64, shape (n_stretches, 2).
     tables (Sequence[Floats2d]): And the rest.
     limit (float): Of the norm; 0 for none.
+    n_skipped (Optional[Ints1d]): Raised by 1 if it is not finite; int32, shape (1,).
     """
     import cupy
 
@@ -411,7 +417,8 @@ def found_factor(
         table, n_stretches = None, 0 if number else bounds.shape[0]
         if number < len(tables):
             table = _floats(tables[number])
-        given = (sums[number], found if number == n - 1 else None, _own_turns(), gradients, bounds)
+        told = (found, n_skipped) if number == n - 1 else (None, None)
+        given = (sums[number], *told, _own_turns(), gradients, bounds)
         size = numpy.int64(0 if table is None else table.size)
         more = (sums, _int(sums.size), float(scale), float(limit))
         _start("square_sums", _N_SUMS, *given, _int(n_stretches), table, size, *more)
