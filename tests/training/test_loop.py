@@ -74,6 +74,7 @@ def steps():
         ({"eval_every_epochs": 0.0, "max_epochs": 1.5}, [0, 20]),
         ({"max_epochs": 1.0, "min_steps": 30}, [0, 13, 26, 30]),
         ({"max_epochs": 2.0, "min_steps": 20}, [0, 13, 26]),
+        ({"max_epochs": 1.0, "min_steps": 400, "max_steps": 60}, [0, 26, 52, 60]),
         ({"max_epochs": 1.0, "min_steps": 30, "max_steps": 20}, [0, 13, 20]),
     ],
 )

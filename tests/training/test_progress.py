@@ -44,6 +44,31 @@ def test_every_counts_from_the_last_evaluation_and_does_not_drift(epochs, steps)
     assert due == list(range(10, 101, 10))
 
 
+@pytest.mark.parametrize(
+    "per_epoch, every, least, expected",
+    [
+        (1, 1.0, 10, [10, 20, 30, 40]),
+        (3, 1.0, 10, [12, 24, 36]),
+        (3, 0.5, 1, [2, 3, 5, 6, 8, 9, 11, 12]),
+        (4, 0.5, 3, [4, 8, 12, 16]),
+        (12, 0.5, 5, [6, 12, 18]),
+    ],
+)
+def test_every_skips_epochs_that_are_too_short(per_epoch, every, least, expected):
+    marks, due = Every(every, 0, 0.0, least), []
+    foreseen = 0.0
+    for step in range(1, expected[-1] + 1):
+        position = Position(epoch=step / per_epoch, step=step)
+        if marks.due(position, 0.0):
+            assert position.epoch >= foreseen - 1e-9
+            due.append(step)
+            marks.done(position, 0.0)
+        left = marks.epochs_left(position)
+        foreseen = position.epoch + left
+        assert left > 0
+    assert due == expected
+
+
 def test_every_is_never_due_twice_at_one_step():
     every = Every(0.0, 0, 1.0)
     position = Position(step=1)

@@ -73,7 +73,7 @@ class TrainingLoop:
         self.evaluated = evaluated
         training = self.training = experiment.training
         self.limits = TrainingLimits.of(training)
-        self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
+        self.every = Every.evaluation(training)
         self.every_checkpoint = Every(0.0, *(training[f"checkpoint_every_{u}"] for u in UNITS[1:]))
         self.every_row = Every(0.0, training["log_every_steps"], 0.0)
         self.position = Position()
