@@ -5,6 +5,7 @@ import pickle
 import re
 import sys
 from copy import deepcopy
+from typing import List
 
 import numpy as np
 import pytest
@@ -118,29 +119,39 @@ def test_devices_answers_are_float32_whatever_training_was(precision, tmp_path, 
     assert products == {"product"}
 
 
-@registry.losses("spoilt_third_and_fifth.v1")
+@registry.losses("spoilt.v1")
 class Spoilt:
-    """Cross-entropy that a user has got wrong: nan for two batches."""
+    """Cross-entropy that a user has got wrong: nan for some batches."""
 
-    def __init__(self):
-        self.times = 0
+    def __init__(self, batches: List[int]):
+        self.batches, self.times = batches, 0
 
     def __call__(self, scores, targets, allowed=None):
         gradient, losses = RankingSoftmax()(scores, targets, allowed)
         self.times += 1
-        bad = "nan" if self.times in (3, 5) else 1
-        return gradient * np.float32(bad), losses * np.float32(bad)
+        bad = np.float32("nan" if self.times in self.batches else 1)
+        return gradient * bad, losses * bad
 
 
 @pytest.mark.gpu
-def test_devices_a_run_that_is_lost_names_the_first_examples_and_counts_the_steps(tmp_path):
-    text = LAZY + '\n[agent.loss]\n@losses = "spoilt_third_and_fifth.v1"\n'
+@pytest.mark.parametrize(
+    "batches, log_every, told",
+    [
+        ([3, 5], 0, "gradients of 2 steps were"),
+        (list(range(3, 99)), 0, "gradients of 11 steps were"),
+        (list(range(3, 99)), 5, "gradients of 3 steps were"),
+        ([3], 1, "gradient of 1 step was"),
+    ],
+)
+def test_devices_a_run_that_is_lost_names_the_first_examples(batches, log_every, told, tmp_path):
+    text = f'{LAZY}\n[agent.loss]\n@losses = "spoilt.v1"\nbatches = {batches}\n'
     errors = []
     for gpu_id in (-1, 0):  # NumPy's are looked at in the step, a GPU's at the next log line.
+        settings = {"system__gpu_id": gpu_id, "training__log_every_steps": log_every}
         with pytest.raises(TrainingError, match="loss is not finite") as caught:
-            quietly_train(text, system__gpu_id=gpu_id)
+            quietly_train(text, **settings)
         errors.append(str(caught.value))
-    assert "The gradients of 2 steps were not used." in errors[1]
+    assert f"The {told} not used." in errors[1]
     examples = [re.search(r"Examples of the batch: .*", error)[0] for error in errors]
     assert examples[0] == examples[1]
 

@@ -8,7 +8,7 @@ from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..metrics.exact import exact_sum
 from ..models.gradient_tree import GradientTree
-from ..ops.later import Number, add_up, settle
+from ..ops.later import MOST_WAITING, Number, add_up, settle
 from ..protocol import SPLIT_BATCHES, StepReport
 
 # Counts that are reported as means, and what they are divided by; all are better lower.
@@ -124,6 +124,8 @@ class Counters:
         told.losses.extend(self.losses)
         told.n_losses += self.n_losses
         told.n_right.extend(self.n_right)
+        if len(told.n_right) >= MOST_WAITING:
+            told.n_right = [sum(settle(told.n_right))]
         told.n_judged += self.n_judged
         told.counts.update(self.counts)
         self.clear()

@@ -1,9 +1,11 @@
 """Numbers that a device knows and the host does not yet."""
 
 import math
-from typing import Any, Callable, List, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 Number = Union[float, "Later"]
+# Numbers that wait on a device, before they are asked for, whether somebody wants them or not.
+MOST_WAITING = 4096
 
 
 class Later:
@@ -11,13 +13,15 @@ class Later:
     it; ``settle`` waits for many at once.
 
     value (Any): Device array of one number.
-    error (Callable[[], Exception]): The error to raise where it is not finite.
+    error (Callable[[], Exception]): The error to raise where it is not finite. Nothing that it
+        holds is kept once the number is known and finite.
     """
 
     __slots__ = ("_value", "_error")
 
     def __init__(self, value: Any, error: Callable[[], Exception]) -> None:
-        self._value, self._error = value, error
+        self._value: Any = value
+        self._error: Optional[Callable[[], Exception]] = error
 
     def __float__(self) -> float:
         return settle([self])[0]
@@ -40,20 +44,21 @@ def settle(numbers: Sequence[Number]) -> List[float]:
         for each, value in zip(waiting, together.get().tolist()):
             each._value = value
     for each in numbers:
-        if isinstance(each, Later) and not math.isfinite(each._value):
-            raise each._error()
+        if isinstance(each, Later) and each._error is not None:
+            if not math.isfinite(each._value):
+                raise each._error()
+            each._error = None
     return [each._value if isinstance(each, Later) else each for each in numbers]
 
 
 def add_up(numbers: Sequence[Number]) -> Number:
     """Their sum: a ``Later`` if one of them is."""
-    later = [each for each in numbers if isinstance(each, Later)]
-    if not later:
+    if len(numbers) == 1 and isinstance(numbers[0], Later):
+        return numbers[0]
+    errors = [each._error for each in numbers if isinstance(each, Later) and each._error]
+    if not errors:
         return math.fsum(map(float, numbers))
-    if len(numbers) == 1:
-        return later[0]
     values = [each._value if isinstance(each, Later) else each for each in numbers]
-    errors = [each._error for each in later]
     return Later(sum(values), errors[-1])
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+import numpy
 from thinc.api import Ops, Optimizer
 from thinc.optimizers import FloatOrSeq
 from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
@@ -279,7 +280,10 @@ def _share_of_newest(n_updates: int, n_since: int) -> float:
 
 
 def _move_average(average: Any, values: Any, share: float) -> None:
-    part = get_array_module(values).float32(share)
+    if not is_numpy_array(values):
+        kernels.move_average(average, values, share)
+        return
+    part = numpy.float32(share)
     for now in Part(0, values.shape[0]).blocks(values):
         average[now] += part * (values[now] - average[now])
 

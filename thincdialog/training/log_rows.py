@@ -7,14 +7,12 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..metrics import AverageMetric
 from ..metrics.exact import ExactSum, exact_sum
-from ..ops.later import Later, settle
+from ..ops.later import MOST_WAITING, Later, settle
 from ..protocol import SPLIT_BATCHES, StepReport
 from .progress import Position
 
 # Begins the names of counts of steps, by how many versions old their gradient was.
 STALENESS = "staleness/"
-# Numbers on a device, before they are waited for, whoever asks or not.
-MOST_WAITING = 4096
 
 
 class LogRows:
@@ -60,12 +58,12 @@ class LogRows:
             self._waiting.append((report.gradient_norm, False))
         self._counts.update(report.counts)
         if len(self._waiting) >= MOST_WAITING:
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Wait for the numbers that are still on a device.
 
-        RAISES (TrainingError): If one is not finite.
+        RAISES (TrainingError): Of the first step, if one is not finite.
         """
         waiting, self._waiting = self._waiting, []
         losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
@@ -81,7 +79,7 @@ class LogRows:
 
     def _exact_loss(self) -> ExactSum:
         """The same as a sum that does not depend on the order of the steps."""
-        self._settle()
+        self.settle()
         self._before = self._before + exact_sum(self._losses)
         del self._losses[:]
         return self._before
@@ -101,7 +99,7 @@ class LogRows:
         report (Mapping[str, float]): What was measured on the dev data, if anything.
         **more (Any): What else stands in it.
         """
-        self._settle()
+        self.settle()
         examples, spent = position.examples - self._examples, seconds - self._seconds
         counts = self._counts
 
@@ -144,7 +142,7 @@ class LogRows:
 
     def state(self) -> Dict[str, Any]:
         """All of it, as JSON values."""
-        self._settle()
+        self.settle()
         return {
             "examples": self._examples,
             "seconds": self._seconds,

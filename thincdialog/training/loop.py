@@ -262,6 +262,7 @@ class TrainingLoop:
         self, rows: LogRows, report: Mapping[str, float], is_best: bool, is_evaluation: bool
     ) -> Dict[str, Any]:
         seconds = self.clock.seconds()
+        rows.settle()  # All at once, and an error comes from the step that was first.
         info = rows.make(
             self.position,
             seconds,

@@ -26,6 +26,12 @@ def _visible():
     return ["0", "1"] if named is None else [each for each in named.split(",") if each]
 
 
+def _device_count():
+    if not _visible():
+        raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+    return len(_visible())
+
+
 def physical_device():
     """What the current device is on its machine, which CUPY_STAND_IN_HOST in the environment may
     name; not CuPy's."""
@@ -88,7 +94,7 @@ memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryErro
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDeviceCount=lambda: len(_visible()),
+    getDeviceCount=_device_count,
     getDevice=_devices.current,
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )

@@ -736,6 +736,15 @@ extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
     }
 }
 
+// A comes nearer to W, by a share of the distance.
+extern "C" __global__ void move_average(float* A, const float* W, long long n, double share) {
+    float part = (float)share;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+            i += (long long)gridDim.x * blockDim.x) {
+        A[i] += part * (W[i] - A[i]);
+    }
+}
+
 // X times a factor, in place; 0 where the factor is, whatever X is.
 extern "C" __global__ void times_found(float* X, const float* found, long long n) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;

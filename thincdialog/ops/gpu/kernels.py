@@ -464,6 +464,11 @@ def stretch_squares(X: Any, bounds: Any) -> Any:
     return sums
 
 
+def move_average(average: Any, values: Any, share: float) -> None:
+    """average += share (values - average); float32, shape (n,)."""
+    _start("move_average", _of_size(values.size), average, values, numpy.int64(values.size), share)
+
+
 def times_found(X: Any, found: Any) -> None:
     """Multiply by the factor of ``found_factor``, in place; not finite becomes 0, too."""
     _start("times_found", _of_size(X.size), X, found, numpy.int64(X.size))
