@@ -8,7 +8,7 @@ from tests.test_house import PACKAGE, trees
 
 # Parts of the package, left to right; those between two "<" do not import each other.
 ORDER = """
-errors < contract < messages, files < registry < config < ops, metrics, batchers < protocol
+errors, signals < contract < messages, files < registry < config < ops, metrics, batchers < protocol
 < formats, mutators < examples < layers, losses, schedules, optimizers, data
 < models < teachers < loader, agents < worlds, loggers, callbacks < training < evaluation
 < runs, runners < inspection < plotting < api < cli < __main__

@@ -2,6 +2,8 @@
 
 import json
 import signal
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -185,6 +187,50 @@ def test_signals_wait_where_nothing_must_stay_half_done(waits):
         except Interrupted as error:
             assert error.number == signal.SIGTERM
     assert done == ["shielded", "behind it"][: 1 + waits]
+
+
+class SignalledInFinalizer:
+    """Gets a signal where Python drops what its handler raises."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __del__(self):
+        signal.raise_signal(self.number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_within_a_finalizer_are_not_lost(number, capsys):
+    with Interruption() as interruption:
+        with pytest.raises(Interrupted) as caught:
+            SignalledInFinalizer(number)
+            time.sleep(10)
+        assert caught.value.number == interruption.received == number
+        assert not interruption.is_urgent
+    assert capsys.readouterr().err == ""
+
+
+def test_signals_the_second_within_a_finalizer_is_not_lost():
+    with Interruption() as interruption:
+        with interruption.waiting():
+            signal.raise_signal(signal.SIGTERM)
+            with pytest.raises(Interrupted):
+                SignalledInFinalizer(signal.SIGINT)
+                time.sleep(10)
+        assert interruption.is_urgent and interruption.received == signal.SIGTERM
+
+
+def test_errors_of_finalizers_are_shown_as_ever(monkeypatch):
+    shown = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: shown.append(str(told.exc_value)))
+
+    class Broken:
+        def __del__(self):
+            raise ValueError("broken")
+
+    with Interruption():
+        Broken()
+    assert shown == ["broken"]
 
 
 def test_signals_of_other_threads_and_ignored_ones_are_left_alone():

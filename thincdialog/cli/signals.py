@@ -7,25 +7,19 @@ from contextlib import suppress
 from types import FrameType
 from typing import Callable, Optional, Union
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP.
-NUMBERS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-BY_SIGNAL = 128
+from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain
 
 
-class Ended(KeyboardInterrupt):
+class Ended(EndedBySignal):
     """A signal ended a command.
 
     number (int): Of the signal.
     """
 
-    def __init__(self, number: int):
-        super().__init__()
-        self.exit_code = BY_SIGNAL + number
-
 
 def receive_by(handler: Union[signal.Handlers, Callable[..., None]]) -> None:
     """Have signals received, but for those that the process was told to ignore (nohup)."""
-    for number in NUMBERS:
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
@@ -44,3 +38,8 @@ def end(number: int, frame: Optional[FrameType] = None) -> None:
     """
     receive_by(leave)
     raise Ended(number)
+
+
+def sending_again() -> SendingAgain:
+    """A stretch in which a signal that ``end`` receives is not lost where Python drops errors."""
+    return SendingAgain(Ended, lambda: receive_by(end))

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
 from ..files.held import held, temporary_folder
+from ..signals import SIGNALS
 
-# Windows has no SIGHUP.
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 SAFE_PATH = "PYTHONSAFEPATH"
 # Of the temporary folder; short, as paths of sockets must be.
 NAME = "thincdialog"

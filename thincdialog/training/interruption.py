@@ -6,15 +6,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
-from ..loader.starting import SIGNALS
+from ..signals import SIGNALS, EndedBySignal, SendingAgain
 
-# "Try again later", for schedulers that start a job anew; and as a shell says that a
-# signal ended a process.
+# "Try again later", for schedulers that start a job anew.
 TEMPORARY = 75
-BY_SIGNAL = 128
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(EndedBySignal):
     """A signal ended training. As text: the folder of what was saved last, or "".
 
     number (int): Of the signal.
@@ -24,8 +22,8 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, number: int, saved: str = "", model: str = ""):
-        super().__init__(saved or model)
-        self.number, self.saved, self.model = number, saved, model
+        super().__init__(number, saved or model)
+        self.saved, self.model = saved, model
 
     @property
     def name(self) -> str:
@@ -37,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
         """75 if SIGTERM or SIGHUP ended a run that goes on when it is started once more."""
         if self.number != signal.SIGINT and self.saved:
             return TEMPORARY
-        return BY_SIGNAL + self.number
+        return super().exit_code
 
 
 class Interruption:
@@ -56,6 +54,7 @@ class Interruption:
         self.is_urgent = False
         self._waits = False
         self._before: Dict[int, Any] = {}
+        self._again = SendingAgain(Interrupted, self._forget)
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
@@ -63,9 +62,11 @@ class Interruption:
                 before = signal.getsignal(number)
                 if before is not None and before is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._receive)
+            self._again.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._again.__exit__()
         while self._before:
             signal.signal(*self._before.popitem())
 
@@ -77,6 +78,11 @@ class Interruption:
         elif number == signal.SIGINT:
             self.is_urgent = True
             raise Interrupted(number)
+
+    def _forget(self) -> None:
+        """Python dropped what a signal raised. The signal comes again, as the first."""
+        if not self.is_urgent:
+            self.received = None
 
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Dict, List, Optional
 
 from ...errors import DialogError, MissingPackageError
-from ...loader.starting import SIGNALS
+from ...signals import SIGNALS
 
 # How long one waits for processors that others are about to give back.
 FREE_SECONDS = 10.0
