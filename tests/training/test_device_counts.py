@@ -174,6 +174,23 @@ def test_device_counts_of_a_step_that_moves_the_average(root, tmp_path, cupy):
     assert counts.launches <= launches + 1, counts.shown("launches")
 
 
+OF_SEVERAL = ("quickstart", "intent", "babi", "transformer", "codes beside a bag")
+
+
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_device_counts_of_a_step_of_several_microbatches(name, n, root, tmp_path, cupy):
+    """Each is copied once, with what adds its tables' rows to those before."""
+    *_, launches, waits, h2d = TABLE[name]
+    settings = {"size": 32, "training.accumulate_gradient": n}
+    counts = counts_of_a_step(cupy, root, tmp_path, name, **settings)
+    assert (counts.waits, counts.d2h, counts.h2d) == (waits, waits, n * h2d)
+    assert counts.h2d_bytes <= n * MOST_BYTES
+    # A sum takes four of each table, and two of each stretch that is none.
+    assert counts.launches <= n * (launches + 10), counts.shown("launches")
+    assert not counts.generators
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     file, changes, *_ = TABLE[name]
@@ -233,12 +250,14 @@ def test_device_counts_of_rounded_products(name, root, tmp_path, cupy):
     assert launches["bf16"] == launches["tf32"] + products["bf16"] <= most_launches
 
 
+@pytest.mark.parametrize("n_microbatches", [1, 3])
 @pytest.mark.parametrize("model", ["BagEncoder", "CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
-def test_device_counts_no_launch_over_a_whole_table(model, root, tmp_path, cupy):
+def test_device_counts_no_launch_over_a_whole_table(model, n_microbatches, root, tmp_path, cupy):
     changes = {
         ENCODER: {"@models": f"thincdialog.{model}.v1", "width": 32},
         "world.batcher.size": 4,
         "tokenizer.n_rows": 100_000,
+        "training.accumulate_gradient": n_microbatches,
         # Steps that take the average are not sparse.
         "training.optimizer.use_averages": False,
     }
@@ -319,11 +338,13 @@ COMPARED = {
 AT_ANY_RATE = ("quickstart", "ranker", "hinge", "intent", "babi")
 
 
-@pytest.mark.parametrize("name", COMPARED)
-def test_device_losses_are_those_of_the_cpu(name, root, tmp_path, cupy):
+@pytest.mark.parametrize(
+    "name, n_microbatches", [*((name, 1) for name in COMPARED), ("quickstart", 3), ("babi", 3)]
+)
+def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path, cupy):
     losses = []
-    changes = {**COMPARED[name]}
-    if name not in AT_ANY_RATE:
+    changes = {**COMPARED[name], "training.accumulate_gradient": n_microbatches}
+    if name not in AT_ANY_RATE or n_microbatches > 1:
         changes["training.optimizer.learn_rate"] = 3e-4
     for gpu_id in (-1, 0):
         with training(root, tmp_path, name, size=32, gpu_id=gpu_id, **changes) as step:

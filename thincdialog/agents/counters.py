@@ -7,7 +7,7 @@ from ..errors import TrainingError
 from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..metrics.exact import exact_sum
-from ..models.gradient_tree import GradientTree
+from ..models.gradient_sum import GradientSum
 from ..ops.later import MOST_WAITING, Number, add_up, settle
 from ..protocol import SPLIT_BATCHES, StepReport
 
@@ -31,7 +31,7 @@ class Counters:
     n_losses (int): Of how many of them.
     counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
-    microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
+    microbatches (Optional[GradientSum]): Gradients of the step's microbatches but the last,
         if there are several.
     batches (List[Batch]): What the examples are.
     packs (List[Tuple[Any, int]]): Where a kernel makes the step: what it is to learn from, and
@@ -57,7 +57,7 @@ class Counters:
         self.n_right: List[Number] = []
         self.n_judged = 0
         self.counts.clear()
-        self.microbatches: Optional[GradientTree] = None
+        self.microbatches: Optional[GradientSum] = None
         self.packs: List[Tuple[Any, int]] = []
         self.batches: List[Batch] = []
 

@@ -50,7 +50,7 @@ from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
 from ..models.bi_encoder import FORGETS_OUTPUT
-from ..models.gradient_tree import GradientTree
+from ..models.gradient_sum import GradientSum
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.saved_sizes import sizes_of
@@ -412,7 +412,7 @@ class ModelAgent(ConversationAgent, Learner):
             plan = self.plan(batch, rows, self._text)
             if not len(plan.batch.rows):
                 return plan, [], []
-            found = put(ops, plan.role, *plan.arrays())
+            found = put(ops, (*plan.role, self._microbatch), *plan.arrays())
         for encoded, field in plan.texts:
             self.count_cells(encoded, field)
         n = 2 * len(plan.texts)
@@ -533,10 +533,10 @@ class ModelAgent(ConversationAgent, Learner):
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
-        self.n_before = counters.examples
-        counters.microbatches = counters.microbatches or GradientTree()
-        counters.microbatches.add(self.parameters.gradients)
-        self.parameters.clear_gradients()
+        self.n_before, parameters = counters.examples, self.parameters
+        if counters.microbatches is None:
+            counters.microbatches = GradientSum(parameters.ops, parameters.stretches)
+        counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
         """An error for numbers that are not finite, with the user's function that gave
@@ -587,8 +587,8 @@ class ModelAgent(ConversationAgent, Learner):
             self.reset_metrics()
             return NO_STEP
         if counters.microbatches is not None:
-            counters.microbatches.add(parameters.gradients)
-            counters.microbatches.take(parameters.gradients)
+            counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+            parameters.give_rows(counters.microbatches.take(parameters.dense_gradients))
         try:
             later = partial(self._found_not_finite, "gradient", counters.ids_later())
             norm = parameters.update(optimizer, 1.0 / counters.examples, later)

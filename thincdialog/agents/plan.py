@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     places: Optional[List[int]] = None
 
     @property
-    def role(self) -> Hashable:
+    def role(self) -> Tuple[Hashable, ...]:
         """Plans of one role have as many arrays of the same meaning."""
         return (*(field for _, field in self.texts), len(self.numbers))
 

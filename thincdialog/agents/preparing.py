@@ -1,8 +1,8 @@
 """What a thread does with the next batch, while an agent learns one on a GPU."""
 
-from collections import Counter
+from collections import Counter, deque
 from functools import partial
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Deque, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Preparing:
         text = agent.text_encoder
         self._text = None if text is None else text.replica()
         self._copies = CopiesAhead(agent.model.ops.xp)
+        # Those before in the same step, the newest first.
+        self._before: Deque[Packed] = deque(maxlen=n)
 
     def __call__(self) -> Callable[[Batch], None]:
         """Called before a batch is learnt; RETURNS what is to be done with the next one."""
@@ -49,6 +51,7 @@ class Preparing:
 
     def _prepare(self, draws: Stream, asked: Any, batch: Batch) -> None:
         batch, agent, text = batch.labelled(), self.agent, self._text
+        *_, number = draws
         counts = Counter() if text is None else text.counts
         counts.clear()
         try:
@@ -61,10 +64,11 @@ class Preparing:
         # CuPy's current device is each thread's own.
         ops.xp.cuda.Device(ops.device_id).use()
         try:
-            given = (plan.role, plan.arrays(), asked, draws, self._copies)
-            packed = ops.known_numbers.pack(*given)
+            given = ((*plan.role, number), plan.arrays(), asked, draws, self._copies)
+            packed = ops.known_numbers.pack(*given, list(self._before)[:number])
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             return  # It is learnt in parts, if it must be.
+        self._before.appendleft(packed)
         batch.prepared = Prepared(plan, Counter(counts), draws, packed)

@@ -1,7 +1,7 @@
 """All parameters of a model in one vector, all gradients in another."""
 
 import math
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from thinc.api import Model, Optimizer
@@ -193,6 +193,17 @@ class FlatParameters:
                 taken.append(table.rows())
                 table.clear()
         return taken
+
+    def give_rows(self, tables: Sequence[Rows]) -> None:
+        """What was taken by ``take_rows``, or a sum of such, is the gradient of the tables from now
+        on.
+
+        tables (Sequence[Rows]): One for each table of ``stretches``.
+        """
+        given = iter(tables)
+        for _, table in self._stretches:
+            if table is not None:
+                table.put(*next(given))
 
     @property
     def dense_gradients(self) -> Floats1d:

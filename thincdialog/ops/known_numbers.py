@@ -2,6 +2,7 @@
 the host, too, so that nobody waits for the device to tell them."""
 
 import weakref
+from collections import deque
 from contextlib import nullcontext
 from functools import wraps
 from itertools import count
@@ -9,6 +10,7 @@ from typing import (
     Any,
     Callable,
     ContextManager,
+    Deque,
     Dict,
     Hashable,
     List,
@@ -34,6 +36,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _Path = Tuple[Any, ...]
 # Bytes at whose multiples arrays begin in the packed copy.
 _ALIGNMENT = 16
+# Batches of a step that are known beside the newest one.
+_MOST_BEFORE = 64
 
 
 def put(ops: Ops, role: Hashable, *arrays: numpy.ndarray) -> Tuple[Any, ...]:
@@ -122,6 +126,9 @@ class Packed(NamedTuple):
     ready (Dict): What was derived, by what it comes from.
     buffer (Any): What they are views of; ``known`` is what lies in it.
     copied (Any): The event to wait for before they are read; None if they can be read.
+    host (Dict): The same arrays on the host, by where they come from.
+    before (Tuple[int, ...]): Numbers of the copies that were to be used before, the newest first:
+        some of what is ready was derived of these, too.
     """
 
     role: Hashable
@@ -131,6 +138,8 @@ class Packed(NamedTuple):
     buffer: Any
     known: Dict[Any, _Known]
     copied: Any
+    host: Dict[_Path, numpy.ndarray]
+    before: Tuple[int, ...]
 
 
 class KnownNumbers:
@@ -148,7 +157,9 @@ class KnownNumbers:
         self._ready: Dict[_Path, Tuple[Any, ...]] = {}
         self._asked: Dict[Hashable, Dict[_Path, Derive]] = {}
         self._role: Hashable = None
-        self._number, self._numbers = 0, count(1)
+        self._numbers = count(1)
+        # Of the copies in use: the newest first.
+        self._used: Deque[int] = deque(maxlen=1 + _MOST_BEFORE)
 
     def put(self, role: Hashable, arrays: Sequence[numpy.ndarray]) -> Tuple[Any, ...]:
         """See the function of this name."""
@@ -165,18 +176,23 @@ class KnownNumbers:
         asked: Dict[Hashable, Dict[_Path, Derive]],
         stream: Stream,
         copies: Optional[CopiesAhead] = None,
+        before: Sequence[Packed] = (),
     ) -> Packed:
         """Arrays of a batch to be ``put`` later, on their way to the device; another thread may
         call it.
 
         asked (Dict): See the method of this name.
         copies (Optional[CopiesAhead]): What copies them beside the device's work, if they shall be.
+        before (Sequence[Packed]): What will be used just before, the newest first.
         """
         paths: List[_Path] = [(place,) for place in range(len(arrays))]
         host = dict(zip(paths, arrays))
         results: Dict[_Path, List[_Path]] = {}
+        hosts = [host, *(each.host for each in before)]
         for key, function in asked.get(role, {}).items():
-            given = (host[e.path] if isinstance(e, _Of) else _value(e, stream) for e in key[1])
+            if not all(each.is_in(hosts) for each in key[1] if isinstance(each, _Of)):
+                continue
+            given = (e.found(hosts) if isinstance(e, _Of) else _value(e, stream) for e in key[1])
             found = function(*given)
             results[key] = [(*key, place) for place in range(len(found))]
             host.update(zip(results[key], found))
@@ -186,7 +202,8 @@ class KnownNumbers:
         device = dict(zip(host, views))
         ready = {key: tuple(map(device.__getitem__, places)) for key, places in results.items()}
         given_arrays = tuple(map(device.__getitem__, paths))
-        return Packed(role, number, given_arrays, ready, buffer, known, copied)
+        numbers = tuple(each.number for each in before)
+        return Packed(role, number, given_arrays, ready, buffer, known, copied, host, numbers)
 
     def use(self, packed: Packed) -> Tuple[Any, ...]:
         """Go on to a batch that is packed.
@@ -197,7 +214,10 @@ class KnownNumbers:
             self._xp.cuda.get_current_stream().wait_event(packed.copied)
         self._buffers = {key: each for key, each in self._buffers.items() if each[0]() is not None}
         self._buffers[id(packed.buffer)] = weakref.ref(packed.buffer), packed.known
-        self._number, self._role, self._ready = packed.number, packed.role, packed.ready
+        self._role, self._ready = packed.role, packed.ready
+        if packed.before != tuple(self._used)[: len(packed.before)]:
+            self._ready = {key: each for key, each in self._ready.items() if not _looks_back(key)}
+        self._used.appendleft(packed.number)
         self._asked[packed.role] = {}
         return packed.arrays
 
@@ -217,14 +237,17 @@ class KnownNumbers:
             name, known = each, None
             if hasattr(each, "dtype"):
                 known = self.find(each)
-                name = None if known is None else _Of(known.path)
-                is_of_batch &= known is not None and known.number == self._number
+                name = None
+                if known is None or known.number not in self._used:
+                    is_of_batch = False
+                else:
+                    name = _Of(known.path, self._used.index(known.number))
             named.append(name)
             given.append((each, known))
         key = (function, tuple(named))
         made = self._ready.get(key) if is_of_batch else None
         if made is None:
-            number = self._number if is_of_batch else -1
+            number = self._used[0] if is_of_batch and self._used else -1
             arrays = function(*(self._host(ops, *each) for each in given))
             of_key = [_Known(array, number, (*key, n)) for n, array in enumerate(arrays)]
             buffer, views, found, _ = self._copied(of_key)
@@ -286,6 +309,17 @@ class Draws(NamedTuple):
     number: int
 
 
+def _looks_back(key: _Path) -> bool:
+    """Whether something was derived of an earlier batch, too."""
+    return any(
+        each.back or _looks_back(each.path)
+        for part in key
+        if isinstance(part, tuple)
+        for each in part
+        if isinstance(each, _Of)
+    )
+
+
 def _value(argument: Any, stream: Stream) -> Any:
     """An argument that is no array, for the function."""
     if not isinstance(argument, Draws):
@@ -295,16 +329,25 @@ def _value(argument: Any, stream: Stream) -> Any:
 
 
 class _Of:
-    """An argument that is an array, by its path."""
+    """An argument that is an array, by its path in the ``put`` so many before the newest one."""
 
-    __slots__ = ("path", "_hash")
+    __slots__ = ("path", "back", "_hash")
 
-    def __init__(self, path: _Path) -> None:
+    def __init__(self, path: _Path, back: int) -> None:
         # Paths hold others, and are looked for at each call of a layer.
-        self.path, self._hash = path, hash(path)
+        self.path, self.back, self._hash = path, back, hash((path, back))
+
+    def is_in(self, hosts: Sequence[Dict[_Path, numpy.ndarray]]) -> bool:
+        """Whether it is known, given what is known of each ``put``, the newest first."""
+        return self.back < len(hosts) and self.path in hosts[self.back]
+
+    def found(self, hosts: Sequence[Dict[_Path, numpy.ndarray]]) -> numpy.ndarray:
+        """The array, if it is."""
+        return hosts[self.back][self.path]
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Of) and self._hash == other._hash and self.path == other.path
+        is_equal = isinstance(other, _Of) and self._hash == other._hash
+        return is_equal and self.back == other.back and self.path == other.path
 
     def __hash__(self) -> int:
         return self._hash

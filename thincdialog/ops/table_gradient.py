@@ -25,6 +25,7 @@ class TableGradient:
         self._dense: Any = dense
         self._kept: List[Tuple[Ints1d, Floats2d]] = []
         self._n_kept = 0
+        self._is_sum = False  # Whether what is kept has each row once, on a device, too.
         # Rows of the array that may not be zero; None while all are. A mask, or on a device
         # numbers of rows, which the host knows, too.
         self._is_written: Any = None
@@ -37,8 +38,20 @@ class TableGradient:
         """
         self._kept.append((rows, values))
         self._n_kept += rows.shape[0]
+        self._is_sum = False
         if self._n_kept > self._dense.shape[0] and is_numpy_array(self._dense):
             self.write()
+
+    def put(self, rows: Any, values: Floats2d) -> None:
+        """A sum of what ``rows`` gave is the gradient from now on, in place of what was added.
+
+        rows (Ints1d): Row numbers, distinct and ascending, shape (n,).
+        values (Floats2d): Shape (n, width); not to be changed from now on.
+        """
+        self.clear()
+        if rows.shape[0]:
+            self.add(rows.astype("i", copy=False), values)
+            self._is_sum = True
 
     def write(self) -> None:
         """Put all that was added into the array. Its rows stay noted until ``clear``:
@@ -65,7 +78,7 @@ class TableGradient:
         if not self._kept:
             return xp.zeros((0,), dtype="int64"), self._dense[:0]
         if not is_numpy_array(self._dense):
-            return sum_parts(self.ops, self._kept)
+            return self._kept[0] if self._is_sum else sum_parts(self.ops, self._kept)
         rows: Any
         rows, values = self._kept[0]
         if len(self._kept) > 1:

@@ -4,11 +4,14 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thinc.api import NumpyOps
 
-from thincdialog.models.gradient_tree import GradientTree
+from tests.models.test_gradient_sum import tree_sum
+from thincdialog.models.gradient_sum import GradientSum, added_rows
 from thincdialog.optimizers.row_sparse import Part
-from thincdialog.runners.cluster.gradient import GradientSum, added_rows
 from thincdialog.runners.cluster.slots import Slots, additions
+
+OPS = NumpyOps()
 
 
 def gradients(n, seed=0):
@@ -16,20 +19,11 @@ def gradients(n, seed=0):
     return [generator.normal(size=7).astype("f") * 10.0 ** (k % 8) for k in range(n)]
 
 
-def tree_sum(vectors):
-    tree = GradientTree()
-    for vector in vectors:
-        tree.add(vector)
-    total = numpy.zeros_like(vectors[0])
-    tree.take(total)
-    return total
-
-
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_slots_any_number_of_workers_sums_in_the_same_tree(n, n_workers):
     vectors = gradients(n)
     slots = Slots(n, n_workers)
-    found = {slot: GradientSum([Part(0, 7)]) for slot in range(slots.n_slots)}
+    found = {slot: GradientSum(OPS, [Part(0, 7)]) for slot in range(slots.n_slots)}
     for microbatch, vector in enumerate(vectors):
         found[slots.of(microbatch)].add(vector.copy(), [])
     sums = []
@@ -70,7 +64,7 @@ def test_added_rows_are_those_of_the_whole_tables(rows):
         sparse.append((numpy.array(numbers, dtype="q"), values))
     total = sparse[0]
     for each in sparse[1:]:
-        total = added_rows(total, each)
+        total = added_rows(OPS, total, each)
     dense = numpy.zeros((10, 3), dtype="f")
     dense[total[0]] = total[1]
     expected = whole[0]

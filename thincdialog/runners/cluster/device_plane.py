@@ -6,9 +6,10 @@ import numpy
 from thinc.api import get_array_module
 from thinc.util import is_numpy_array
 
+from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows
-from .gradient import Gradient, dense_slices, to_host
+from .gradient import Gradient, to_host
 from .lone_plane import LonePlane
 from .owned import Piece, pieces_of
 

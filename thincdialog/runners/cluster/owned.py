@@ -5,11 +5,12 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 
 import numpy
 
+from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
 from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
 from ...optimizers.state import ARRAYS, Key
 from ...optimizers.watched import stepping
-from .gradient import Gradient, added_rows
+from .gradient import Gradient
 from .slots import additions
 
 # Floats of a block: what is summed at once stays in a core's cache. Norms are added up block by
@@ -111,7 +112,7 @@ class Owned:
             low, high = numpy.searchsorted(rows, (begin, end))
             own.append((rows[low:high] - begin, values[low:high]))
         for left, right in additions(len(own)):
-            own[left] = added_rows(own[left], own[right])
+            own[left] = added_rows(self.ops, own[left], own[right])
         rows, values = own[0]
         if not self._is_sparse:
             values = values * numpy.float32(scale)

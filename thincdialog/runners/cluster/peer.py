@@ -7,6 +7,7 @@ from thinc.api import get_array_module
 
 from ...agents.counters import not_finite
 from ...config import build_block
+from ...models.gradient_sum import GradientSum
 from ...ops.alignment import aligned_zeros
 from ...ops.later import Later, settle
 from ...optimizers.row_sparse import Rows
@@ -15,7 +16,7 @@ from ...optimizers.state import KEY, restore_optimizer
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import GradientSum, take_rows
+from .gradient import numbered, take_rows
 from .lone_plane import LonePlane
 from .owned import pieces_of
 from .owned_on_device import make_owned
@@ -134,6 +135,7 @@ class Peer:
     def _learn(self, step: int) -> Any:
         """Learn the own microbatches of a step; their gradients are in the own slots."""
         slots, worker, seed = self.slots, self.plane.worker, self.experiment.seed
+        ops = self.parameters.ops
         reports: List[Tuple[int, StepReport]] = []
         ids: List[Callable[[], Sequence[Optional[str]]]] = []
         tables: Dict[int, List[Rows]] = {}
@@ -152,11 +154,11 @@ class Peer:
                 if slot == self._bound:
                     tables[slot] = take_rows(self.parameters)
                 else:
-                    added = sums.setdefault(slot, GradientSum(self.stretches))
-                    added.add(self.parameters.dense_gradients, take_rows(self.parameters))
+                    added = sums.setdefault(slot, GradientSum(ops, self.stretches))
+                    added.add(self.parameters.dense_gradients, self.parameters.take_rows())
             number += 1
         for slot, added in sums.items():
-            tables[slot] = added.take(self.plane.vectors[slot])
+            tables[slot] = numbered(ops, added.take(self.plane.vectors[slot]))
         return reports, ids, tables, number
 
     # --- epochs ---------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from typing import Any, List, Optional
 
 from ...config import build_block
 from ...loader.failure import Failure
+from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
-from .gradient import Gradient, dense_slices
+from .gradient import Gradient
 from .gradient_server import GradientServer, Learnt
 from .mapped_arrays import MappedArrays
 from .recipe import Recipe, make_experiment

@@ -4,9 +4,10 @@ from typing import Any, Optional, Sequence, Tuple
 
 from ...errors import DialogError, TrainingError
 from ...loader.failure import Failure
+from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
-from .gradient import Gradient, dense_slices
+from .gradient import Gradient
 from .gradient_server import Learnt
 from .mapped_arrays import Layout, MappedArrays
 from .shared_plane import shared_layout, write_rows

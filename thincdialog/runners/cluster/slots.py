@@ -5,7 +5,7 @@ from typing import Iterator, Tuple
 
 def additions(n: int, first: int = 0) -> Iterator[Tuple[int, int]]:
     """Pairs (a, b), in order: add number b to number a. In the end number ``first`` holds the
-    sum of all, of the same tree as ``GradientTree``'s.
+    sum of all, of the same tree as ``GradientSum``'s.
 
         4: (0, 1) (2, 3) (0, 2)
 

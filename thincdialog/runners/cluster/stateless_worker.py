@@ -6,11 +6,12 @@ from thinc.util import is_numpy_array
 
 from ...agents.counters import not_finite
 from ...errors import TrainingError
+from ...models.gradient_sum import GradientSum, dense_slices
 from ...ops.alignment import aligned_zeros
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import Gradient, GradientSum, dense_slices, take_rows, to_host
+from .gradient import Gradient, numbered, take_rows, to_host
 from .gradient_server import Learnt
 from .joined_reports import joined_reports
 from .walk import Walk
@@ -95,7 +96,7 @@ class StatelessWorker:
             return Learnt(unit, version, None, None)
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
-        total = GradientSum(self.stretches)
+        total = GradientSum(self.parameters.ops, self.stretches)
         for number in range(self.n_microbatches):
             if walk.done():
                 break
@@ -105,10 +106,10 @@ class StatelessWorker:
             reports.append(report)
             self._ids.append(ids)
             if self.n_microbatches > 1:
-                total.add(self.parameters.dense_gradients, take_rows(self.parameters))
+                total.add(self.parameters.dense_gradients, self.parameters.take_rows())
         vector = self.parameters.dense_gradients
         if self.n_microbatches > 1:
-            tables = total.take(vector)
+            tables = numbered(self.parameters.ops, total.take(vector))
         else:
             tables = take_rows(self.parameters)
         gradient = Gradient(vector, tables)

@@ -1,0 +1,63 @@
+"""What is derived of a batch's numbers, and of those of the batches before it."""
+
+import numpy as np
+import pytest
+
+from tests.ops.array_backends import new_ops
+from thincdialog.ops.known_numbers import derived, on_host, put
+
+pytestmark = pytest.mark.gpu
+
+
+def joined(*arrays):
+    return (np.concatenate(arrays),)
+
+
+@pytest.fixture
+def ops():
+    return new_ops(0)
+
+
+def packed_of(ops, n, before=()):
+    """A batch of its own numbers, for what was asked of those before."""
+    known = ops.known_numbers
+    array = np.arange(n, dtype="i") + 100 * n
+    return array, known.pack("some", [array], known.asked(), (0, 0, 0), before=before)
+
+
+def test_known_numbers_of_several_batches_are_derived_ahead(ops):
+    known = ops.known_numbers
+    first, second = (put(ops, "some", np.arange(n, dtype="i"))[0] for n in (2, 3))
+    derived(ops, joined, first, second)
+    a, packed_a = packed_of(ops, 4)
+    b, packed_b = packed_of(ops, 5, before=[packed_a])
+    (on_device_a,), (on_device_b,) = known.use(packed_a), known.use(packed_b)
+    n_ready = len(known._ready)
+    (both,) = derived(ops, joined, on_device_a, on_device_b)
+    assert n_ready == len(known._ready) == 1
+    assert both.base is on_device_b.base  # It came in the same copy.
+    assert on_host(ops, both).tolist() == ops.to_numpy(both).tolist() == [*a, *b]
+
+
+def test_known_numbers_batches_that_come_in_another_order_are_not_mistaken(ops):
+    known = ops.known_numbers
+    first, second = (put(ops, "some", np.arange(n, dtype="i"))[0] for n in (2, 3))
+    derived(ops, joined, first, second)
+    _, packed_a = packed_of(ops, 4)
+    b, packed_b = packed_of(ops, 5, before=[packed_a])
+    known.use(packed_a)
+    other = np.arange(7, dtype="i")
+    (on_device_other,) = put(ops, "others", other)  # Something comes between.
+    (on_device_b,) = known.use(packed_b)
+    (both,) = derived(ops, joined, on_device_other, on_device_b)
+    assert ops.to_numpy(both).tolist() == [*other, *b]
+
+
+def test_known_numbers_of_a_batch_long_ago_are_derived_when_they_are_asked_for(ops):
+    old = np.arange(3, dtype="i")
+    (on_device_old,) = put(ops, "old", old)
+    for n in range(100):
+        (newest,) = put(ops, "some", np.arange(n + 1, dtype="i"))
+        (both,) = derived(ops, joined, on_device_old, newest)
+        assert ops.to_numpy(both).tolist() == [*old, *range(n + 1)]
+        assert on_host(ops, both).tolist() == [*old, *range(n + 1)]
