@@ -14,7 +14,7 @@ from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..layers.scale import Scale
 from ..registry import registry
-from .bi_encoder import ENCODERS, tie_embeddings
+from .bi_encoder import ENCODERS, FORGETS_OUTPUT, tie_embeddings
 from .encoded_in_one import encode_both
 
 InT = Tuple[Ragged, Ragged]
@@ -79,6 +79,7 @@ def PolyEncoder(
         layers=list(layers),
         refs=dict(zip((*ENCODERS, SCORER), layers)),
         dims={"nO": None},
+        attrs={FORGETS_OUTPUT: True},
     )
 
 

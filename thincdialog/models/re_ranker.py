@@ -7,7 +7,7 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
 from ..registry import registry
-from .bi_encoder import ENCODERS
+from .bi_encoder import ENCODERS, FORGETS_OUTPUT
 from .poly_encoder import SCORER
 
 InT = Tuple[Ragged, Ragged]
@@ -42,7 +42,7 @@ def ReRanker(first: Model[InT, OutT], second: Model, n_best: int = 16) -> Model[
         init=init,
         layers=[first, second],
         refs={**parts, SECOND: second},
-        attrs={"n_best": n_best},
+        attrs={"n_best": n_best, FORGETS_OUTPUT: True},
         dims={"nO": None},
     )
 
@@ -54,7 +54,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     pairs: Any = best_pairs(ops.to_numpy(scores), model.attrs["n_best"])
     rows, columns = ops.asarray1i(pairs[:, 0]), ops.asarray1i(pairs[:, 1])
     more, backprop_second = second((*X, ops.asarray2i(pairs)), is_train)  # (n_pairs, 1)
-    Y: Any = scores.copy()  # as scores
+    Y: Any = scores if first.attrs.get(FORGETS_OUTPUT) else scores.copy()  # as scores
     Y[rows, columns] += more[:, 0]
 
     def backprop(dY: Any) -> InT:
