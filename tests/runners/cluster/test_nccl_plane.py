@@ -147,8 +147,11 @@ def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatc
     assert 1 in ended and told == ["aborted"]
 
 
-def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices):
+def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices, monkeypatch):
     name, both, told = unique_id(), [Communicator(), Communicator()], []
+    nccl, has_begun = devices.cuda.nccl, threading.Event()
+    make = nccl.NcclCommunicator
+    monkeypatch.setattr(nccl, "NcclCommunicator", lambda *who: has_begun.set() or make(*who))
 
     def connect(worker):
         try:
@@ -158,8 +161,7 @@ def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices):
 
     connecting = threading.Thread(target=connect, args=(0,))
     connecting.start()
-    while not both[0]._is_waiting:
-        pass
+    assert has_begun.wait(30)  # Before, it would not begin to connect.
     abandoning = threading.Thread(target=both[0].abandon)
     abandoning.start()
     while not both[0].is_abandoned:
