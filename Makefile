@@ -19,7 +19,7 @@ test-slow: .venv/test ## Run the slow tests
 
 test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
-	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m "gpu and not slow"
+	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

@@ -9,7 +9,8 @@
               workers of hogwild over one process
     exchange  milliseconds from gradients that are ready to new parameters that all see, with
               Thinc's Adam, 2 workers of one machine; its ceiling is Adam alone on halves
-    nodes     the same between two raylets, through the object store
+    nodes     the same between two raylets; its ceiling is Ray's messages alone, three rounds of
+              as many bytes
     restart   seconds from a kill -9 until the others go on
     paper     examples a second at 4, 16, 64 nodes, from measured parts
     scores    of the notebook's experiment, five seeds: minutes
@@ -213,6 +214,18 @@ class Exchanging:
             found.append(1e3 * (time.perf_counter() - began))
         return found
 
+    def messages(self, n_steps: int) -> List[float]:
+        """Milliseconds of a step's messages alone: halves of a gradient, sums, halves of weights."""
+        half = numpy.ones(len(self.parameters.values) // 2, dtype="f")
+        other, found = 1 - self.worker, []
+        for step in range(n_steps):
+            began = time.perf_counter()
+            for number, message in enumerate((half, half[:8], half)):
+                self._send(other, ("alone", step, number), message)
+                self.mailbox.take(("alone", step, number))
+            found.append(1e3 * (time.perf_counter() - began))
+        return found
+
     def adam(self, n_steps: int) -> List[float]:
         """Milliseconds of Adam alone, on half of the parameters."""
         n, found, optimizer = len(self.parameters.values) // 2, [], Adam(0.001, grad_clip=0.0)
@@ -282,11 +295,13 @@ def nodes() -> Dict[str, float]:
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     found = {}
     ids = [node["NodeID"] for node in ray.nodes()]
-    print(f"{'parameters':12}{'two raylets, ms (median, best)':>32}")
+    print("milliseconds, median and best of steps")
+    print(f"{'parameters':12}{'two raylets':>18}{'messages alone':>18}{'Adam/2':>18}")
     for name, sizes in SIZES.items():
         actors = pair(ray, sizes, None, ids)
-        found[name], best = timed(ray, actors, "exchange")
-        print(f"{name:12}{found[name]:16.1f}{best:16.1f}", flush=True)
+        took = [timed(ray, actors, what) for what in ("exchange", "messages", "adam")]
+        found[name] = took[0][0]
+        print(f"{name:12}" + "".join(f"{a:9.1f}{b:9.1f}" for a, b in took), flush=True)
         for actor in actors:
             ray.kill(actor)
     ray.shutdown()

@@ -23,6 +23,8 @@ SMALL = {
     "tasks.coffee.n_train": 12, "tasks.coffee.n_dev": 4, "tasks.coffee.n_test": 4,
     "tokenizer.n_rows": 500, "agent.model.encoder.width": 8, "training.max_steps": 2,
 }  # fmt: skip
+# What is tried where not all is.
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
 # These end nothing, if they are as large as can be.
 ENDS = ("training.max_steps", "tasks.coffee.n_train", "tasks.coffee.n_dev", "tasks.coffee.n_test")
 
@@ -90,10 +92,12 @@ def test_scalars_that_are_odd_are_refused_or_build():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(shipped_configs()))
 def test_scalars_of_every_config_are_refused_or_build(name):
-    assert try_some(name, random.Random(0), 10_000, False) > 1000
+    """All of the quickstart, some of the others: most of their settings are the same."""
+    n = 10_000 if name == "quickstart" else 2_500
+    assert try_some(name, random.Random(SEED), n, False) > n / 10
 
 
-@pytest.mark.parametrize("seed, n", [(0, 40), slow(int(os.environ.get("FUZZ_SEED", "1")), 10_000)])
+@pytest.mark.parametrize("seed, n", [(0, 40), slow(SEED, 10_000)])
 @pytest.mark.filterwarnings("ignore")
 def test_scalars_that_are_odd_are_refused_or_train(seed, n):
     assert try_some("quickstart", random.Random(seed), n, True) > n / 5

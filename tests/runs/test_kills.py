@@ -71,7 +71,7 @@ def chosen(points, share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, share", [("alone", 1), ("thread", 2), ("process", 9)])
+@pytest.mark.parametrize("name, share", [("alone", 3), ("thread", 5), ("process", 9)])
 def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
     folder, ask = runs
     expected = remains(folder / name) if points(name) and name == "alone" else None
