@@ -215,7 +215,7 @@ class Exchanging:
         return found
 
     def messages(self, n_steps: int) -> List[float]:
-        """Milliseconds of a step's messages alone: halves of a gradient, sums, halves of weights."""
+        """Milliseconds of a step's messages alone: half a gradient, sums, half the weights."""
         half = numpy.ones(len(self.parameters.values) // 2, dtype="f")
         other, found = 1 - self.worker, []
         for step in range(n_steps):
