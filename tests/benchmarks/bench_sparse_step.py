@@ -7,7 +7,9 @@ FlatParameters, with NumPy's ops and with the compiled ones; Thinc's Adam and SG
 gradient as a whole, as its layers give it. Thinc has no Adagrad: ours, called as Thinc's
 optimizers are, makes dense steps in NumPy; SparseAdagrad is shown beside Thinc's SGD, too,
 which has half of its work. Milliseconds of CPU time, one thread, medians of steps
-that take turns; with averages of the weights, too, which are of the whole table.
+that take turns; with averages of the weights, too, which are of the whole table. Then such a step
+of LazyAdam whose gradient is the sum of several microbatches, beside one that adds up whole
+vectors.
 
     python tests/benchmarks/bench_sparse_step.py
 """
@@ -23,6 +25,7 @@ from thinc.types import Ragged
 
 from thincdialog.cli.output import table
 from thincdialog.layers.bag_embed import BagEmbed
+from thincdialog.models.gradient_sum import GradientSum
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
@@ -82,6 +85,38 @@ def sparse(name: str, ops_name: str, n_texts: int) -> Step:
     return step
 
 
+def of_several(ops_name: str, n_microbatches: int, is_whole: bool) -> Step:
+    """A step of several batches of 32 texts, whose gradients are added up as whole vectors, or as
+    rows."""
+    ours = optimizer("LazyAdam")
+    with using_ops(get_dialog_ops(-1, ops_name)):
+        model = BagEmbed(WIDTH, N_ROWS)
+        model.initialize()
+    parameters, lengths = FlatParameters(model), np.full(32, N_WORDS, dtype="i")
+    tokens = [np.stack([ids, np.zeros_like(ids)], axis=1) for ids in batches(32)]
+    passes = cycle([model.begin_update(Ragged(each, lengths)) for each in tokens])
+    dY = np.ones((32, WIDTH), dtype="f")
+
+    def step_whole() -> None:
+        total = np.zeros_like(parameters.values)
+        for _ in range(n_microbatches):
+            next(passes)[1](dY)
+            total += parameters.gradients
+            parameters.clear_gradients()
+        parameters.gradients[:] = total
+        parameters.update(ours)
+
+    def step() -> None:
+        total = GradientSum(parameters.ops, parameters.stretches)
+        for _ in range(n_microbatches):
+            next(passes)[1](dY)
+            total.add(parameters.dense_gradients, parameters.take_rows())
+        parameters.give_rows(total.take(parameters.dense_gradients))
+        parameters.update(ours)
+
+    return step_whole if is_whole else step
+
+
 def dense(name: str, n_texts: int) -> Step:
     """A step of Thinc's."""
     whole = optimizer(name)
@@ -127,6 +162,29 @@ def compare(n_texts: int) -> None:
     print(table(rows, n_left=3))
 
 
+def compare_sums(n_microbatches: int) -> None:
+    """Print the steps of several microbatches."""
+    rows = [["microbatches", "ops", "rows, ms", "vectors, ms", "ratio"]]
+    for ops in ("numpy", "fast"):
+        steps = {is_whole: of_several(ops, n_microbatches, is_whole) for is_whole in (False, True)}
+
+        def milliseconds(is_whole: bool, steps: Any = steps) -> float:
+            n = N_DENSE if is_whole else N_SPARSE // 4
+            return cpu_seconds(lambda: [steps[is_whole]() for _ in range(n)])[0] / n * 1000
+
+        for is_whole in steps:
+            milliseconds(is_whole)
+        times = in_turns(steps, milliseconds, N_ROUNDS)
+        middle = medians(times)
+        ratio = statistics.median(whole / mine for mine, whole in zip(times[False], times[True]))
+        figures = (f"{middle[False]:.3f}", f"{middle[True]:.2f}", f"{ratio:.0f}x")
+        rows.append([str(n_microbatches), ops, *figures])
+    print(table(rows, n_left=2))
+
+
 if __name__ == "__main__":
     for size in (32, 128):
         compare(size)
+    print()
+    for n_microbatches in (2, 8):
+        compare_sums(n_microbatches)
