@@ -30,7 +30,7 @@ def test_known_numbers_of_several_batches_are_derived_ahead(ops):
     first, second = (put(ops, "some", np.arange(n, dtype="i"))[0] for n in (2, 3))
     derived(ops, joined, first, second)
     a, packed_a = packed_of(ops, 4)
-    b, packed_b = packed_of(ops, 5, before=[packed_a])
+    b, packed_b = packed_of(ops, 5, before=[packed_a.on_host])
     (on_device_a,), (on_device_b,) = known.use(packed_a), known.use(packed_b)
     n_ready = len(known._ready)
     (both,) = derived(ops, joined, on_device_a, on_device_b)
@@ -44,7 +44,7 @@ def test_known_numbers_batches_that_come_in_another_order_are_not_mistaken(ops):
     first, second = (put(ops, "some", np.arange(n, dtype="i"))[0] for n in (2, 3))
     derived(ops, joined, first, second)
     _, packed_a = packed_of(ops, 4)
-    b, packed_b = packed_of(ops, 5, before=[packed_a])
+    b, packed_b = packed_of(ops, 5, before=[packed_a.on_host])
     known.use(packed_a)
     other = np.arange(7, dtype="i")
     (on_device_other,) = put(ops, "others", other)  # Something comes between.

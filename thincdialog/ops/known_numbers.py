@@ -118,27 +118,36 @@ class _Known(NamedTuple):
     path: _Path
 
 
+class OnHost(NamedTuple):
+    """What the host knows of a copy to the device.
+
+    number (int): Of the copy.
+    arrays (Dict): What was copied, by where it comes from.
+    """
+
+    number: int
+    arrays: Dict[_Path, numpy.ndarray]
+
+
 class Packed(NamedTuple):
     """Arrays of a batch that were sent to a device in one copy, with all that was derived of them.
 
-    number (int): Of the copy.
+    on_host (OnHost): All of it, as the host knows it.
     arrays (Tuple): Those that were given.
     ready (Dict): What was derived, by what it comes from.
     buffer (Any): What they are views of; ``known`` is what lies in it.
     copied (Any): The event to wait for before they are read; None if they can be read.
-    host (Dict): The same arrays on the host, by where they come from.
     before (Tuple[int, ...]): Numbers of the copies that were to be used before, the newest first:
         some of what is ready was derived of these, too.
     """
 
     role: Hashable
-    number: int
+    on_host: OnHost
     arrays: Tuple[Any, ...]
     ready: Dict[_Path, Tuple[Any, ...]]
     buffer: Any
     known: Dict[Any, _Known]
     copied: Any
-    host: Dict[_Path, numpy.ndarray]
     before: Tuple[int, ...]
 
 
@@ -176,19 +185,19 @@ class KnownNumbers:
         asked: Dict[Hashable, Dict[_Path, Derive]],
         stream: Stream,
         copies: Optional[CopiesAhead] = None,
-        before: Sequence[Packed] = (),
+        before: Sequence[OnHost] = (),
     ) -> Packed:
         """Arrays of a batch to be ``put`` later, on their way to the device; another thread may
         call it.
 
         asked (Dict): See the method of this name.
         copies (Optional[CopiesAhead]): What copies them beside the device's work, if they shall be.
-        before (Sequence[Packed]): What will be used just before, the newest first.
+        before (Sequence[OnHost]): What will be used just before, the newest first.
         """
         paths: List[_Path] = [(place,) for place in range(len(arrays))]
         host = dict(zip(paths, arrays))
         results: Dict[_Path, List[_Path]] = {}
-        hosts = [host, *(each.host for each in before)]
+        hosts = [host, *(each.arrays for each in before)]
         for key, function in asked.get(role, {}).items():
             if not all(each.is_in(hosts) for each in key[1] if isinstance(each, _Of)):
                 continue
@@ -203,7 +212,8 @@ class KnownNumbers:
         ready = {key: tuple(map(device.__getitem__, places)) for key, places in results.items()}
         given_arrays = tuple(map(device.__getitem__, paths))
         numbers = tuple(each.number for each in before)
-        return Packed(role, number, given_arrays, ready, buffer, known, copied, host, numbers)
+        own = OnHost(number, host)
+        return Packed(role, own, given_arrays, ready, buffer, known, copied, numbers)
 
     def use(self, packed: Packed) -> Tuple[Any, ...]:
         """Go on to a batch that is packed.
@@ -217,7 +227,7 @@ class KnownNumbers:
         self._role, self._ready = packed.role, packed.ready
         if packed.before != tuple(self._used)[: len(packed.before)]:
             self._ready = {key: each for key, each in self._ready.items() if not _looks_back(key)}
-        self._used.appendleft(packed.number)
+        self._used.appendleft(packed.on_host.number)
         self._asked[packed.role] = {}
         return packed.arrays
 
