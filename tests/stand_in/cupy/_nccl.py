@@ -228,11 +228,10 @@ class NcclCommunicator:
     def destroy(self):
         if self._comm:
             self._comm = 0
-            if not self._folder.is_dir():
-                return
-            (self._folder / f"left-{self._rank}").touch()
-            if len(list(self._folder.glob("left-*"))) == self._n:
-                shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(FileNotFoundError):  # Another one gave it up, maybe just now.
+                (self._folder / f"left-{self._rank}").touch()
+                if len(list(self._folder.glob("left-*"))) == self._n:
+                    shutil.rmtree(self._folder, ignore_errors=True)
 
     def __del__(self):
         if getattr(self, "_comm", 0):
