@@ -150,8 +150,15 @@ def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatc
 def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices, monkeypatch):
     name, both, told = unique_id(), [Communicator(), Communicator()], []
     nccl, has_begun = devices.cuda.nccl, threading.Event()
-    make = nccl.NcclCommunicator
-    monkeypatch.setattr(nccl, "NcclCommunicator", lambda *who: has_begun.set() or make(*who))
+    make, have_met = nccl.NcclCommunicator, threading.Barrier(2)
+
+    def connected(*who):
+        has_begun.set()
+        made = make(*who)
+        have_met.wait(30)  # What one gives up before, the other would wait for.
+        return made
+
+    monkeypatch.setattr(nccl, "NcclCommunicator", connected)
 
     def connect(worker):
         try:
