@@ -56,10 +56,11 @@ class SendingAgain:
     def _receive(self, unraisable: Any) -> None:
         error, before = unraisable.exc_value, self._before
         if isinstance(error, self._raised):
-            self._on_dropped()
             main = threading.main_thread().ident
             timer = threading.Timer(SOON, signal.pthread_kill, (main, error.number))
             timer.daemon = True
             timer.start()
+            # Last: until then, another signal counts as the second, and raises nothing here.
+            self._on_dropped()
         elif before is not None:
             before(unraisable)

@@ -1,6 +1,7 @@
 """SIGTERM and SIGINT at any moment of a run: nothing is lost."""
 
 import json
+import os
 import signal
 import sys
 import time
@@ -208,6 +209,27 @@ def test_signals_within_a_finalizer_are_not_lost(number, capsys):
         assert caught.value.number == interruption.received == number
         assert not interruption.is_urgent
     assert capsys.readouterr().err == ""
+
+
+def test_signals_two_at_once_within_a_finalizer_are_not_lost():
+    both = [signal.SIGHUP, signal.SIGTERM]
+
+    class SignalledTwice:
+        def __del__(self):
+            signal.pthread_sigmask(signal.SIG_BLOCK, both)
+            for number in both:
+                os.kill(os.getpid(), number)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Tests may be started with nohup.
+    try:
+        with Interruption() as interruption:
+            with pytest.raises(Interrupted):
+                SignalledTwice()
+                time.sleep(10)
+            assert interruption.received in both
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_signals_the_second_within_a_finalizer_is_not_lost():

@@ -9,7 +9,7 @@ import numpy as np
 from ..examples.batch import Batch
 from ..ops.copies_ahead import CopiesAhead
 from ..ops.device_memory import is_out_of_memory
-from ..ops.known_numbers import OnHost, Packed, Stream
+from ..ops.known_numbers import MOST_BEFORE, OnHost, Packed, Stream
 from .plan import Plan
 
 
@@ -41,7 +41,7 @@ class Preparing:
         self._text = None if text is None else text.replica()
         self._copies = CopiesAhead(agent.model.ops.xp)
         # Those before in the same step, the newest first.
-        self._before: Deque[OnHost] = deque(maxlen=n - 1)
+        self._before: Deque[OnHost] = deque(maxlen=min(n - 1, MOST_BEFORE))
 
     def __call__(self) -> Callable[[Batch], None]:
         """Called before a batch is learnt; RETURNS what is to be done with the next one."""

@@ -37,7 +37,7 @@ _Path = Tuple[Any, ...]
 # Bytes at whose multiples arrays begin in the packed copy.
 _ALIGNMENT = 16
 # Batches of a step that are known beside the newest one.
-_MOST_BEFORE = 64
+MOST_BEFORE = 64
 
 
 def put(ops: Ops, role: Hashable, *arrays: numpy.ndarray) -> Tuple[Any, ...]:
@@ -168,7 +168,7 @@ class KnownNumbers:
         self._role: Hashable = None
         self._numbers = count(1)
         # Of the copies in use: the newest first.
-        self._used: Deque[int] = deque(maxlen=1 + _MOST_BEFORE)
+        self._used: Deque[int] = deque(maxlen=1 + MOST_BEFORE)
 
     def put(self, role: Hashable, arrays: Sequence[numpy.ndarray]) -> Tuple[Any, ...]:
         """See the function of this name."""
