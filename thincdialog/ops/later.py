@@ -52,14 +52,23 @@ def settle(numbers: Sequence[Number]) -> List[float]:
 
 
 def add_up(numbers: Sequence[Number]) -> Number:
-    """Their sum: a ``Later`` if one of them is."""
+    """Their sum: a ``Later`` if one of them is, with the error of the first that is not finite."""
     if len(numbers) == 1 and isinstance(numbers[0], Later):
         return numbers[0]
-    errors = [each._error for each in numbers if isinstance(each, Later) and each._error]
-    if not errors:
+    parts = [each for each in numbers if isinstance(each, Later) and each._error]
+    if not parts:
         return math.fsum(map(float, numbers))
+    of_last: Any = parts[-1]._error
+
+    def error() -> Exception:
+        try:
+            settle(parts)
+        except Exception as of_first:
+            return of_first
+        return of_last()  # Each is finite, and only their sum is not.
+
     values = [each._value if isinstance(each, Later) else each for each in numbers]
-    return Later(sum(values), errors[-1])
+    return Later(sum(values), error)
 
 
 def _stacked(arrays: List[Any]) -> Any:
