@@ -4,9 +4,12 @@ Python calls a signal's handler between any two instructions, also within a fina
 reference's callback. What the handler raises there is dropped, with a traceback on stderr.
 """
 
+import _thread
 import signal
 import sys
 import threading
+import time
+from types import FrameType
 from typing import Any, Callable, Optional, Type
 
 # Windows has no SIGHUP.
@@ -56,11 +59,38 @@ class SendingAgain:
     def _receive(self, unraisable: Any) -> None:
         error, before = unraisable.exc_value, self._before
         if isinstance(error, self._raised):
-            main = threading.main_thread().ident
-            timer = threading.Timer(SOON, signal.pthread_kill, (main, error.number))
-            timer.daemon = True
-            timer.start()
-            # Last: until then, another signal counts as the second, and raises nothing here.
             self._on_dropped()
+            _send_soon(error.number)
         elif before is not None:
             before(unraisable)
+
+
+_RECEIVE = SendingAgain._receive.__code__
+
+
+def comes_later(number: int, frame: Optional[FrameType]) -> bool:
+    """Asked by a handler before it raises: whether ``SendingAgain`` is at work. What is raised
+    there is dropped, and nobody is told. The signal comes again soon, then.
+
+    number (int): Of the signal.
+    frame (Optional[FrameType]): As the handler got it.
+    """
+    while frame is not None:
+        if frame.f_code is _RECEIVE:
+            _send_soon(number)
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_soon(number: int) -> None:
+    # A Thread's start() would wait for it to run, and give the signal time to come back.
+    _thread.start_new_thread(_send, (number,))
+
+
+def _send(number: int) -> None:
+    time.sleep(SOON)
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:  # Windows.
+        _thread.interrupt_main(signal.Signals(number))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Callable, Optional, Union
 
-from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain
+from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain, comes_later
 
 
 class Ended(EndedBySignal):
@@ -34,8 +34,10 @@ def leave(number: int, frame: Optional[FrameType] = None) -> None:
 def end(number: int, frame: Optional[FrameType] = None) -> None:
     """End the command, which undoes what is half done; another signal ends it at once.
 
-    RAISES (Ended): Always.
+    RAISES (Ended): Where Python does not drop it; where it does, the signal comes again.
     """
+    if comes_later(number, frame):
+        return
     receive_by(leave)
     raise Ended(number)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
-from ..signals import SIGNALS, EndedBySignal, SendingAgain
+from ..signals import SIGNALS, EndedBySignal, SendingAgain, comes_later
 
 # "Try again later", for schedulers that start a job anew.
 TEMPORARY = 75
@@ -71,6 +71,8 @@ class Interruption:
             signal.signal(*self._before.popitem())
 
     def _receive(self, number: int, frame: Optional[FrameType]) -> None:
+        if comes_later(number, frame):
+            return
         if self.received is None:
             self.received = number
             if not self._waits:
