@@ -44,6 +44,15 @@ def seed():
     return 0
 
 
+@pytest.fixture(autouse=True)
+def device(request):
+    """A test of a GPU begins on the first one, whichever the one before ended on."""
+    if request.node.get_closest_marker("gpu"):
+        import cupy
+
+        cupy.cuda.Device(0).use()
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The project's folder."""

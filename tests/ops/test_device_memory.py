@@ -14,6 +14,7 @@ from thincdialog.agents.ranker import RankerAgent
 from thincdialog.cli.main import main
 from thincdialog.errors import DeviceMemoryError
 from thincdialog.examples.batch import Batch
+from thincdialog.models.gradient_sum import GradientSum
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.device_memory import held_bytes, is_out_of_memory
 from thincdialog.ops.gpu import kernels
@@ -120,6 +121,35 @@ def test_device_memory_microbatches_before_stay_as_they_are(pool, monkeypatch):
     np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-5)
 
 
+LONG = [
+    {
+        "text": " ".join(f"w{7 * number * more % 997}" for more in range(1, 100)),
+        "labels": [f"l{number} w{number} w{number + 1}"],
+    }
+    for number in range(64)
+]
+
+
+@pytest.mark.gpu
+def test_device_memory_parts_take_less_than_the_whole(pool):
+    """Each has a gradient for the rows of all candidates."""
+    with backend(0):
+        agent, batch = learner(lambda: ranker("batch"), LONG)
+        wanted = learnt(agent, batch)
+        pool.free_all_blocks()
+        before = pool.total_bytes()
+        learnt(agent, batch)
+        took = pool.total_bytes() - before
+        pool.free_all_blocks()
+        pool.set_limit(pool.total_bytes() + took // 2)
+        try:
+            found = learnt(agent, batch)
+        finally:
+            pool.set_limit(0)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+    assert found[2] == wanted[2] and found[3][SPLIT_BATCHES] == 1
+
+
 def limit_learning(monkeypatch, pool, n_bytes):
     learn = RankerAgent._learn
 
@@ -208,31 +238,41 @@ def test_device_memory_of_an_evaluation_is_said(pool, monkeypatch, tmp_path, cap
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("where", ["update", "load"])
+@pytest.mark.parametrize(
+    "kind, where, part",
+    [
+        (FlatParameters, "update", "the step of [training.optimizer] on"),
+        (FlatParameters, "load", "what [agent.model] and"),
+        (GradientSum, "add", "Set a smaller training.accumulate_gradient"),
+        (GradientSum, "take", "Set a smaller training.accumulate_gradient"),
+    ],
+)
 def test_device_memory_without_room_is_one_line_and_keeps_the_run(
-    where, pool, monkeypatch, tmp_path, capsys
+    kind, where, part, pool, monkeypatch, tmp_path, capsys
 ):
-    """In a step of the optimizer, and where a run takes up its weights."""
+    """In a step of the optimizer, where a run takes up its weights, and where gradients are summed
+    up."""
     config, run = tmp_path / "my.cfg", tmp_path / "run"
     config.write_text(LAZY)
-    command = ["train", str(config), "-o", str(run), "--gpu-id", "0", "--training.max_steps"]
+    command = ["train", str(config), "-o", str(run), "--gpu-id", "0"]
+    n_batches = 2 if kind is GradientSum else 1
+    command += ["--training.accumulate_gradient", str(n_batches), "--training.max_steps"]
     assert main([*command, "4", "--training.eval_every_steps", "2"]) == 0
     before = {path: path.read_bytes() for path in run.glob("model-*/weights.npy")}
-    method = getattr(FlatParameters, where)
+    method = getattr(kind, where)
 
     def refused(self, *args):
         with pool.refusing(0):
             method(self, *args)
             self.ops.xp.empty(1)
 
-    monkeypatch.setattr(FlatParameters, where, refused)
+    monkeypatch.setattr(kind, where, refused)
     capsys.readouterr()
     command += ["8", "--training.eval_every_steps", "2"]
     assert main([*command, "--resume"]) == 1
     shown = capsys.readouterr().err.strip().splitlines()[-1]
     assert "The memory of the GPU (" in shown and "has no room for " in shown
-    part = "the step of [training.optimizer] on" if where == "update" else "what [agent.model] and"
-    assert part in shown and "Set a smaller width or vocabulary" in shown
+    assert part in shown and "a smaller width or vocabulary" in shown
     assert before and before == {path: path.read_bytes() for path in before}
     monkeypatch.undo()
     assert main([*command, "--resume"]) == 0

@@ -536,7 +536,26 @@ class ModelAgent(ConversationAgent, Learner):
         self.n_before, parameters = counters.examples, self.parameters
         if counters.microbatches is None:
             counters.microbatches = GradientSum(parameters.ops, parameters.stretches)
-        counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+        with self._saying_what_has_no_room():
+            counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+
+    @contextmanager
+    def _saying_what_has_no_room(self) -> Iterator[None]:
+        """A stretch of a step behind the backward passes.
+
+        RAISES (DeviceMemoryError): If a GPU's memory is full.
+        """
+        try:
+            yield
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            text = f"the step of [training.optimizer] on {self.n_weights:,} weights. Set "
+            if self.counters.microbatches is not None:
+                text = f"the gradients of several batches, of {self.n_weights:,} weights each. "
+                text += "Set a smaller training.accumulate_gradient (1 sums nothing up), "
+            text += "a smaller width or vocabulary, or an optimizer that keeps less"
+            raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
         """An error for numbers that are not finite, with the user's function that gave
@@ -586,23 +605,18 @@ class ModelAgent(ConversationAgent, Learner):
         if not counters.examples:
             self.reset_metrics()
             return NO_STEP
-        if counters.microbatches is not None:
-            counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
-            parameters.give_rows(counters.microbatches.take(parameters.dense_gradients))
-        try:
+        with self._saying_what_has_no_room():
+            if counters.microbatches is not None:
+                counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+                parameters.give_rows(counters.microbatches.take(parameters.dense_gradients))
             later = partial(self._found_not_finite, "gradient", counters.ids_later())
-            norm = parameters.update(optimizer, 1.0 / counters.examples, later)
-        except TrainingError:
-            error = not_finite("gradient", counters.ids)
-            raise self._traced(error, counters.batches) from None
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            remedy = "Set a smaller width or vocabulary, or an optimizer that keeps less"
-            text = f"the step of [training.optimizer] on {self.n_weights:,} weights. {remedy}"
-            raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
-        self.weights_changed()
-        return counters.step(norm)
+            try:
+                norm = parameters.update(optimizer, 1.0 / counters.examples, later)
+            except TrainingError:
+                error = not_finite("gradient", counters.ids)
+                raise self._traced(error, counters.batches) from None
+            self.weights_changed()
+            return counters.step(norm)
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(encoder=self.text_options)

@@ -28,7 +28,12 @@ def learn_what_fits(agent: Any, batch: Batch) -> Optional[Sequence[Message]]:
     def learn(parts: Sequence[np.ndarray]) -> Optional[Sequence[Message]]:
         if len(parts) == 1:
             return agent.learn(batch)
-        replies = [agent.learn_part(batch, rows) for rows in parts]
+        replies = []
+        for rows in parts:
+            replies.append(agent.learn_part(batch, rows))
+            # Each part has a gradient for the rows of all candidates: kept till the step, they
+            # would take more than the batch did.
+            agent.parameters.write_rows()
         counters.counts[SPLIT_BATCHES] += 1
         return _joined(replies, parts)
 

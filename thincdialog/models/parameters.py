@@ -117,11 +117,16 @@ class FlatParameters:
 
     @property
     def gradients(self) -> Floats1d:
-        """All gradients, to be read and changed, but not kept beyond the next backward pass."""
+        """All gradients, to be read and changed (of tables, in rows that have one), but not kept
+        beyond the next backward pass."""
+        self.write_rows()
+        return self._gradients
+
+    def write_rows(self) -> None:
+        """Put what is kept of the tables' gradients into the vector: it takes memory no more."""
         for _, table in self._stretches:
             if table is not None:
                 table.write()
-        return self._gradients
 
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""
@@ -220,9 +225,11 @@ class FlatParameters:
         self._bind(self._nodes)
 
     def clear_gradients(self) -> None:
-        """Set all gradients to zero; ``update`` does it itself. Rows stay noted until then:
-        gradients of several microbatches may be summed elsewhere and written back."""
-        self.gradients.fill(0)
+        """Set all gradients to zero; ``update`` does it itself."""
+        self._gradients.fill(0)
+        for _, table in self._stretches:
+            if table is not None:
+                table.clear(is_zero=True)
 
     def load(self, vector: Floats1d) -> None:
         """Copy other values in; every view of them changes with it.

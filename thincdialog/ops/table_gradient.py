@@ -27,7 +27,7 @@ class TableGradient:
         self._n_kept = 0
         self._is_sum = False  # Whether what is kept has each row once, on a device, too.
         # Rows of the array that may not be zero; None while all are. A mask, or on a device
-        # numbers of rows, which the host knows, too.
+        # their numbers, ascending, which the host knows, too.
         self._is_written: Any = None
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
@@ -54,11 +54,12 @@ class TableGradient:
             self._is_sum = True
 
     def write(self) -> None:
-        """Put all that was added into the array. Its rows stay noted until ``clear``:
-        gradients may be taken out of it, summed elsewhere and written back."""
+        """Put all that was added into the array."""
         if self._kept and not is_numpy_array(self._dense):
             rows = add_to_rows(self.ops, self._dense, self._kept)
-            self._is_written = [*(self._is_written or ()), rows]
+            if self._is_written is not None:
+                (rows,) = derived(self.ops, _distinct, self._is_written, rows)
+            self._is_written = rows
             self._kept = []
         for rows, values in self._kept:
             if self._is_written is None:
@@ -97,9 +98,8 @@ class TableGradient:
         self._kept, self._n_kept = [], 0
 
     def _written_rows(self) -> Any:
-        if is_numpy_array(self._dense):
-            return self._is_written.nonzero()[0]
-        return derived(self.ops, _distinct, *self._is_written)[0]
+        is_mask = is_numpy_array(self._dense)
+        return self._is_written.nonzero()[0] if is_mask else self._is_written
 
 
 def _distinct(*rows: Any) -> Tuple[Any, ...]:
