@@ -1,6 +1,7 @@
 """Scores by the vectors of a context that a candidate attends to."""
 
 import numpy as np
+import pytest
 
 from tests.ops.array_backends import EACH_OPS
 from thincdialog.layers.code_scores import CodeScores
@@ -17,12 +18,13 @@ def slowly(contexts, candidates):
 
 
 @EACH_OPS
-def test_code_scores_are_products_with_what_a_candidate_finds(ops):
+@pytest.mark.parametrize("is_train", [True, False])
+def test_code_scores_are_products_with_what_a_candidate_finds(ops, is_train):
     rng = np.random.default_rng(0)
     contexts, candidates = rng.normal(size=(4, 6)), rng.normal(size=(5, 3))
     dY = rng.normal(size=(4, 5))
     X = ops.asarray2f(contexts), ops.asarray2f(candidates)
-    Y, backprop = CodeScores().begin_update(X)
+    Y, backprop = CodeScores()(X, is_train=is_train)
     np.testing.assert_allclose(ops.to_numpy(Y), slowly(contexts, candidates), rtol=1e-4, atol=1e-5)
     gradients = map(ops.to_numpy, backprop(ops.asarray2f(dY)))
     for part, gradient in zip((contexts, candidates), gradients):

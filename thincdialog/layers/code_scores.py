@@ -40,14 +40,19 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     P /= P.sum(axis=1, keepdims=True)
     Y: Any = (P * A).sum(axis=1)  # (n_contexts, n_candidates)
     info = ArrayInfo.from_array(Y)
+    weights: Any = P
     if is_train:  # How Y rises with A takes its place: the backward pass needs no more.
         A += 1
         A -= Y[:, None]
         A *= P
+        weights = None
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dA = A * cast(Any, dY)[:, None]
+        slopes = A
+        if weights is not None:
+            slopes = weights * (A + 1 - (weights * A).sum(axis=1, keepdims=True))
+        dA = slopes * cast(Any, dY)[:, None]
         d_products = ops.reshape2f(dA, n_contexts * n_codes, n_candidates)
         d_codes = ops.gemm(d_products, candidates)  # (n_contexts * n_codes, width)
         d_candidates = ops.gemm(d_products, codes, trans1=True)  # (n_candidates, width)
