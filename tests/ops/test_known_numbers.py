@@ -25,6 +25,14 @@ def packed_of(ops, n, before=()):
     return array, known.pack("some", [array], known.asked(), (0, 0, 0), before=before)
 
 
+def test_known_numbers_that_were_asked_stay_as_another_thread_reads_them(ops):
+    """A step may derive more of its batches while the next one is prepared."""
+    (first,) = put(ops, "some", np.arange(3, dtype="i"))
+    asked = ops.known_numbers.asked()
+    derived(ops, joined, first, first)
+    assert asked == {"some": {}} and len(ops.known_numbers.asked()["some"]) == 1
+
+
 def test_known_numbers_of_several_batches_are_derived_ahead(ops):
     known = ops.known_numbers
     first, second = (put(ops, "some", np.arange(n, dtype="i"))[0] for n in (2, 3))

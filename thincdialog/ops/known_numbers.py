@@ -176,7 +176,7 @@ class KnownNumbers:
 
     def asked(self) -> Dict[Hashable, Dict[_Path, Derive]]:
         """What is derived of batches in each role, by the last ones."""
-        return dict(self._asked)
+        return {role: dict(of_role) for role, of_role in self._asked.items()}
 
     def pack(
         self,
