@@ -2,10 +2,11 @@
 int32, contiguous."""
 
 import math
+import threading
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -23,6 +24,8 @@ _NO_ARRAY = numpy.int64(0)
 _LEAST_VARIANCE = 1e-8
 # By their numbers in the kernels.
 _ACTIVATIONS = ("relu", "gelu", "swiglu")
+# Numbers that are to be told, such as losses, for which memory is taken at once.
+_N_TOLD = 1024
 
 
 class Mask(NamedTuple):
@@ -70,6 +73,28 @@ def _own_turns() -> Any:
     import cupy
 
     return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+
+
+class _ToBeTold(threading.local):
+    """Room for losses and norms, which stay on the device until somebody reads them. They lie side
+    by side: each by itself would cut a large stretch of the pool's memory in two for that long."""
+
+    def __init__(self) -> None:
+        self._rooms: Dict[int, Tuple[Any, int]] = {}
+
+    def two(self) -> Any:
+        """Shape (2,), float32; not cleared."""
+        import cupy
+
+        device = cupy.cuda.runtime.getDevice()
+        room, end = self._rooms.get(device, (None, _N_TOLD))
+        if end == _N_TOLD:
+            room, end = cupy.empty((_N_TOLD,), dtype="f"), 0
+        self._rooms[device] = room, end + 2
+        return room[end : end + 2]
+
+
+_to_be_told = _ToBeTold()
 
 
 def _start(
@@ -256,7 +281,7 @@ def judge(Z: Any, targets: Any, losses: Any) -> Tuple[Any, Any]:
     import cupy
 
     n, width = Z.shape
-    best, found = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((2,), dtype="f")
+    best, found = cupy.empty((n,), dtype="i"), _sums_of(n)
     targets, losses = cupy.ascontiguousarray(targets, dtype="i"), _floats(losses)
     arguments = (best, found, _own_turns(), _floats(Z), targets, losses, _int(n), _int(width))
     _start("judge", n, *arguments)
@@ -411,7 +436,7 @@ def found_factor(
     """
     import cupy
 
-    found, n = cupy.empty((2,), dtype="f"), max(1, len(tables))
+    found, n = _to_be_told.two(), max(1, len(tables))
     sums = cupy.empty((n, _N_SUMS), dtype="f")
     for number in range(n):
         table, n_stretches = None, 0 if number else bounds.shape[0]
@@ -521,10 +546,18 @@ def _of_loss(
     n, Z = Z.shape[0], _floats(Z)
     gradient = Z if is_used_up else cupy.empty(Z.shape, dtype="f")
     losses, best = cupy.empty((n,), dtype="f"), cupy.empty((n,), dtype="i")
-    found = (cupy.empty if n else cupy.zeros)((2,), dtype="f")
+    found = _sums_of(n)
     targets = cupy.ascontiguousarray(targets, dtype="i")
     allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
     return Z, (gradient, losses, best, found), (targets, allowed)
+
+
+def _sums_of(n: int) -> Any:
+    """Room for two sums over n rows, which no kernel writes if there are none."""
+    found = _to_be_told.two()
+    if not n:
+        found.fill(0)
+    return found
 
 
 def best_cells(
