@@ -3,6 +3,7 @@
 from typing import Any, Dict, Mapping
 
 from ...errors import ProtocolError
+from ...messages import MessageBatch
 from ...protocol import Learner
 from ...worlds import World
 
@@ -77,5 +78,6 @@ class Walk:
             self.skip()
 
 
-def _learn_nothing(batch: Any) -> None:
-    """In the place of ``Learner.learn``."""
+def _learn_nothing(batch: Any) -> MessageBatch:
+    """In the place of ``Learner.learn``; RETURNS replies that say nothing."""
+    return MessageBatch({}, len(batch.rows))
