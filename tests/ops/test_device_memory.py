@@ -1,5 +1,6 @@
 """A GPU's memory: what is logged of it, and batches that do not fit."""
 
+import gc
 import io
 import json
 
@@ -19,6 +20,7 @@ from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.device_memory import held_bytes, is_out_of_memory
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.sparse_sgd import SparseSGD
 from thincdialog.protocol import SPLIT_BATCHES
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"')
@@ -136,7 +138,10 @@ def test_device_memory_parts_take_less_than_the_whole(pool):
     with backend(0):
         agent, batch = learner(lambda: ranker("batch"), LONG)
         wanted = learnt(agent, batch)
+        gc.collect()
         pool.free_all_blocks()
+        # No room in blocks of which other tests have a part.
+        held = [agent.model.ops.xp.empty((size,), dtype="u1") for size in pool.free_stretches()]
         before = pool.total_bytes()
         learnt(agent, batch)
         took = pool.total_bytes() - before
@@ -146,8 +151,60 @@ def test_device_memory_parts_take_less_than_the_whole(pool):
             found = learnt(agent, batch)
         finally:
             pool.set_limit(0)
+    assert held is not None
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
     assert found[2] == wanted[2] and found[3][SPLIT_BATCHES] == 1
+
+
+@pytest.mark.gpu
+def test_device_memory_steps_of_parts_of_other_words_are_those_of_the_whole(pool):
+    """A row-sparse step changes the rows of all parts, and clears their gradients."""
+    rows = [{"text": f"a{number} b{number}", "labels": [f"l{number % 9}"]} for number in range(40)]
+    found = []
+    with backend(0):
+        agent, batch = learner(classifier, rows)
+        start = agent.parameters.values.copy()
+        for limit in (1 << 30, 2048):
+            agent.parameters.values[:], optimizer = start, SparseSGD(0.1)
+            for step in (1, 2):
+                agent.begin_microbatch(0, step, 0)
+                with pool.refusing(limit):
+                    agent.batch_act(batch)
+                counts = agent.update(optimizer).counts
+            found.append((counts.get(SPLIT_BATCHES), agent.parameters.values.get()))
+            assert not agent.parameters.gradients.any()
+    assert [n for n, _ in found] == [None, 1]
+    np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-5)
+
+
+def full_at(place, pool, patch):
+    """What a batch leaves behind with dropout, if memory is full at the first call of a method."""
+    owner, name = place
+    method, n_calls = getattr(owner, name), [0]
+
+    def full_once(*args):
+        n_calls[0] += 1
+        if n_calls[0] == 1:
+            with pool.refusing(0):
+                agent.model.ops.xp.empty((1,))
+        return method(*args)
+
+    with backend(0):
+        encoder = make("models", "BagEncoder", width=16, depth=1, dropout=0.5)
+        model = make("models", "BiEncoder", encoder)
+        agent, batch = learner(lambda: make("agents", "Ranker", model), ROWS)
+        patch.setattr(owner, name, full_once)
+        return learnt(agent, batch)
+
+
+@pytest.mark.gpu
+def test_device_memory_draws_of_parts_do_not_follow_from_where_it_was_full(pool, monkeypatch):
+    found = []
+    for place in ((RankerAgent, "learn"), (kernels, "backprop_bias")):
+        with monkeypatch.context() as patch:
+            found.append(full_at(place, pool, patch))
+    assert [counts[SPLIT_BATCHES] for *_, counts in found] == [1, 1]
+    np.testing.assert_array_equal(found[0][0], found[1][0])
 
 
 def limit_learning(monkeypatch, pool, n_bytes):

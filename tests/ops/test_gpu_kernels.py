@@ -3,6 +3,8 @@
 import ctypes
 import shutil
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -327,6 +329,32 @@ def test_gpu_kernels_sums_that_nobody_reads_stay_and_take_little():
     found = [kernels.judge(Z, targets, each)[1] for each in losses]
     assert xp.get_default_memory_pool().used_bytes() - before < 8 * n + 8192
     assert [float(each[1]) for each in found] == [3.0 * number for number in range(n)]
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_sums_of_no_rows_are_zero(xp):
+    best, found = kernels.judge(xp.zeros((0, 4), "f"), xp.zeros((0,), "i"), xp.zeros((0,), "f"))
+    assert not best.size and found.tolist() == [0, 0]
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_sums_of_threads_lie_apart(xp):
+    Z, targets = xp.asarray(drawn(3, 4)), xp.zeros((3,), dtype="i")
+
+    def judge(number):
+        xp.cuda.Device(0).use()
+        losses = xp.full((3,), number, dtype="f")
+        return [kernels.judge(Z, targets, losses)[1] for _ in range(500)]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(judge, (1, 2)))
+    finally:
+        sys.setswitchinterval(before)
+    assert [{float(each[1]) for each in of} for of in found] == [{3.0}, {6.0}]
+    assert len({each.data.ptr for of in found for each in of}) == 1000
 
 
 @pytest.mark.gpu

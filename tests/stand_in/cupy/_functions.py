@@ -163,7 +163,10 @@ def _creation(name, is_like=False, n_launches=1):
         if len(given) > n_own:
             dtype = given.pop()
         dtype = dtype if dtype is not None or is_like or n_own else float
-        made = wrap(getattr(np, name)(plain(shape), *given, dtype=dtype))
+        host = getattr(np, name)(plain(shape), *given, dtype=dtype)
+        if "empty" in name:  # Who reads a cell that nobody has written shall see it.
+            host[...] = np.nan if host.dtype.kind == "f" else 0x55
+        made = wrap(host)
         launched(name, n_launches * (made.size > 0), made.size)
         return made
 

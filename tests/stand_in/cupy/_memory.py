@@ -98,6 +98,12 @@ class MemoryPool:
             self._take_back()
             return sum(each.size for each in self._chunks if not each.is_free)
 
+    def free_stretches(self):
+        """Bytes of each that is free, in blocks that are taken from the device."""
+        with self._lock:
+            self._take_back()
+            return [each.size for each in self._chunks if each.is_free]
+
     def total_bytes(self):
         return self._total
 
