@@ -315,15 +315,20 @@ def interrupting(monkeypatch, act):
     monkeypatch.setattr(RemoteServer, "_listen", signalling_listen)
 
 
-def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_then", [0, 2])
+def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, monkeypatch, n_then):
     given = {"mode": "async", "microbatches": 1, "training.checkpoint_every_steps": 1000}
+    rate = {"initial_rate": 0.01, "warmup_steps": 10, "total_steps": 1000}
+    given["training.optimizer.learn_rate"] = {"@schedules": "warmup_linear.v1", **rate}
     interrupting(monkeypatch, lambda crew: None)
     with pytest.raises(Interrupted) as caught:
         run(tmp_path / "two", given)
     assert caught.value.saved
-    rows = run(tmp_path / "two", {**given, "num_workers": 0}, resume=True)[1]
+    monkeypatch.undo()
+    rows = run(tmp_path / "two", {**given, "num_workers": n_then}, resume=True)[1]
     alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1]
-    counts = [(rows[-1][name], alone[-1][name]) for name in ("step", "examples", "epoch")]
+    names = ("step", "examples", "epoch", "learn_rate")
+    counts = [(rows[-1][name], alone[-1][name]) for name in names]
     assert all(found == expected for found, expected in counts), counts
 
 

@@ -102,7 +102,7 @@ class GradientServer:
         self._made: List[Made] = []
 
     def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
-        """Go on from somewhere.
+        """Go on from somewhere; once, as the optimizer is to be new.
 
         saved (Mapping[str, Any]): From ``snapshot``; the weights are there.
         owed (Collection[int]): Units that were made since, and told: see ``Ledger``.
@@ -114,6 +114,10 @@ class GradientServer:
         self.ledger.restore(saved["ledger"], owed)
         self.version = self._limit = saved["version"]
         self._made = list(saved["untold"])
+
+    def restore_ledger(self, ledger: Mapping[str, Any]) -> None:
+        """Go on with these units: the rest is where it was already."""
+        self.ledger.restore(ledger)
 
     def start_epoch(self) -> int:
         """RETURNS (int): The first unit."""

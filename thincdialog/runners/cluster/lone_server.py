@@ -39,7 +39,7 @@ class LoneServer:
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
         """Go on with these units of the epoch that began there."""
         self.origin = dict(origin)
-        self.server.ledger.restore(ledger)
+        self.server.restore_ledger(ledger)
         self.worker.go_to(self.origin, ledger["first"])
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:

@@ -121,12 +121,11 @@ class RemoteServer(RemoteCrew):
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
         """Go on with these units of the epoch that began there."""
         self.origin = dict(origin)
-        saved = {**self.account.saved, "ledger": dict(ledger)}
-        self.account.save(saved)
+        self.account.save({**self.account.saved, "ledger": dict(ledger)})
         self._is_over = False
 
         def attempt() -> None:
-            self._ask("restore", saved)
+            self._ask("restore_ledger", ledger)
             self.team.each("go_to", self.origin, ledger["first"])
 
         self.surely(attempt)
