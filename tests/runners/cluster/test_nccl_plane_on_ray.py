@@ -123,4 +123,6 @@ def test_gpus_of_ray_workers_asynchronous_every_example_counts_once(
     alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)[1]
     counts = [(found[-1][name], alone[-1][name]) for name in ("epoch", "step", "examples")]
     assert all(one == other for one, other in counts), counts
-    assert found[-1]["score"] > found[0]["score"]
+    # Few examples are evaluated: their score may stay.
+    losses = [row["loss_per_example"] for row in found[1:]]
+    assert losses[-1] < 0.8 * losses[0], losses

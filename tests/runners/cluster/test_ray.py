@@ -10,7 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from thinc.compat import has_cupy
@@ -19,7 +21,7 @@ from tests.processes import no_longer_than
 from tests.training.examples import RANKER, weights
 from thincdialog.api import dry_run, train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
-from thincdialog.runners.cluster import ray_runner, remote_crew, shared_memory
+from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
@@ -82,7 +84,9 @@ def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alo
 
 
 UNSAVED = """
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from thincdialog.api import Batcher, BatchWorld, World, registry
 
 
@@ -374,16 +378,30 @@ def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
         run(tmp_path / "gpus", {"num_gpus_per_worker": 2})
 
 
-def test_ray_an_address_where_nobody_listens_is_refused_at_once():
+def test_ray_an_address_where_nobody_listens_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr(ray_cluster, "CONNECT_SECONDS", 0.5)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(DialogError, match=f"no cluster answers at '{address}': .*refused"):
             see_that_it_answers(address)
         listening.listen()
-        see_that_it_answers(address)
+        with pytest.raises(DialogError, match=f"no cluster answers at '{address}': timed out"):
+            see_that_it_answers(address)
     for address in ("auto", "ray://nowhere:10001"):  # Ray's to say.
         see_that_it_answers(address)
+
+
+def test_ray_an_address_of_something_else_is_refused_at_once(cluster):
+    see_that_it_answers(cluster.get_runtime_context().gcs_address)
+    with (
+        HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        address = f"127.0.0.1:{server.server_address[1]}"
+        pool.submit(server.handle_request)
+        with pytest.raises(DialogError, match=f"what listens at '{address}' is no Ray cluster"):
+            see_that_it_answers(address)
 
 
 CODE = """

@@ -91,6 +91,26 @@ print(os.listdir(os.environ["TMPDIR"]))
 """
 
 
+DYING = """
+import os, sys, time
+from thincdialog.api import train
+from thincdialog.runners.cluster.sync_runner import SyncRunner
+
+take, pids = SyncRunner.take, []
+
+def killing_take(runner, step, room):
+    if step >= 6 and not pids:
+        pids.extend(runner.crew.team.pids)
+        os.kill(pids[-1], 9)
+    if pids:
+        time.sleep(0.3)  # Ray tells of it after a while.
+    return take(runner, step, min(room, 3))
+
+SyncRunner.take = killing_take
+train(open(sys.argv[1] + "/my.cfg").read(), output=sys.argv[1] + "/run")
+"""
+
+
 @pytest.fixture(autouse=True)
 def config(tmp_path):
     (tmp_path / "my.cfg").write_text(CONFIG)
@@ -166,6 +186,22 @@ def test_ray_cluster_that_comes_up_too_slowly_is_started_again(
     done = subprocess.run(command, **given)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines() == [told, "[]"]
+
+
+@pytest.mark.slow
+def test_ray_cluster_says_nothing_beside_the_run(ray_environment, temporary, tmp_path):
+    """Neither that a worker died, nor that it asks for a token."""
+    env = {**ray_environment, "TMPDIR": str(temporary), "HOME": str(temporary)}
+    del env["RAY_AUTH_MODE"]
+    command = [sys.executable, "-c", DYING, str(tmp_path)]
+    given = {"capture_output": True, "text": True, "env": env, "timeout": 300}
+    done = subprocess.run(command, **given)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (temporary / ".ray" / "auth_token").exists()
+    assert "raylet" not in done.stdout and "auth" not in done.stdout, done.stdout
+    lines = done.stderr.splitlines()
+    assert any("worker 1 died" in line for line in lines), lines
+    assert not [line for line in lines if "raylet" in line or "Token" in line], lines
 
 
 def of_ray(session):

@@ -1,5 +1,6 @@
 """Ray as we use it: one cluster, found or made, with room for workers."""
 
+import logging
 import os
 import shutil
 import signal
@@ -20,6 +21,10 @@ CONNECT_SECONDS = 10.0
 MAX_STARTS = 3
 # Letters of the folder for temporary files: sockets lie in it, whose paths may have 107.
 LONGEST_PLACE = 24
+# How a client of gRPC, which a cluster speaks, begins to talk HTTP/2: its server answers with a
+# frame of settings.
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+SETTINGS_FRAME = 4
 # Ray says much that no user of ours can use.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -42,18 +47,35 @@ def import_ray() -> Any:
 
 
 def see_that_it_answers(address: str) -> None:
-    """Ray itself would try for minutes, without a word.
+    """Ray itself would try for minutes or for ever, without a word.
 
     address (str): Of a cluster; whatever is not HOST:PORT is left to Ray.
-    RAISES (DialogError): If nobody listens there.
+    RAISES (DialogError): If nobody listens there, or not a cluster.
     """
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdigit():
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        place = (host.strip("[]"), int(port))
+        with socket.create_connection(place, CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS") == "1":  # It says nothing to who does not encrypt.
+                return
+            connection.sendall(GREETING)
+            answer = connection.makefile("rb").read(4)
     except (OSError, OverflowError) as error:
         raise DialogError(f"[runner] no cluster answers at {address!r}: {error}") from None
+    if answer[3:] != bytes([SETTINGS_FRAME]):
+        raise DialogError(f"[runner] what listens at {address!r} is no Ray cluster.")
+
+
+def use_token() -> None:
+    """Ray asks for a token unless told otherwise, and takes that of this machine only if it finds
+    the cluster by itself. Which it says in a line of its own."""
+    logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
+    with suppress(ImportError):
+        from ray._private.authentication import authentication_token_setup as setup
+
+        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 class RayCluster:
@@ -78,12 +100,14 @@ class RayCluster:
         self.ray = import_ray()
         self.is_here_only, self.is_near = plane == "shm", plane != "store"
         self._is_ours, self._folder = False, ""
+        self._printing: Any = None
         if self.ray.is_initialized():
             return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         # Ray takes the signals; they are the run's.
         before = {number: signal.getsignal(number) for number in SIGNALS}
+        use_token()
         try:
             if address is not None:
                 see_that_it_answers(address)
@@ -91,8 +115,10 @@ class RayCluster:
             else:
                 self._start(num_cpus, object_store_memory)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            what = f"no cluster answers at {address!r}" if address else "Ray does not start"
-            reason = " ".join(str(error).split())
+            what, reason = "Ray does not start", " ".join(str(error).split())
+            if address:
+                what = f"cannot join the cluster at {address!r}"
+                reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
         finally:
             for number, handler in before.items():
@@ -100,10 +126,9 @@ class RayCluster:
                     signal.signal(number, handler)
         self._is_ours = True
         # Ray writes to stdout that workers die; the run says so itself.
-        with suppress(ImportError, AttributeError):
-            from ray._private.ray_logging import global_worker_stdstream_dispatcher
-
-            global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+        module = self.ray._private.worker
+        self._printing = getattr(module, "print_to_stdstream", None)
+        module.print_to_stdstream = lambda *told, **more: None
 
     def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
         """Start a cluster of this process; what came up of one that did not is gone."""
@@ -165,6 +190,7 @@ class RayCluster:
             before = {number: signal.getsignal(number) for number in SIGNALS}
             started = self._started()
             self.ray.shutdown()
+            self.ray._private.worker.print_to_stdstream = self._printing
             self._kill(started)
             for number, handler in before.items():
                 with suppress(ValueError):
