@@ -16,8 +16,11 @@ def changing_threads_often():
     sys.setswitchinterval(before)
 
 
-def test_device_watch_misses_nothing_that_another_thread_asks_for(changing_threads_often):
-    watch, n_notes = DeviceWatch(lambda: 0.0, lambda first, last: 0.0), 20_000
+@pytest.mark.parametrize("is_kept", [lambda step: True, lambda step: step % 4 == 3])
+def test_device_watch_misses_nothing_that_another_thread_asks_for(changing_threads_often, is_kept):
+    """Whenever it does, within steps that are kept or not, or between them; where some steps are
+    not kept, as many of it belong to them."""
+    watch, n_notes, n_kept = DeviceWatch(lambda: 0.0, lambda first, last: 0.0), 20_000, 0
 
     def copy_ahead():
         for number in range(n_notes):
@@ -25,7 +28,16 @@ def test_device_watch_misses_nothing_that_another_thread_asks_for(changing_threa
 
     copying = threading.Thread(target=copy_ahead)
     copying.start()
-    while copying.is_alive():
-        watch.keep()
-    watch.keep()
-    assert watch.asked.total() == n_notes and watch.n_bytes == {"from_host": 4 * n_notes}
+    while copying.is_alive() or watch.n_steps % 4:
+        with watch.step():
+            watch.note("from_host", 1, "b.py:1")
+        if is_kept(watch.n_steps - 1):
+            watch.keep()
+            n_kept += 1
+    watch.keep_elsewhere(n_kept)
+    here = sum(times for asked, times in watch.asked.items() if asked.line == "b.py:1")
+    assert here == n_kept
+    share = n_kept / watch.n_steps
+    assert share == (1 if is_kept(0) else 0.25)
+    assert sum(watch.asked.values()) - here == pytest.approx(n_notes * share)
+    assert watch.n_bytes == {"from_host": pytest.approx(4 * n_notes * share + n_kept)}

@@ -72,22 +72,21 @@ def measure_on_device(
     started = time.perf_counter()
 
     def noted_step() -> None:
-        watch.forget()
-        watch.is_open = True
-        timed_step(watch)
-        watch.is_open = False
+        with watch.step():
+            timed_step(watch)
 
     with noting(ops, watch.note):
         for _ in range(steps):
             busy += held.time(noted_step, watch.has_waited)
             watch.keep()
+    watch.keep_elsewhere(steps)
     return watch, _use(watch, busy, plain, steps), plain, time.perf_counter() - started
 
 
 def _use(watch: DeviceWatch, busy: float, plain: float, steps: int) -> DeviceUse:
     times = dict.fromkeys((LAUNCH, WAIT, FROM_HOST, TO_HOST), 0.0)
     lines = []
-    for (kind, line), n in watch.asked.most_common():
+    for (kind, line), n in sorted(watch.asked.items(), key=lambda each: -each[1]):
         times[kind] += n / steps
         if kind != LAUNCH:
             lines.append(AskingLine(kind, line, n / steps))

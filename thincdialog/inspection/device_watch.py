@@ -1,8 +1,9 @@
 """Tells how long a GPU works for calls, and what they ask it for."""
 
 import threading
-from collections import Counter
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .device_calls import LAUNCH, WAIT
 from .stopwatch import Spent, Stopwatch
@@ -37,9 +38,11 @@ class DeviceWatch(Stopwatch):
 
     event (Callable): Records a new event.
     between (Callable): Seconds between two events.
-    launches (Counter): Kernels by the name of the innermost call that started them; "" for none.
-    asked (Counter): How often, by ``Asked``.
-    n_bytes (Counter): Of copies, by their kind.
+    launches (Dict[str, float]): Kernels by the name of the innermost call that started them; ""
+        for none.
+    asked (Dict[Asked, float]): How often.
+    n_bytes (Dict[str, float]): Of copies, by their kind.
+    n_steps (int): All of them, also those that nothing is kept of.
     is_open (bool): Whether what this thread asks for belongs to a step.
     """
 
@@ -47,21 +50,32 @@ class DeviceWatch(Stopwatch):
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
-        self._lock = threading.RLock()  # Other threads note while this one adds up.
-        self.launches: Counter = Counter()
-        self.asked: Counter = Counter()
-        self.n_bytes: Counter = Counter()
+        self._lock = threading.RLock()  # Others note at once, and maybe what is freed meanwhile.
+        self.launches: Dict[str, float] = defaultdict(float)
+        self.asked: Dict[Asked, float] = defaultdict(float)
+        self.n_bytes: Dict[str, float] = defaultdict(float)
+        self._asked_elsewhere: Counter = Counter()
+        self._bytes_elsewhere: Counter = Counter()
+        self.n_steps = 0
         self.is_open = False
         self.forget()
 
     def forget(self) -> None:
-        """What was noted since the last ``keep``."""
-        with self._lock:
-            self._calls: List[_Call] = []
-            self._inmost: Optional[_Call] = None
-            self._noted: Counter = Counter()
-            self._noted_bytes: Counter = Counter()
-            self._elsewhere = 0
+        """What this thread has noted since the last ``keep``."""
+        self._calls: List[_Call] = []
+        self._inmost: Optional[_Call] = None
+        self._noted: Counter = Counter()
+        self._noted_bytes: Counter = Counter()
+        self._nowhere = 0
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """A step: what was noted of one that was not kept is forgotten."""
+        self.forget()
+        self.is_open = True
+        yield
+        self.is_open = False
+        self.n_steps += 1
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
         if threading.get_ident() != self._thread:  # The host's work, for a later step.
@@ -76,25 +90,28 @@ class DeviceWatch(Stopwatch):
     def note(self, kind: str, n_bytes: int, line: str) -> None:
         """Something is asked for; see ``device_calls``. What other threads ask for belongs to the
         steps, too, whenever they do, but nobody who trains waits with them."""
-        is_here = threading.get_ident() == self._thread
-        if not (self.is_open if is_here else kind != WAIT):
-            return
-        with self._lock:
-            self._noted[Asked(kind, line)] += 1
+        asked = Asked(kind, line)
+        if threading.get_ident() != self._thread:
+            if kind != WAIT:
+                with self._lock:
+                    self._asked_elsewhere[asked] += 1
+                    self._bytes_elsewhere[kind] += n_bytes
+        elif self.is_open:
+            self._noted[asked] += 1
             self._noted_bytes[kind] += n_bytes
-            if kind == LAUNCH:
-                if self._inmost is None or not is_here:
-                    self._elsewhere += 1
-                else:
-                    self._inmost.launches += 1
+            if kind != LAUNCH:
+                return
+            if self._inmost is None:
+                self._nowhere += 1
+            else:
+                self._inmost.launches += 1
 
     def has_waited(self) -> bool:
         """Since the last ``keep``."""
-        with self._lock:
-            return any(asked.kind == WAIT for asked in self._noted)
+        return any(asked.kind == WAIT for asked in self._noted)
 
     def keep(self) -> None:
-        """Add up what was noted since; the device is done with it."""
+        """Add up what was noted of a step; the device is done with it."""
         inside: Dict[int, float] = {}
         found: List[Tuple[_Call, float]] = []
         for call in self._calls:
@@ -109,8 +126,24 @@ class DeviceWatch(Stopwatch):
             spent.total += seconds
             spent.own += max(0.0, seconds - inside.get(id(call), 0.0))
             self.launches[call.name] += call.launches
+        self.launches[""] += self._nowhere
+        self._add(self._noted, self._noted_bytes)
+        self.forget()
+
+    def keep_elsewhere(self, n: int) -> None:
+        """Add up what other threads asked for in all steps, which nobody can tell whose it was.
+
+        n (int): Steps that were kept.
+        """
+        share = n / self.n_steps
         with self._lock:
-            self.launches[""] += self._elsewhere
-            self.asked.update(self._noted)
-            self.n_bytes.update(self._noted_bytes)
-            self.forget()
+            self._add(self._asked_elsewhere, self._bytes_elsewhere, share)
+            for asked, times in self._asked_elsewhere.items():
+                if asked.kind == LAUNCH:
+                    self.launches[""] += times * share
+
+    def _add(self, asked: Counter, n_bytes: Counter, share: float = 1) -> None:
+        for what, times in asked.items():
+            self.asked[what] += times * share
+        for kind, size in n_bytes.items():
+            self.n_bytes[kind] += size * share
