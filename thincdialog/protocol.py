@@ -475,12 +475,12 @@ class Learner(Agent):
         """
         raise NotImplementedError
 
-    def preparing(self, n: int) -> Optional[Callable[[], Callable[[Any], None]]]:
+    def preparing(self, n: int) -> Optional[Callable[[Any], Callable[[Any], None]]]:
         """How a thread prepares the next batch while one is learnt; None if it need not be.
 
         n (int): Batches of a step.
-        RETURNS (Optional[Callable]): Called before a batch is learnt, it gives what the thread
-            is to do with the next one.
+        RETURNS (Optional[Callable]): Called with a batch before it is learnt, it gives what the
+            thread is to do with the next one.
         """
         return None
 

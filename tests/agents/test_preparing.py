@@ -5,7 +5,12 @@ import threading
 
 import pytest
 
-from tests.training.test_device_counts import ENCODER, training, write_data
+from tests.training.test_device_counts import (  # noqa: F401
+    ENCODER,
+    cupy,
+    training,
+    write_data,
+)
 from thincdialog.agents.model_agent import ModelAgent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.errors import DataError
@@ -62,10 +67,29 @@ def test_preparing_changes_no_bit(name, root, tmp_path, monkeypatch, plans):
     assert reports(6, root, tmp_path, config, **changes) == found and not any(plans)
 
 
-def test_preparing_takes_all_but_the_first_batch_of_an_epoch(root, tmp_path, plans):
+def test_preparing_takes_the_first_batch_of_an_epoch_too(root, tmp_path, plans):
     """On a second GPU, too, which is the current one of no new thread."""
     reports(7, root, tmp_path, "intent", gpu_id=1, **{"world.batcher.size": 12})
-    assert plans == [False, True, True, True, True, False, True]
+    assert plans == [True] * 7
+
+
+@pytest.mark.parametrize("name, n", [("ranker", 1), ("ranker", 3), ("intent", 3), ("babi", 2)])
+def test_preparing_all_steps_of_an_epoch_copy_each_microbatch_once(
+    name,
+    n,
+    root,
+    tmp_path,
+    cupy,  # noqa: F811
+):
+    changes = {"world.batcher": {"@batchers": "thincdialog.Fixed.v1", "size": 16}}
+    changes["training.accumulate_gradient"] = n
+    with training(root, tmp_path, name, n_rows=4 * 16 * n, **changes) as step:
+        for _ in range(4):
+            step()
+        for _ in range(9):  # More than two epochs.
+            with cupy.counted() as counts:
+                step()
+            assert (counts.waits, counts.h2d) == (0, n), counts.shown("h2d")
 
 
 def test_preparing_batches_without_labels_make_no_step(root, tmp_path, monkeypatch, plans):

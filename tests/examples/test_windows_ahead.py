@@ -22,9 +22,13 @@ BATCHERS = {
 
 
 class Seen(list):
-    """What was prepared, and by whom."""
+    """What was prepared ahead, and by whom; and what was handed out."""
 
-    def __call__(self):
+    def __init__(self):
+        self.handed_out = []
+
+    def __call__(self, batch):
+        self.handed_out.append(batch)
         return lambda batch: self.append((batch, threading.current_thread()))
 
 
@@ -76,6 +80,7 @@ def test_windows_ahead_batches_states_and_sizes_are_the_same(name, make, streami
     assert len(seen) == len(wanted) - 3 and all(len(batch) for batch, _ in seen)
     (thread,) = {thread for _, thread in seen}
     assert thread is not threading.current_thread() and thread.is_alive()
+    assert [batch.ids() for batch in seen.handed_out] == [ids for ids, _, _ in wanted]
     ahead.prepare_with(None)
     assert not thread.is_alive()
 
@@ -216,7 +221,7 @@ def test_windows_ahead_no_code_of_a_user_is_called_by_a_thread(make, with_more):
 def test_windows_ahead_a_thread_that_hangs_keeps_nobody(monkeypatch):
     monkeypatch.setattr("thincdialog.examples.windows_ahead.END_SECONDS", 0.01)
     goes_on, teacher = threading.Event(), teacher_of(Fixed(4))
-    teacher.prepare_with(lambda: lambda batch: goes_on.wait())
+    teacher.prepare_with(lambda batch: lambda ahead: goes_on.wait())
     teacher.start_epoch(0, 0)
     answer_batch(teacher)
     state = teacher.state()

@@ -1,4 +1,5 @@
-"""What a thread does with the next batch, while an agent learns one on a GPU."""
+"""What is done with batches before an agent learns them on a GPU: with each next one, while one is
+learnt."""
 
 from collections import Counter, deque
 from functools import partial
@@ -28,8 +29,8 @@ class Prepared(NamedTuple):
 
 
 class Preparing:
-    """Makes the plan of the next batch: texts become ids, what layers derive of them is derived,
-    and one copy brings all of it to the device.
+    """Makes the plan of a batch: texts become ids, what layers derive of them is derived, and one
+    copy brings all of it to the device.
 
     agent (ModelAgent): Who learns; its ops are CuPy's.
     n (int): Batches of a step.
@@ -43,10 +44,15 @@ class Preparing:
         # Those before in the same step, the newest first.
         self._before: Deque[OnHost] = deque(maxlen=min(n - 1, MOST_BEFORE))
 
-    def __call__(self) -> Callable[[Batch], None]:
-        """Called before a batch is learnt; RETURNS what is to be done with the next one."""
+    def __call__(self, batch: Batch) -> Callable[[Batch], None]:
+        """Called before a batch is learnt, which is prepared if it is not: the first of an epoch.
+
+        RETURNS (Callable): What a thread is to do with the next one.
+        """
         self._copies.let_go()
         asked = self.agent.model.ops.known_numbers.asked()
+        if batch.prepared is None:
+            self._prepare(self.agent.draws, asked, batch)
         return partial(self._prepare, self.agent.next_draws(self.n), asked)
 
     def _prepare(self, draws: Stream, asked: Any, batch: Batch) -> None:

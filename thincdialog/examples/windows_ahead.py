@@ -11,8 +11,8 @@ from .batch import Batch
 from .order import Order
 from .windows import Windows
 
-# Called before a batch is learnt, it gives what a thread is to do with the next one.
-Prepare = Callable[[], Callable[[Batch], None]]
+# Called with a batch before it is learnt, it gives what a thread is to do with the next one.
+Prepare = Callable[[Batch], Callable[[Batch], None]]
 # How long a thread that reads is waited for where nobody wants what it reads.
 END_SECONDS = 2.0
 
@@ -22,7 +22,7 @@ class WindowsAhead:
     for a state gets that before a batch that is taken and not handed out.
 
     windows (Windows): Gives the batches.
-    prepare (Prepare): What to do with each that is taken ahead.
+    prepare (Prepare): What to do with each that is handed out, and with the one behind it.
     """
 
     def __init__(self, windows: Windows, prepare: Prepare):
@@ -59,11 +59,14 @@ class WindowsAhead:
         if self._ahead is not None and self._ahead.run is not order.run:
             self.let_go()
         batch = self.windows.next(order) if self._ahead is None else self._taken()
-        if batch.has_next and not self._has_ended:
+        if self._has_ended or not len(batch.rows):
+            return batch
+        prepare = self._prepare(batch)
+        if batch.has_next:
             # From here on, and till it has given the batch, the order is the thread's.
             self._was_counted = self._was_counted or self.windows.n_examples(order) is not None
             self._ahead = _Ahead(order.run, self.windows.state_later(order))
-            self._asked.put(partial(self._take, order, self._prepare()))
+            self._asked.put(partial(self._take, order, prepare))
         return batch
 
     def _take(self, order: Order, prepare: Callable[[Batch], None]) -> Batch:
