@@ -5,10 +5,15 @@ import io
 import json
 import random
 from contextlib import contextmanager
+from types import SimpleNamespace
 
+import numpy
 import pytest
+from thinc.api import set_dropout_rate
 
 from thincdialog.examples.batch import Batch
+from thincdialog.models import committee
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 from thincdialog.runners.alone import Alone
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.log_rows import LogRows
@@ -127,6 +132,7 @@ def training(
             steps[0] += 1
             return report
 
+        step.agent = experiment.agent
         try:
             yield step
         finally:
@@ -351,6 +357,44 @@ def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path
             reports = [step() for _ in range(50)]
         losses.append([float(report.loss) / report.n_losses for report in reports])
     assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+
+
+@pytest.fixture
+def members_in_turn(monkeypatch):
+    """A committee gives every second example to the same member, on a device and on the CPU."""
+
+    def drawn(tokens, lengths, n_members, draws):
+        in_turn = SimpleNamespace(integers=lambda n, size: numpy.arange(size) % n)
+        return of_committee(tokens, lengths, n_members, in_turn)
+
+    def mask(ops, shape, drop):
+        assert len(shape) == 1 and drop == 0.5  # Nothing else is drawn.
+        return (numpy.arange(*shape) + 1) % 2
+
+    of_committee = committee._drawn
+    monkeypatch.setattr(committee, "_drawn", drawn)
+    monkeypatch.setattr(DialogNumpyOps, "get_dropout_mask", mask)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_device_losses_of_the_same_weights_are_those_of_the_cpu(
+    name, root, tmp_path, cupy, members_in_turn
+):
+    """Of all configs as they are, at their own rate, but for what is drawn: before each of 50 steps
+    the device gets the CPU's weights, as the last digit of some would make much otherwise."""
+    with training(root, tmp_path, name, size=16, gpu_id=-1) as cpu_step:
+        with training(root, tmp_path, name, size=16) as step:
+            for each in (cpu_step, step):
+                set_dropout_rate(each.agent.model, 0.0)
+            for _ in range(50):
+                weights = numpy.asarray(cpu_step.agent.weights)
+                step.agent.weights[...] = step.agent.model.ops.asarray(weights)
+                step.agent.weights_changed()
+                wanted, found = cpu_step(), step()
+                assert found.examples == wanted.examples and found.n_losses == wanted.n_losses
+                assert float(found.loss) == pytest.approx(float(wanted.loss), rel=1e-6)
+                norm = float(found.gradient_norm)
+                assert norm == pytest.approx(float(wanted.gradient_norm), rel=3e-5)
 
 
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
