@@ -1,7 +1,7 @@
 """The runner contract: who makes the steps of training."""
 
 from numbers import Real
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy
 
@@ -36,6 +36,7 @@ class Runner(Contract):
     returns = {
         **{name: Returned("a list of StepReports", _are_reports) for name in ("take", "settle")},
         "epoch_done": Returned("True or False", is_kind(bool, numpy.bool_)),
+        "gpu_bytes": Returned("an int or None", is_kind(int, type(None))),
         "evaluate": Returned("numbers by the names of metrics", holds(Real)),
         "problems": Returned("a list of Problems", is_kind(list)),
         "state": Returned("a dict", is_mapping),
@@ -109,6 +110,11 @@ class Runner(Contract):
         """How workers get on, for the line that shows progress; "" if there is nothing to tell.
         Asked for when somebody looks, also after ``end``."""
         return ""
+
+    def gpu_bytes(self) -> Optional[int]:
+        """The most that a GPU holds for the memory pool of a worker that is not this process;
+        None if there is none. Asked for each row of the log."""
+        return None
 
     def state(self) -> Dict[str, Any]:
         """Where the epoch is, as JSON values.

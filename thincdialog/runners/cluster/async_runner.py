@@ -77,6 +77,7 @@ class AsyncRunner(RayRunner):
         self.is_done = told.is_over
         steps = steps_of(told.made)
         self._follow(len(steps))
+        self.see_held(each.gpu_bytes for each in told.made)
         if steps:
             self.crew.tell(steps)
         return [step.report for step in steps]

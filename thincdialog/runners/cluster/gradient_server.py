@@ -36,23 +36,27 @@ class Learnt(NamedTuple):
     version (int): Of the weights that it learnt with.
     report (Optional[StepReport]): None if the epoch has no such unit.
     gradient (Optional[Gradient]): None if it lies where the server finds it.
+    gpu_bytes (Optional[int]): What the worker's GPU holds, if it has one.
     """
 
     unit: int
     version: int
     report: Optional[StepReport]
     gradient: Optional[Gradient]
+    gpu_bytes: Optional[int] = None
 
 
 class Made(NamedTuple):
     """What came of a unit.
 
     report (StepReport): Of its step; without examples there was none.
+    gpu_bytes (Optional[int]): As of ``Learnt``.
     """
 
     worker: int
     unit: int
     report: StepReport
+    gpu_bytes: Optional[int] = None
 
 
 class Told(NamedTuple):
@@ -154,7 +158,7 @@ class GradientServer:
         if report.examples:
             assert learnt.gradient is not None
             report = self._apply(learnt, learnt.gradient, report, staleness)
-        self._made.append(Made(worker, learnt.unit, report))
+        self._made.append(Made(worker, learnt.unit, report, learnt.gpu_bytes))
         self.ledger.done(worker)
 
     def _apply(

@@ -9,6 +9,7 @@ from ...agents.counters import not_finite
 from ...config import build_block
 from ...models.gradient_sum import GradientSum
 from ...ops.alignment import aligned_zeros
+from ...ops.device_memory import held_bytes
 from ...ops.later import Later, settle
 from ...optimizers.row_sparse import Rows
 from ...optimizers.scored_schedules import restore_schedules
@@ -42,11 +43,13 @@ class Ran(NamedTuple):
     steps (List[Part]): Of those that changed something.
     is_done (bool): Whether the epoch is over.
     kept (List[str]): What the optimizer keeps by now (see ``Owned.kept``).
+    gpu_bytes (Optional[int]): What the worker's GPU holds, if it has one.
     """
 
     steps: List[Part]
     is_done: bool
     kept: List[str]
+    gpu_bytes: Optional[int]
 
 
 class Peer:
@@ -107,7 +110,7 @@ class Peer:
                 if made is not None:
                     steps.append(made)
             is_done = self.walk.done()
-        return Ran(steps, is_done, self.owned.kept())
+        return Ran(steps, is_done, self.owned.kept(), held_bytes(self.learner.weights))
 
     def _step(self, number: int) -> Optional[Part]:
         reports, ids, tables, n_microbatches = self._learn(number)

@@ -126,9 +126,9 @@ class RayCluster:
                     signal.signal(number, handler)
         self._is_ours = True
         # Ray writes to stdout that workers die; the run says so itself.
-        module = self.ray._private.worker
-        self._printing = getattr(module, "print_to_stdstream", None)
-        module.print_to_stdstream = lambda *told, **more: None
+        with suppress(AttributeError):  # Another version's own.
+            self._printing = self.ray._private.worker.print_to_stdstream
+            self.ray._private.worker.print_to_stdstream = lambda *told, **more: None
 
     def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
         """Start a cluster of this process; what came up of one that did not is gone."""
@@ -190,7 +190,8 @@ class RayCluster:
             before = {number: signal.getsignal(number) for number in SIGNALS}
             started = self._started()
             self.ray.shutdown()
-            self.ray._private.worker.print_to_stdstream = self._printing
+            if self._printing is not None:
+                self.ray._private.worker.print_to_stdstream = self._printing
             self._kill(started)
             for number, handler in before.items():
                 with suppress(ValueError):

@@ -1,7 +1,7 @@
 """What runners on a Ray cluster have in common, whatever their steps."""
 
 from importlib.util import find_spec
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 import numpy
 from thinc.api import get_array_module, to_numpy
@@ -42,6 +42,7 @@ class RayRunner(Runner):
         self.n_workers = max(1, self.num_workers)
         self.n_restarts = 0
         self._line = ""
+        self._gpu_bytes = 0
 
     def problems(self, experiment: Experiment) -> List[Problem]:
         problems: List[Problem] = []
@@ -147,6 +148,15 @@ class RayRunner(Runner):
         for name in ARRAYS:
             if self.kept(name) is not None:
                 getattr(self.experiment.optimizer, name)[KEY] = self.kept(name).copy()
+
+    # --- memory of GPUs -------------------------------------------------------------------
+
+    def see_held(self, of_workers: Iterable[Optional[int]]) -> None:
+        """Workers tell what their GPUs hold."""
+        self._gpu_bytes = max([self._gpu_bytes, *(each or 0 for each in of_workers)])
+
+    def gpu_bytes(self) -> Optional[int]:
+        return self._gpu_bytes or None
 
     # --- the live line --------------------------------------------------------------------
 

@@ -183,9 +183,10 @@ class RemoteServer(RemoteCrew):
     def tell(self, steps: List[Made]) -> None:
         """The live line."""
         now = time.monotonic()
-        for worker, _, report in steps:
-            self._examples[worker] = self._examples.get(worker, 0) + report.examples
-            for name in report.counts:
+        for made in steps:
+            so_far = self._examples.get(made.worker, 0)
+            self._examples[made.worker] = so_far + made.report.examples
+            for name in made.report.counts:
                 if name.startswith(STALENESS):
                     self._stale = f"staleness {name[len(STALENESS) :]}"
         since = now - self._told_at

@@ -8,6 +8,7 @@ from ...agents.counters import not_finite
 from ...errors import TrainingError
 from ...models.gradient_sum import GradientSum, dense_slices
 from ...ops.alignment import aligned_zeros
+from ...ops.device_memory import held_bytes
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
@@ -118,4 +119,5 @@ class StatelessWorker:
             gradient = to_host(gradient, self._on_host[1], dense)
             for now in dense:
                 vector[now].fill(0)
-        return Learnt(unit, version, joined_reports(reports), gradient)
+        held = held_bytes(learner.weights)
+        return Learnt(unit, version, joined_reports(reports), gradient, held)

@@ -55,6 +55,7 @@ class SyncRunner(RayRunner):
         seconds = self.pace.end(n_made)
         self.is_done = ran[0].is_done
         self._follow(n_made)
+        self.see_held(each.gpu_bytes for each in ran)
         self.learner.weights_changed()
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
         counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
