@@ -74,7 +74,7 @@ def steps():
         ({"eval_every_epochs": 0.0, "max_epochs": 1.5}, [0, 20]),
         ({"max_epochs": 1.0, "min_steps": 30}, [0, 13, 26, 30]),
         ({"max_epochs": 2.0, "min_steps": 20}, [0, 13, 26]),
-        ({"max_epochs": 1.0, "min_steps": 400, "max_steps": 60}, [0, 26, 52, 60]),
+        ({"max_epochs": 1.0, "min_steps": 400, "max_steps": 60}, [0, 13, 26, 52, 60]),
         ({"max_epochs": 1.0, "min_steps": 30, "max_steps": 20}, [0, 13, 20]),
     ],
 )
@@ -352,6 +352,11 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
     is_held=False,
     settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0, 0), "unlabelled": 0, "log": 3},
 )
+@example(  # By its third step an epoch has more steps than by the second.
+    sizes=[1, 2],
+    is_held=True,
+    settings={"every": (0.999, 0), "save": 0, "limits": (0.3, 0, 40), "unlabelled": 0, "log": 0},
+)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
     is_held=st.booleans(),
@@ -362,7 +367,7 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
             "limits": st.tuples(
                 st.sampled_from([0.3, 1.0, 2.7]),
                 st.sampled_from([0, 1, 17]),
-                st.sampled_from([0, 5, 40]),
+                st.sampled_from([0, 5, 40, 90]),
             ),
             "unlabelled": st.integers(0, 5),
             "log": st.integers(0, 4),

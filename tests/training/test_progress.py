@@ -47,10 +47,10 @@ def test_every_counts_from_the_last_evaluation_and_does_not_drift(epochs, steps)
 @pytest.mark.parametrize(
     "per_epoch, every, least, expected",
     [
-        (1, 1.0, 10, [10, 20, 30, 40]),
-        (3, 1.0, 10, [12, 24, 36]),
+        (1, 1.0, 10, [1, 10, 20, 30, 40]),
+        (3, 1.0, 10, [3, 12, 24, 36]),
         (3, 0.5, 1, [2, 3, 5, 6, 8, 9, 11, 12]),
-        (4, 0.5, 3, [4, 8, 12, 16]),
+        (4, 0.5, 3, [2, 4, 8, 12, 16]),
         (12, 0.5, 5, [6, 12, 18]),
     ],
 )

@@ -152,12 +152,13 @@ class Marks:
     def epochs_left(self, position: Position) -> float:
         """Epochs before it is time by these; infinity without that. None are left where it was
         time while no step had been made since the last: a step is all that is missing."""
-        if _passed(self._last.epoch, position.epoch, self._epochs_at(position)):
+        epochs = self._epochs()
+        if _passed(self._last.epoch, position.epoch, epochs):
             return 0.0
-        return self.epochs - position.epoch % self.epochs if self.epochs else math.inf
+        return epochs - position.epoch % epochs if epochs else math.inf
 
-    def _epochs_at(self, position: Position) -> float:
-        """After how many epochs it is due."""
+    def _epochs(self) -> float:
+        """After how many it is time."""
         return self.epochs
 
     def next_second(self) -> float:
@@ -219,7 +220,8 @@ class Every(Marks):
     Steps and epochs are counted from the start, so that 0.5 means the middle and the end
     of every epoch whatever the number of batches; seconds from the last evaluation.
 
-    least_steps (int): By epochs it is due after so many of them that they have so many steps.
+    least_steps (int): By epochs it is due after so many of them that they have so many steps, once
+        it was due: then it is known how many they have.
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
@@ -229,7 +231,7 @@ class Every(Marks):
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
         """That of ``[training]``. Data so small that ``min_steps`` decides on the end is not
-        evaluated more than MOST_EVALUATIONS times."""
+        evaluated more than MOST_EVALUATIONS times after the first one by epochs."""
         units = ("epochs", "steps", "seconds")
         epochs, steps, seconds = (training[f"eval_every_{unit}"] for unit in units)
         return cls(epochs, steps, seconds, training["min_steps"] // MOST_EVALUATIONS)
@@ -239,15 +241,16 @@ class Every(Marks):
         last = self._last
         return position.step > last.step and bool(
             _passed(last.step, position.step, self.steps)
-            or _passed(last.epoch, position.epoch, self._epochs_at(position))
+            or _passed(last.epoch, position.epoch, self._epochs())
             or (self.seconds and seconds - self._last_seconds >= self.seconds)
         )
 
-    def _epochs_at(self, position: Position) -> float:
-        """If they go on to have as many steps as up to here."""
-        if not (self.epochs and self.least_steps and position.epoch and position.step):
+    def _epochs(self) -> float:
+        # As of the last time, not as of now: batches differ in size, and what is foreseen stays.
+        last = self._last
+        if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
-        steps = position.step * self.epochs / position.epoch
+        steps = last.step * self.epochs / last.epoch
         return self.epochs * max(1, math.ceil(self.least_steps / steps - 1e-9))
 
     def done(self, position: Position, seconds: float) -> None:
