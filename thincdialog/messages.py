@@ -97,15 +97,19 @@ class MessageBatch(Columns):
     columns (Mapping[str, Union[Sequence, Callable]]): Field name to one value a row, all of one
         length; or to what gives these, for a field that seldom anybody asks for.
     n_rows (int): Number of rows.
+    is_on_device (bool): Whether who asks for a field waits for a GPU.
     """
 
-    __slots__ = ("columns", "n_rows")
+    __slots__ = ("columns", "n_rows", "is_on_device")
 
     def __init__(
-        self, columns: Mapping[str, Union[Sequence[Any], Callable[[], Sequence[Any]]]], n_rows: int
+        self,
+        columns: Mapping[str, Union[Sequence[Any], Callable[[], Sequence[Any]]]],
+        n_rows: int,
+        is_on_device: bool = False,
     ):
-        self.columns = columns
-        self.n_rows = n_rows
+        self.columns, self.n_rows = columns, n_rows
+        self.is_on_device = is_on_device
 
     def __len__(self) -> int:
         return self.n_rows

@@ -12,6 +12,7 @@ from typing import (
     ContextManager,
     Dict,
     Iterator,
+    List,
     Mapping,
     NamedTuple,
     Optional,
@@ -32,7 +33,7 @@ from .contract import (
     place_of,
 )
 from .errors import ProtocolError
-from .messages import FIELDS, Message, are_messages, column, is_message
+from .messages import FIELDS, Message, MessageBatch, are_messages, column, is_message
 from .metrics import Metric
 from .ops.later import Number
 from .registry import registry
@@ -576,9 +577,18 @@ def in_their_places(
     """
     if replies is not None and len(replies) == n_rows:
         return replies
-    placed = [Message()] * n_rows
-    for row, reply in zip(rows, replies or ()):
-        placed[row] = reply
+    if isinstance(replies, MessageBatch) and replies.is_on_device:
+        partial, columns = functools.partial, {}
+        for name in replies.names():
+            columns[name] = partial(_placed, partial(replies.column, name), rows, n_rows)
+        return MessageBatch(columns, n_rows, is_on_device=True)
+    return [each or Message() for each in _placed(lambda: replies or (), rows, n_rows)]
+
+
+def _placed(cells: Callable[[], Sequence[Any]], rows: Sequence[int], n_rows: int) -> List[Any]:
+    placed: List[Any] = [None] * n_rows
+    for row, cell in zip(rows, cells()):
+        placed[row] = cell
     return placed
 
 

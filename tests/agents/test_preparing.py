@@ -1,8 +1,10 @@
+# ruff: noqa: F811 - a fixture of another file.
 """Steps on a GPU whose batches a thread has prepared: the same as steps without it."""
 
 import json
 import threading
 
+import numpy as np
 import pytest
 
 from tests.training.test_device_counts import (  # noqa: F401
@@ -12,8 +14,11 @@ from tests.training.test_device_counts import (  # noqa: F401
     write_data,
 )
 from thincdialog.agents.model_agent import ModelAgent
+from thincdialog.agents.preparing import Preparing
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.errors import DataError
+from thincdialog.examples.batch import Batch
+from thincdialog.examples.store import NO_LABEL
 from thincdialog.registry import registry
 from thincdialog.runners.alone import Alone
 from thincdialog.worlds.batch_world import BatchWorld
@@ -79,7 +84,7 @@ def test_preparing_all_steps_of_an_epoch_copy_each_microbatch_once(
     n,
     root,
     tmp_path,
-    cupy,  # noqa: F811
+    cupy,
 ):
     changes = {"world.batcher": {"@batchers": "thincdialog.Fixed.v1", "size": 16}}
     changes["training.accumulate_gradient"] = n
@@ -90,6 +95,50 @@ def test_preparing_all_steps_of_an_epoch_copy_each_microbatch_once(
             with cupy.counted() as counts:
                 step()
             assert (counts.waits, counts.h2d) == (0, n), counts.shown("h2d")
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_preparing_batches_with_some_labels_once(
+    n,
+    root,
+    tmp_path,
+    monkeypatch,
+    cupy,
+    plans,
+):
+    label_ids, prepare, prepared = Batch.label_ids.func, Preparing._prepare, []
+    of_some = property(lambda batch: np.where(batch.rows % 4 == 0, NO_LABEL, label_ids(batch)))
+    monkeypatch.setattr(Batch, "label_ids", of_some)
+
+    def noting(self, draws, asked, batch):
+        prepared.append(batch)
+        return prepare(self, draws, asked, batch)
+
+    monkeypatch.setattr(Preparing, "_prepare", noting)
+    changes = {"world.batcher": {"@batchers": "thincdialog.Fixed.v1", "size": 24}}
+    changes["training.accumulate_gradient"] = n
+    found = reports(6, root, tmp_path, "intent", **changes)
+    # The last one is ready for a step that nobody made.
+    assert all(plans) and len(prepared) - len(plans) in (0, 1)
+    assert len(set(map(id, prepared))) == len(prepared)
+    assert 0 < sum(examples for _, _, examples, _ in found) < 24 * len(plans) * 0.8
+    with training(root, tmp_path, "intent", n_rows=3 * 24 * n, **changes) as step:
+        for _ in range(4):
+            step()
+        for _ in range(5):
+            with cupy.counted() as counts:
+                step()
+            assert (counts.waits, counts.h2d) == (0, n), counts.shown("h2d")
+    monkeypatch.setattr(BatchWorld, "prepare_ahead", lambda self, n: None)
+    assert reports(6, root, tmp_path, "intent", **changes) == found
+
+
+def test_preparing_leaves_the_current_device_and_copes_with_another(root, tmp_path, cupy):
+    with training(root, tmp_path, "intent", gpu_id=1, n_rows=60) as step:
+        for device in (0, 0, 1, 0, 0, 0, 0):
+            with cupy.cuda.Device(device):
+                assert step() is not None
+                assert cupy.cuda.Device().id == device
 
 
 def test_preparing_batches_without_labels_make_no_step(root, tmp_path, monkeypatch, plans):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.examples.talk import answer_batch
 from thincdialog.batchers import Batchsort, Fixed, Words
-from thincdialog.errors import DataError
+from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples.store import Store
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
@@ -78,6 +78,8 @@ def test_windows_ahead_batches_states_and_sizes_are_the_same(name, make, streami
     assert list(steps(ahead, range(3))) == wanted
     # All but the first of each epoch, by one thread that is not this one.
     assert len(seen) == len(wanted) - 3 and all(len(batch) for batch, _ in seen)
+    with pytest.raises(ProtocolError, match="past the end of the epoch"):
+        ahead.batch_act()
     (thread,) = {thread for _, thread in seen}
     assert thread is not threading.current_thread() and thread.is_alive()
     assert [batch.ids() for batch in seen.handed_out] == [ids for ids, _, _ in wanted]

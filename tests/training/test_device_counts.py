@@ -15,6 +15,7 @@ from thincdialog.examples.batch import Batch
 from thincdialog.models import committee
 from thincdialog.ops.dialog_ops import DialogNumpyOps
 from thincdialog.runners.alone import Alone
+from thincdialog.teachers import scores
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.log_rows import LogRows
 
@@ -132,7 +133,7 @@ def training(
             steps[0] += 1
             return report
 
-        step.agent = experiment.agent
+        step.agent, step.teacher = experiment.agent, teacher
         try:
             yield step
         finally:
@@ -208,6 +209,30 @@ def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     ]
     assert len({counts.launches for counts in found}) == 1
     assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
+
+
+def test_device_counts_of_several_tasks(root, tmp_path, cupy, monkeypatch):
+    """What replies tell of each task stays on the device till somebody asks."""
+    tea = {
+        "@teachers": "thincdialog.CoffeeOrder.v1",
+        "n_train": 300,
+        "mutators": {"*": {"flatten": {"@mutators": "thincdialog.Flatten.v1"}}},
+    }
+    found = []
+    for most in (scores.MOST_LATER, 0):
+        monkeypatch.setattr(scores, "MOST_LATER", most)
+        with training(root, tmp_path, "quickstart", size=16, **{"tasks.tea": tea}) as step:
+            for _ in range(3):
+                step()
+            with cupy.counted() as counts:
+                step()
+            assert (counts.waits > 0, counts.d2h > 0, counts.h2d) == (not most, not most, 1)
+            for _ in range(70):
+                step()
+            found.append({name: each.value() for name, each in step.teacher.report().items()})
+    assert found[0] == found[1]
+    names = {f"{task}/{name}" for task in ("coffee", "tea") for name in ("loss", "accuracy")}
+    assert names <= set(found[0]) and found[0]["coffee/loss"] > 0
 
 
 def test_device_counts_of_a_re_ranker(root, tmp_path, cupy, monkeypatch):

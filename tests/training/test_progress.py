@@ -1,5 +1,6 @@
 """When training evaluates and ends."""
 
+import numpy
 import pytest
 
 from thincdialog.training.progress import Every, Position, TrainingLimits
@@ -67,6 +68,18 @@ def test_every_skips_epochs_that_are_too_short(per_epoch, every, least, expected
         foreseen = position.epoch + left
         assert left > 0
     assert due == expected
+
+
+def test_every_does_not_follow_a_first_large_batch_for_long():
+    """Half of an epoch is one batch; 50 more follow, each of one example."""
+    marks, due = Every(0.1, 0, 0.0, 15), []
+    for step in range(1, 205):
+        epoch, of_epoch = divmod(step - 1, 51)
+        position = Position(epoch=epoch + 0.5 + of_epoch / 100, step=step)
+        if marks.due(position, 0.0):
+            due.append(step)
+            marks.done(position, 0.0)
+    assert due[:2] == [1, 51] and len(due) > 8 and max(numpy.diff(due)) <= 51
 
 
 def test_every_is_never_due_twice_at_one_step():

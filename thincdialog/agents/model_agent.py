@@ -520,7 +520,8 @@ class ModelAgent(ConversationAgent, Learner):
             among = texts()
             return [among[number] for number in best.tolist()]
 
-        return gradient, MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
+        columns = {"text": replied, "loss": losses.tolist}
+        return gradient, MessageBatch(columns, len(best), is_on_device)
 
     @on_own_device
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:

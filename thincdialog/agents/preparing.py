@@ -1,16 +1,17 @@
 """What is done with batches before an agent learns them on a GPU: with each next one, while one is
 learnt."""
 
+import weakref
 from collections import Counter, deque
 from functools import partial
-from typing import Any, Callable, Deque, NamedTuple
+from typing import Any, Callable, Deque, NamedTuple, Optional
 
 import numpy as np
 
 from ..examples.batch import Batch
 from ..ops.copies_ahead import CopiesAhead
 from ..ops.device_memory import is_out_of_memory
-from ..ops.known_numbers import MOST_BEFORE, OnHost, Packed, Stream
+from ..ops.known_numbers import MOST_BEFORE, OnHost, Packed, Stream, on_device
 from .plan import Plan
 
 
@@ -41,21 +42,26 @@ class Preparing:
         text = agent.text_encoder
         self._text = None if text is None else text.replica()
         self._copies = CopiesAhead(agent.model.ops.xp)
+        # What was prepared last, or could not be.
+        self._seen: Callable[[], Optional[Batch]] = lambda: None
         # Those before in the same step, the newest first.
         self._before: Deque[OnHost] = deque(maxlen=min(n - 1, MOST_BEFORE))
 
     def __call__(self, batch: Batch) -> Callable[[Batch], None]:
-        """Called before a batch is learnt, which is prepared if it is not: the first of an epoch.
+        """Called before a batch is learnt. The first of an epoch is prepared here, as the thread
+        has not seen it.
 
         RETURNS (Callable): What a thread is to do with the next one.
         """
-        self._copies.let_go()
-        asked = self.agent.model.ops.known_numbers.asked()
-        if batch.prepared is None:
-            self._prepare(self.agent.draws, asked, batch)
+        with on_device(self.agent.model.ops):
+            self._copies.let_go()
+            asked = self.agent.model.ops.known_numbers.asked()
+            if batch is not self._seen():
+                self._prepare(self.agent.draws, asked, batch)
         return partial(self._prepare, self.agent.next_draws(self.n), asked)
 
     def _prepare(self, draws: Stream, asked: Any, batch: Batch) -> None:
+        self._seen = weakref.ref(batch)
         batch, agent, text = batch.labelled(), self.agent, self._text
         *_, number = draws
         counts = Counter() if text is None else text.counts

@@ -38,8 +38,7 @@ class DeviceWatch(Stopwatch):
 
     event (Callable): Records a new event.
     between (Callable): Seconds between two events.
-    launches (Dict[str, float]): Kernels by the name of the innermost call that started them; ""
-        for none.
+    launches (Counter): Kernels by the name of the innermost call that started them.
     asked (Dict[Asked, float]): How often.
     n_bytes (Dict[str, float]): Of copies, by their kind.
     n_steps (int): All of them, also those that nothing is kept of.
@@ -50,8 +49,9 @@ class DeviceWatch(Stopwatch):
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
-        self._lock = threading.RLock()  # Others note at once, and maybe what is freed meanwhile.
-        self.launches: Dict[str, float] = defaultdict(float)
+        # Two threads may note at once; and one within its own note, by what it lets go of.
+        self._lock = threading.RLock()
+        self.launches: Counter = Counter()
         self.asked: Dict[Asked, float] = defaultdict(float)
         self.n_bytes: Dict[str, float] = defaultdict(float)
         self._asked_elsewhere: Counter = Counter()
@@ -66,15 +66,16 @@ class DeviceWatch(Stopwatch):
         self._inmost: Optional[_Call] = None
         self._noted: Counter = Counter()
         self._noted_bytes: Counter = Counter()
-        self._nowhere = 0
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """A step: what was noted of one that was not kept is forgotten."""
         self.forget()
         self.is_open = True
-        yield
-        self.is_open = False
+        try:
+            yield
+        finally:
+            self.is_open = False
         self.n_steps += 1
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
@@ -99,11 +100,7 @@ class DeviceWatch(Stopwatch):
         elif self.is_open:
             self._noted[asked] += 1
             self._noted_bytes[kind] += n_bytes
-            if kind != LAUNCH:
-                return
-            if self._inmost is None:
-                self._nowhere += 1
-            else:
+            if kind == LAUNCH and self._inmost is not None:
                 self._inmost.launches += 1
 
     def has_waited(self) -> bool:
@@ -126,7 +123,6 @@ class DeviceWatch(Stopwatch):
             spent.total += seconds
             spent.own += max(0.0, seconds - inside.get(id(call), 0.0))
             self.launches[call.name] += call.launches
-        self.launches[""] += self._nowhere
         self._add(self._noted, self._noted_bytes)
         self.forget()
 
@@ -135,12 +131,9 @@ class DeviceWatch(Stopwatch):
 
         n (int): Steps that were kept.
         """
-        share = n / self.n_steps
-        with self._lock:
-            self._add(self._asked_elsewhere, self._bytes_elsewhere, share)
-            for asked, times in self._asked_elsewhere.items():
-                if asked.kind == LAUNCH:
-                    self.launches[""] += times * share
+        if self.n_steps:
+            with self._lock:
+                self._add(self._asked_elsewhere, self._bytes_elsewhere, n / self.n_steps)
 
     def _add(self, asked: Counter, n_bytes: Counter, share: float = 1) -> None:
         for what, times in asked.items():

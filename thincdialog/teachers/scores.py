@@ -1,16 +1,19 @@
 """What a teacher and its copies counted about the replies they got."""
 
 from array import array
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..examples.batch import Batch
-from ..messages import Message, column
+from ..messages import Message, MessageBatch, column
 from ..metrics.exact import exact_sum
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.macro_metric import merge_tasks
 from ..metrics.metric import AverageMetric, Metric, SumMetric
+
+# Batches whose replies stay on a GPU till somebody wants a report.
+MOST_LATER = 64
 
 
 class _Told:
@@ -52,6 +55,8 @@ class Scores:
         self.tasks, self.training = list(tasks), training
         n_tasks = max(1, len(self.tasks))
         self._told = [_Told() for _ in self.tasks]
+        # Of batches: whose tasks, labels and replies, on a GPU that nobody has waited for yet.
+        self._later: List[Tuple[List[int], Sequence[Any], Sequence[Message]]] = []
         # Of each task.
         self._metrics: List[List[ExampleMetric]] = [[] for _ in range(n_tasks)]
         self._n_examples = [0] * n_tasks
@@ -93,16 +98,27 @@ class Scores:
         labels = batch.store.cells("labels", batch.rows)
         tasks = [0] * len(labels) if batch.tasks is None else batch.tasks.tolist()
         if self.tasks:
-            texts, losses = column(replies, "text"), column(replies, "loss")
-            for task, right, text, loss in zip(tasks, labels, texts, losses):
-                self._told[task].add(right, text, loss)
+            self._later.append((tasks, labels, replies))
+            is_on_device = isinstance(replies, MessageBatch) and replies.is_on_device
+            if not is_on_device or len(self._later) > MOST_LATER:
+                self._read()
         for task, metrics in enumerate(self._metrics):
+            if not metrics:
+                continue
             rows = [row for row, of in enumerate(tasks) if of == task and labels[row]]
             is_all = len(rows) == len(labels)
             own = labels if is_all else [labels[row] for row in rows]
             told = replies if is_all else [replies[row] for row in rows]
             for metric in metrics:
                 metric.add_batch(own, told)
+
+    def _read(self) -> None:
+        """What replies tell."""
+        for tasks, labels, replies in self._later:
+            texts, losses = column(replies, "text"), column(replies, "loss")
+            for task, right, text, loss in zip(tasks, labels, texts, losses):
+                self._told[task].add(right, text, loss)
+        self._later.clear()
 
     def report(self) -> Dict[str, Metric]:
         """`examples`, a count of replies, and what the metrics report; of several tasks all
@@ -114,6 +130,7 @@ class Scores:
                 reports[-1].update(metric.report())
         if not self.tasks:
             return reports[0]
+        self._read()
         told = [told.report(self.training) for told in self._told]
         by_task = merge_tasks(dict(zip(self.tasks, told)))
         of_tasks = {name: metric for name, metric in by_task.items() if "/" in name}
@@ -123,6 +140,7 @@ class Scores:
         """Start afresh."""
         self._n_examples = [0] * len(self._n_examples)
         self._told = [_Told() for _ in self.tasks]
+        self._later.clear()
         for metrics in self._metrics:
             for metric in metrics:
                 metric.reset()

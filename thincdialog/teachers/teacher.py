@@ -340,7 +340,8 @@ class Teacher(Agent):
         it. All else stays: order, states, and where an error of the data comes out. What a
         user's code reads, changes or holds meanwhile is taken when it is asked for, as ever.
 
-        prepare (Optional[Prepare]): Gives what to do with the next batch; None to end the thread.
+        prepare (Optional[Prepare]): Called here with each batch before it is shown, gives what the
+            thread is to do with the next one; None to end the thread.
         """
         if isinstance(self._windows, WindowsAhead):
             self._windows = self._windows.end()

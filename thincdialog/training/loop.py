@@ -282,10 +282,9 @@ class TrainingLoop:
         return info
 
     def _held(self) -> Dict[str, int]:
-        """The most memory of a GPU, if there is one, here or of a worker."""
-        held = held_bytes(self.experiment.learner.weights), self.runner.gpu_bytes()
-        found = [each for each in held if each is not None]
-        return {"gpu_bytes": max(found)} if found else {}
+        """Memory of a GPU, if there is one."""
+        held = self.runner.gpu_bytes() or held_bytes(self.experiment.learner.weights)
+        return {} if held is None else {"gpu_bytes": held}
 
     def _weights_to_keep(self) -> ContextManager[None]:
         """The averaged weights in their place, if there are any."""

@@ -220,8 +220,9 @@ class Every(Marks):
     Steps and epochs are counted from the start, so that 0.5 means the middle and the end
     of every epoch whatever the number of batches; seconds from the last evaluation.
 
-    least_steps (int): By epochs it is due after so many of them that they have so many steps, once
-        it was due: then it is known how many they have.
+    least_steps (int): By epochs it is due after so many of them that they have so many steps, as
+        far as was known the last time. Within the first epoch, which may begin with large
+        batches, it is due at its end again.
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
@@ -231,7 +232,7 @@ class Every(Marks):
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
         """That of ``[training]``. Data so small that ``min_steps`` decides on the end is not
-        evaluated more than MOST_EVALUATIONS times after the first one by epochs."""
+        evaluated more than MOST_EVALUATIONS times after its first epoch."""
         units = ("epochs", "steps", "seconds")
         epochs, steps, seconds = (training[f"eval_every_{unit}"] for unit in units)
         return cls(epochs, steps, seconds, training["min_steps"] // MOST_EVALUATIONS)
@@ -251,7 +252,10 @@ class Every(Marks):
         if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
         steps = last.step * self.epochs / last.epoch
-        return self.epochs * max(1, math.ceil(self.least_steps / steps - 1e-9))
+        times = math.ceil(self.least_steps / steps - 1e-9)
+        if last.epoch < ALMOST:
+            times = min(times, int(1 / self.epochs + 1e-9))
+        return self.epochs * max(1, times)
 
     def done(self, position: Position, seconds: float) -> None:
         """Note that it has taken place."""
