@@ -470,6 +470,8 @@ def test_ray_settings_that_cannot_be(tmp_path):
         ("num_gpus_per_worker", 1.5, "Ray gives whole GPUs"),
         ("num_gpus_per_worker", 0.00001, "of at most 4 decimals"),
         ("num_gpus_per_worker", math.nan, "give 0 or more"),
+        ("num_cpus", -1, "'num_cpus' of thincdialog.Ray.v1 is -1.*give 1 or more"),
+        ("object_store_memory", 5, "give 78643200 or more"),
         ("mode", "both", "sync"),
     ):
         with pytest.raises(ConfigError, match=says):

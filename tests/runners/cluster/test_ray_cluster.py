@@ -14,7 +14,10 @@ from tests.processes import start
 from tests.runners.cluster.test_ray import CONFIG
 from tests.training.examples import weights
 from thincdialog.cli.main import main
+from thincdialog.errors import DialogError
+from thincdialog.runners.cluster.ray_cluster import RayCluster, signals_held
 from thincdialog.runs.run_log import read_log
+from thincdialog.signals import SIGNALS
 
 pytestmark = pytest.mark.xdist_group("ray")
 NODES = """
@@ -218,6 +221,71 @@ def of_ray(session):
         if session in line or session in stat:
             found.append((int(entry), line.replace("\0", " ")[:80]))
     return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("begun", ["gcs_server", "default_worker.py|ray::", "ray::(?!IDLE)"])
+def test_ray_cluster_a_signal_as_it_begins_leaves_nothing(
+    begun, number, ray_environment, temporary, tmp_path
+):
+    mark = f"THINCDIALOG_TEST={tmp_path.name}"
+    name, _, value = mark.partition("=")
+    process = start(
+        tmp_path,
+        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2"],
+        env={**ray_environment, name: value, "TMPDIR": str(temporary)},
+        start_new_session=True,
+    )
+    while not any(re.search(begun, line) for _, line in of_ray(mark)):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    process.send_signal(number)
+    code = process.wait(timeout=120)
+    until = time.monotonic() + 150
+    while of_ray(mark) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not of_ray(mark)
+    _, told = process.communicate()
+    assert code == 128 + number and "Interrupted before there was anything to save" in told
+    assert not list(temporary.iterdir())
+
+
+def test_ray_cluster_signals_come_behind_what_ray_does():
+    came, others = [], signal.getsignal(signal.SIGUSR1)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        for number in SIGNALS:
+            signal.signal(number, lambda number, frame: came.append(number))
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with signals_held():
+            # As Ray does, which gets its own handler nowhere.
+            signal.signal(signal.SIGTERM, lambda *given: came.append("of Ray"))
+            signal.signal(signal.SIGUSR1, others)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.raise_signal(number)
+            assert came == []
+        assert came == [signal.SIGTERM, signal.SIGINT]
+        signal.raise_signal(signal.SIGTERM)
+        assert came[2:] == [signal.SIGTERM]
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(KeyboardInterrupt), signals_held():
+            signal.raise_signal(signal.SIGINT)
+            came.append("behind it")
+        assert came[3:] == ["behind it"]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_ray_cluster_of_no_address_is_refused():
+    pytest.importorskip("ray")
+    for address in ("local", ""):
+        with pytest.raises(DialogError, match="is of no cluster: leave it out to start one"):
+            RayCluster(address, None, None)
+    with pytest.raises(DialogError, match="cannot join the cluster at 'nowhere'") as error:
+        RayCluster("nowhere", None, None)
+    assert "token" not in str(error.value)
 
 
 @pytest.mark.slow

@@ -6,9 +6,10 @@ import shutil
 import signal
 import socket
 import tempfile
+import threading
 import time
-from contextlib import suppress
-from typing import Any, Dict, List, Optional
+from contextlib import contextmanager, suppress
+from typing import Any, Dict, Iterator, List, Optional
 
 from ...errors import DialogError, MissingPackageError
 from ...signals import SIGNALS
@@ -46,15 +47,52 @@ def import_ray() -> Any:
     return ray
 
 
+def is_place(address: str) -> bool:
+    """Whether it is HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    return bool(host) and "/" not in host and port.isdigit()
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """A stretch of Ray's code that a signal must not leave half done, as the process would crash:
+    it comes behind it. Nor does Ray take the signals for itself, which are the run's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: List[int] = []
+    known = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {n: each for n, each in known.items() if each not in (None, signal.SIG_IGN)}
+    set_handler: Any = signal.signal
+    for number in before:
+        set_handler(number, lambda number, frame: received.append(number))
+
+    def set_others(number: int, handler: Any) -> Any:
+        return known[number] if number in known else set_handler(number, handler)
+
+    signal.signal = set_others  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        signal.signal = set_handler
+        for number, handler in before.items():
+            set_handler(number, handler)
+        for number in received:
+            signal.raise_signal(number)
+
+
 def see_that_it_answers(address: str) -> None:
     """Ray itself would try for minutes or for ever, without a word.
 
     address (str): Of a cluster; whatever is not HOST:PORT is left to Ray.
     RAISES (DialogError): If nobody listens there, or not a cluster.
     """
-    host, _, port = address.rpartition(":")
-    if not host or "/" in host or not port.isdigit():
+    if address in ("local", ""):  # To Ray, a new one.
+        text = f"[runner] address = {address!r} is of no cluster: leave it out to start one"
+        raise DialogError(f"{text} that ends with the run.")
+    if not is_place(address):
         return
+    host, _, port = address.rpartition(":")
     try:
         place = (host.strip("[]"), int(port))
         with socket.create_connection(place, CONNECT_SECONDS) as connection:
@@ -87,6 +125,7 @@ class RayCluster:
     object_store_memory (Optional[int]): Of a new one, in bytes.
     plane (str): Of the run. "shm": workers are on this node only; else they may be elsewhere,
         if there is no room ("auto"), or as Ray likes ("store").
+    folder (str): For temporary files, of a new one, with which it goes; else "".
     RAISES (DialogError): If Ray does not start, or cannot be reached.
     """
 
@@ -99,31 +138,30 @@ class RayCluster:
     ):
         self.ray = import_ray()
         self.is_here_only, self.is_near = plane == "shm", plane != "store"
-        self._is_ours, self._folder = False, ""
+        self._is_ours, self.folder = False, ""
         self._printing: Any = None
         if self.ray.is_initialized():
             return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        # Ray takes the signals; they are the run's.
-        before = {number: signal.getsignal(number) for number in SIGNALS}
         use_token()
         try:
             if address is not None:
                 see_that_it_answers(address)
-                self._init(address=address)
+                try:
+                    self._init(address=address)
+                except BaseException:
+                    self.ray.shutdown()
+                    raise
             else:
                 self._start(num_cpus, object_store_memory)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             what, reason = "Ray does not start", " ".join(str(error).split())
-            if address:
+            if address is not None:
                 what = f"cannot join the cluster at {address!r}"
-                reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
+                if is_place(address):
+                    reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
-        finally:
-            for number, handler in before.items():
-                with suppress(ValueError):  # Not in the main thread.
-                    signal.signal(number, handler)
         self._is_ours = True
         # Ray writes to stdout that workers die; the run says so itself.
         with suppress(AttributeError):  # Another version's own.
@@ -136,19 +174,22 @@ class RayCluster:
             # Its own folder, which goes with the run.
             place = tempfile.gettempdir()
             place = place if len(place) <= LONGEST_PLACE else "/tmp"
-            self._folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
+            self.folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
             try:
                 self._init(
                     address="local",
                     num_cpus=num_cpus,
                     object_store_memory=object_store_memory,
                     include_dashboard=False,
-                    _temp_dir=self._folder,
+                    _temp_dir=self.folder,
                 )
                 return
             except BaseException as error:
-                self._kill(self._started())
-                self._remove_folder()
+                with signals_held():
+                    started = self._started()
+                    self.ray.shutdown()
+                    self._kill(started)
+                    self._remove_folder()
                 # Ray has no class of its own for this one.
                 if type(error) is not Exception:
                     raise
@@ -156,22 +197,23 @@ class RayCluster:
                     raise RuntimeError(f"{error} Tried {start} times.") from None
 
     def _init(self, **options: Any) -> None:
-        self.ray.init(
-            log_to_driver=False,
-            logging_level="ERROR",
-            configure_logging=False,
-            ignore_reinit_error=True,
-            **options,
-        )
+        with signals_held():
+            self.ray.init(
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+                ignore_reinit_error=True,
+                **options,
+            )
 
     def _started(self) -> List[Any]:
         """The processes of a cluster of ours, and what those have started."""
         import psutil  # Comes with Ray.
 
         started = []
-        for child in psutil.Process().children() if self._folder else ():
+        for child in psutil.Process().children() if self.folder else ():
             with suppress(psutil.Error):
-                if any(self._folder in argument for argument in child.cmdline()):
+                if any(self.folder in argument for argument in child.cmdline()):
                     started += [child, *child.children(recursive=True)]
         return started
 
@@ -186,22 +228,19 @@ class RayCluster:
 
     def close(self) -> None:
         """Leave the cluster; one that was made goes."""
-        if self._is_ours:
-            before = {number: signal.getsignal(number) for number in SIGNALS}
-            started = self._started()
-            self.ray.shutdown()
-            if self._printing is not None:
-                self.ray._private.worker.print_to_stdstream = self._printing
-            self._kill(started)
-            for number, handler in before.items():
-                with suppress(ValueError):
-                    signal.signal(number, handler)
-            self._is_ours = False
-        self._remove_folder()
+        with signals_held():
+            if self._is_ours:
+                started = self._started()
+                self.ray.shutdown()
+                if self._printing is not None:
+                    self.ray._private.worker.print_to_stdstream = self._printing
+                self._kill(started)
+                self._is_ours = False
+            self._remove_folder()
 
     def _remove_folder(self) -> None:
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def node(self) -> str:
@@ -245,10 +284,10 @@ class RayCluster:
             )
             if amount > there:
                 hint = "set num_workers lower, or add nodes"
-                if kind == "CPU" and self._folder:
+                if kind == "CPU" and self.folder:
                     hint = f"set num_workers lower, or num_cpus = {n_workers} to share processors"
                 raise DialogError(
-                    f"[runner] num_workers = {n_workers} needs {amount:g} {kind}s, but {where} "
+                    f"[runner] num_workers = {n_workers} needs {amount:.10g} {kind}s, but {where} "
                     f"has {there:g}: {hint}."
                 )
         n_places = self._places(whole, n_gpus)

@@ -22,6 +22,7 @@ class Recipe(NamedTuple):
     data (Mapping[str, str]): What the training data comes to (``data_prints``).
     folder (str): Where the run was started: paths begin there.
     gpu_id (int): 0 if each worker has GPUs, of which it sees no others; else -1.
+    temporary (str): For files of workers that are starting; goes with the run. "": none is here.
     """
 
     config: str
@@ -30,13 +31,17 @@ class Recipe(NamedTuple):
     data: Mapping[str, str]
     folder: str
     gpu_id: int = -1
+    temporary: str = ""
 
 
-def recipe_of(experiment: Experiment, teacher: Teacher, has_gpus: bool = False) -> Recipe:
+def recipe_of(
+    experiment: Experiment, teacher: Teacher, has_gpus: bool = False, temporary: str = ""
+) -> Recipe:
     """What workers need.
 
     teacher (Teacher): Of the training data.
     has_gpus (bool): Whether they learn on GPUs.
+    temporary (str): See ``Recipe``.
     """
     with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
         folder = Path(name)
@@ -46,7 +51,7 @@ def recipe_of(experiment: Experiment, teacher: Teacher, has_gpus: bool = False) 
     code = [(path, Path(path).read_bytes()) for path in experiment.code]
     config = write_config(experiment.checked.config)
     gpu_id = 0 if has_gpus else -1
-    return Recipe(config, code, agent, data_prints(teacher), os.getcwd(), gpu_id)
+    return Recipe(config, code, agent, data_prints(teacher), os.getcwd(), gpu_id, temporary)
 
 
 def make_experiment(
@@ -60,7 +65,8 @@ def make_experiment(
     """
     if os.path.isdir(recipe.folder):
         os.chdir(recipe.folder)
-    with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
+    # A worker that is killed meanwhile leaves it.
+    with tempfile.TemporaryDirectory(prefix="thincdialog-", dir=recipe.temporary or None) as name:
         folder = Path(name)
         code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
         try:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 from ...errors import WorkerError
 from ...teachers import Teacher
+from ...training.interruption import Interrupted
 from ..patience import Patience
 from .evaluating import evaluate_together
 from .ray_cluster import FREE_SECONDS, RayCluster
@@ -33,15 +34,23 @@ class RemoteCrew:
         self.team = Team(self.cluster, patience, runner.num_workers, self.n_gpus)
         try:
             self.cluster.check_room(runner.num_workers, self.n_gpus)
-            recipe = recipe_of(self.experiment, teacher, self.n_gpus > 0)
+            recipe = recipe_of(
+                self.experiment, teacher, self.n_gpus > 0, temporary=self.cluster.folder
+            )
             self.recipe = self.ray.put(recipe)
             self.team.start(runner.num_workers, self.recipe)
             self._begin()
         except Died as death:
             self.end()
-            raise WorkerError(0, f"{death.who} died as it began: {death}") from None
-        except BaseException:
-            self.end()
+            who = min(death.workers, default=0)
+            raise WorkerError(who, f"{death.who} died as it began: {death}") from None
+        except BaseException as error:
+            with runner.interruption.waiting():
+                self.end()
+            number = runner.interruption.received
+            if type(error) is KeyboardInterrupt and number is not None:
+                # Ray raises its own where a signal comes while it waits.
+                raise Interrupted(number) from None
             raise
 
     def _begin(self) -> None:

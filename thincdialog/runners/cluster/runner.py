@@ -9,6 +9,8 @@ from .async_runner import AsyncRunner
 from .sync_runner import SyncRunner
 
 NAME = "thincdialog.Ray.v1"
+# Bytes, below which Ray refuses to start.
+LEAST_OBJECT_STORE = 75 * 1024 * 1024
 
 
 @registry.runners("thincdialog.Ray.v1")
@@ -56,6 +58,11 @@ def build_ray(
         "num_gpus_per_worker": (num_gpus_per_worker, 0),
         "snapshot_every": (snapshot_every, 1),
         "max_restarts": (max_restarts, 0),
+        "num_cpus": (1 if num_cpus is None else num_cpus, 1),
+        "object_store_memory": (
+            LEAST_OBJECT_STORE if object_store_memory is None else object_store_memory,
+            LEAST_OBJECT_STORE,
+        ),
     }
     for name, (value, least) in limits.items():
         if not value >= least:
