@@ -219,7 +219,7 @@ def of_ray(session):
         except OSError:
             continue
         if session in line or session in stat:
-            found.append((int(entry), line.replace("\0", " ")[:80]))
+            found.append((int(entry), line.replace("\0", " ")))
     return found
 
 
@@ -229,7 +229,7 @@ def of_ray(session):
 def test_ray_cluster_a_signal_as_it_begins_leaves_nothing(
     begun, number, ray_environment, temporary, tmp_path
 ):
-    mark = f"THINCDIALOG_TEST={tmp_path.name}"
+    mark = f"THINCDIALOG_TEST={tmp_path}"
     name, _, value = mark.partition("=")
     process = start(
         tmp_path,
@@ -293,7 +293,7 @@ def test_ray_cluster_of_no_address_is_refused():
 def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(
     number, ray_environment, temporary, tmp_path
 ):
-    mark = f"THINCDIALOG_TEST={tmp_path.name}"
+    mark = f"THINCDIALOG_TEST={tmp_path}"
     name, _, value = mark.partition("=")
     options = ["--training.max_epochs", "0", "--training.checkpoint_every_steps", "5"]
     options += ["--training.eval_every_epochs", "0", "--training.eval_every_steps", "0"]
