@@ -82,6 +82,16 @@ def test_every_does_not_follow_a_first_large_batch_for_long():
     assert due[:2] == [1, 51] and len(due) > 8 and max(numpy.diff(due)) <= 51
 
 
+@pytest.mark.parametrize("every", [5e-324, 1e-300, 1e300])
+def test_every_of_odd_fractions_is_due_or_not(every):
+    marks = Every(every, 0, 0.0, 15)
+    for step in range(1, 9):
+        position = Position(epoch=step / 4, step=step)
+        assert marks.due(position, 0.0) == (every < 1)
+        marks.done(position, 0.0)
+        assert marks.epochs_left(position) >= 0.0
+
+
 def test_every_is_never_due_twice_at_one_step():
     every = Every(0.0, 0, 1.0)
     position = Position(step=1)

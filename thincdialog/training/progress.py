@@ -251,10 +251,10 @@ class Every(Marks):
         last = self._last
         if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
-        steps = last.step * self.epochs / last.epoch
-        times = math.ceil(self.least_steps / steps - 1e-9)
+        needed = self.least_steps * last.epoch / last.step  # Epochs.
+        times = math.ceil(min(needed / self.epochs, MOST_MULTIPLES) - 1e-9)
         if last.epoch < ALMOST:
-            times = min(times, int(1 / self.epochs + 1e-9))
+            times = min(times, int(min(1 / self.epochs, MOST_MULTIPLES) + 1e-9))
         return self.epochs * max(1, times)
 
     def done(self, position: Position, seconds: float) -> None:
