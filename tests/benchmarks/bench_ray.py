@@ -7,8 +7,10 @@
               Then the same by the time of processors, of the worker that took more: what two idle
               cores come to, whatever else the machine does, but for waiting. The last columns: two
               workers of hogwild over one process
-    exchange  milliseconds from gradients that are ready to new parameters that all see, with
-              Thinc's Adam, 2 workers of one machine; its ceiling is Adam alone on halves
+    exchange  milliseconds from gradients that are ready to new parameters that all see, 2 workers
+              of one machine, with Thinc's Adam, the same with averages of the weights (the default
+              of Thinc's), LazyAdam, and that with ops = "fast"; the ceiling of each is its step
+              alone on halves
     nodes     the same between two raylets; its ceiling is Ray's messages alone, three rounds of
               as many bytes
     restart   seconds from a kill -9 until the others go on
@@ -26,16 +28,22 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy
 from bench_hogwild import N_ROUNDS, SECONDS, Spin, Work, data, rounds
 from measuring import DATA, ROOT, has_data
-from thinc.api import Adam, Model, NumpyOps
+from thinc.api import Adam, Model
 
 from thincdialog.api import load_config, train
 from thincdialog.models.parameters import FlatParameters
+from thincdialog.ops.choice import get_dialog_ops
+from thincdialog.optimizers.blocks import step_in_blocks
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.state import KEY
 from thincdialog.runners import Hogwild
 from thincdialog.runners.cluster.lone_plane import LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
@@ -49,6 +57,12 @@ from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
 N_STEPS = int(os.environ.get("BENCH_STEPS", "30"))
 # Sizes of the arrays of a model of 1 million parameters, and of 20 million, most in one table.
 SIZES = {"1 M": [1000 * 998], "20 M": [15_400_000, *[4_579_052 // 12] * 12]}
+OPTIMIZERS: Dict[str, Tuple[Any, str]] = {
+    "Adam": (partial(Adam, use_averages=False), "numpy"),
+    "Adam, averages": (Adam, "numpy"),
+    "LazyAdam": (LazyAdam, "numpy"),
+    "LazyAdam, fast": (LazyAdam, "fast"),
+}
 
 
 def start_ray() -> Any:
@@ -160,20 +174,20 @@ def speed() -> None:
 # --- exchange ---------------------------------------------------------------------------
 
 
-def parameters_of(sizes: List[int]) -> FlatParameters:
+def parameters_of(sizes: List[int], ops: str = "numpy") -> FlatParameters:
     """Of a model that is nothing but these."""
     params = {f"W{n}": numpy.ones(size, dtype="f") for n, size in enumerate(sizes)}
-    ops = NumpyOps()
-    model: Model = Model("all", lambda *given: given, params=params, ops=ops)
+    model: Model = Model("all", lambda *given: given, params=params, ops=get_dialog_ops(-1, ops))
     return FlatParameters(model)
 
 
 class Exchanging:
     """A worker that has its gradient ready, step after step."""
 
-    def __init__(self, worker: int, sizes: List[int]):
+    def __init__(self, worker: int, sizes: List[int], optimizer: str):
         self.worker, self.slots = worker, Slots(2, 2)
-        self.parameters = parameters_of(sizes)
+        self.make, ops = OPTIMIZERS[optimizer]
+        self.parameters = parameters_of(sizes, ops)
         self.mailbox = Mailbox()
 
     def begin(self, mapping: Any, peers: Any) -> None:
@@ -189,7 +203,7 @@ class Exchanging:
             )
         self.peers = peers
         pieces = pieces_of(stretches, self.worker, 2)
-        self.owned = Owned(pieces, Adam(0.001), self.parameters.ops, self.plane.state)
+        self.owned = Owned(pieces, self.make(0.001), self.parameters.ops, self.plane.state)
 
     def _send(self, other: int, key: Any, message: Any) -> None:
         self.peers[other].give.options(num_returns=0).remote(key, *parcel(message))
@@ -226,19 +240,24 @@ class Exchanging:
             found.append(1e3 * (time.perf_counter() - began))
         return found
 
-    def adam(self, n_steps: int) -> List[float]:
-        """Milliseconds of Adam alone, on half of the parameters."""
-        n, found, optimizer = len(self.parameters.values) // 2, [], Adam(0.001, grad_clip=0.0)
+    def alone(self, n_steps: int) -> List[float]:
+        """Milliseconds of the optimizer's step alone, on half of the parameters."""
+        values = self.parameters.values
+        n, found, optimizer = len(values) // 2, [], self.make(0.001, grad_clip=0.0)
         weights, gradient = numpy.ones(n, dtype="f"), numpy.ones(n, dtype="f")
+        whole, ops = [Part(0, n)], self.parameters.ops
         for _ in range(n_steps):
             gradient.fill(0.01)
             began = time.perf_counter()
-            optimizer((0, "W"), weights, gradient)
+            if isinstance(optimizer, LazyAdam):
+                optimizer.update_parts(KEY, weights, gradient, whole, ops=ops)
+            else:
+                step_in_blocks(optimizer, KEY, weights, gradient)
             found.append(1e3 * (time.perf_counter() - began))
         return found
 
 
-def pair(ray: Any, sizes: List[int], mapping: Any, nodes: List[Any]) -> List[Any]:
+def pair(ray: Any, sizes: List[int], optimizer: str, mapping: Any, nodes: List[Any]) -> List[Any]:
     kind = ray.remote(Exchanging)
     strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     actors = [
@@ -246,7 +265,7 @@ def pair(ray: Any, sizes: List[int], mapping: Any, nodes: List[Any]) -> List[Any
             num_cpus=1,
             max_concurrency=4,
             scheduling_strategy=strategy(nodes[n], soft=False) if nodes else "DEFAULT",
-        ).remote(n, sizes)
+        ).remote(n, sizes, optimizer)
         for n in range(2)
     ]
     ray.get([actor.begin.remote(mapping, actors) for actor in actors])
@@ -264,21 +283,22 @@ def timed(ray: Any, actors: List[Any], call: str) -> Tuple[float, float]:
 def exchange() -> Dict[str, float]:
     ray, found = start_ray(), {}
     print("milliseconds, median and best of steps")
-    print(f"{'parameters':12}{'shm':>16}{'Adam/2':>16}{'store':>16}")
+    print(f"{'parameters':22}{'shm':>16}{'step of half':>16}{'store':>16}")
     for name, sizes in SIZES.items():
-        parameters = parameters_of(sizes)
-        layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
-        memory = MappedArrays(layout)
-        shm = pair(ray, sizes, memory.mapping, [])
-        adam, took = timed(ray, shm, "adam"), timed(ray, shm, "exchange")
-        memory.close()
-        store = pair(ray, sizes, None, [])
-        through = timed(ray, store, "exchange")
-        found[name] = through[0]
-        shown = "".join(f"{a:8.2f}{b:8.2f}" for a, b in (took, adam, through))
-        print(f"{name:12}{shown}", flush=True)
-        for actor in (*shm, *store):
-            ray.kill(actor)
+        for optimizer in OPTIMIZERS:
+            parameters = parameters_of(sizes)
+            layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
+            memory = MappedArrays(layout)
+            shm = pair(ray, sizes, optimizer, memory.mapping, [])
+            alone, took = timed(ray, shm, "alone"), timed(ray, shm, "exchange")
+            memory.close()
+            store = pair(ray, sizes, optimizer, None, [])
+            through = timed(ray, store, "exchange")
+            found.setdefault(name, through[0])
+            shown = "".join(f"{a:8.2f}{b:8.2f}" for a, b in (took, alone, through))
+            print(f"{name + ' ' + optimizer:22}{shown}", flush=True)
+            for actor in (*shm, *store):
+                ray.kill(actor)
     return found
 
 
@@ -296,10 +316,10 @@ def nodes() -> Dict[str, float]:
     found = {}
     ids = [node["NodeID"] for node in ray.nodes()]
     print("milliseconds, median and best of steps")
-    print(f"{'parameters':12}{'two raylets':>18}{'messages alone':>18}{'Adam/2':>18}")
+    print(f"{'parameters':12}{'two raylets':>18}{'messages alone':>18}{'Adam of half':>18}")
     for name, sizes in SIZES.items():
-        actors = pair(ray, sizes, None, ids)
-        took = [timed(ray, actors, what) for what in ("exchange", "messages", "adam")]
+        actors = pair(ray, sizes, "Adam", None, ids)
+        took = [timed(ray, actors, what) for what in ("exchange", "messages", "alone")]
         found[name] = took[0][0]
         print(f"{name:12}" + "".join(f"{a:9.1f}{b:9.1f}" for a, b in took), flush=True)
         for actor in actors:

@@ -256,8 +256,8 @@ class FlatParameters:
 
         With a ``RowSparseOptimizer``, embedding tables cost only the rows that have a gradient.
 
-        optimizer (Optimizer): Thinc's, called once, on the whole vector: its
-            ``grad_clip`` limits the norm of the whole gradient.
+        optimizer (Optimizer): Thinc's, for the whole vector: its ``grad_clip`` limits the norm
+            of the whole gradient.
         scale (float): Factor of the gradients, such as 1 / number of examples.
         error (Optional[Callable]): Gives the error for a gradient on a device that is not
             finite, which changes no weights, and is found when the norm is read.

@@ -13,8 +13,8 @@ from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.gpu import kernels
+from .blocks import step_in_blocks
 from .state import Key
-from .watched import stepping
 
 # Numbers of a table's rows, ascending and distinct, int64, and a row of floats for each.
 Rows = Tuple[Any, Any]
@@ -318,7 +318,7 @@ def clipped_step(
         return norm
     if scale != 1.0:
         gradients *= scale
-    stepped, _ = stepping(optimizer)(key, values, gradients)
+    stepped = step_in_blocks(optimizer, key, values, gradients)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return norm

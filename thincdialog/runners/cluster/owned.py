@@ -7,9 +7,9 @@ import numpy
 
 from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
+from ...optimizers.blocks import step_in_blocks
 from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
 from ...optimizers.state import ARRAYS, Key
-from ...optimizers.watched import stepping
 from .gradient import Gradient
 from .slots import additions
 
@@ -163,14 +163,13 @@ class Owned:
         self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
-        """Of one of Thinc's optimizers, which would clip each piece by itself; it sets the gradient
-        to zero."""
+        """Of one of Thinc's optimizers, which would clip each piece by itself."""
         optimizer = self.optimizer
         if scale != 1.0:
             gradient *= scale
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
-            stepped, _ = stepping(optimizer)(key, values, gradient)
+            stepped = step_in_blocks(optimizer, key, values, gradient)
         finally:
             optimizer.grad_clip = limit
         if address(stepped) != address(values):
