@@ -15,6 +15,7 @@ class Failure(NamedTuple):
     traceback (str): Where it came from; "" if a user can mend it.
     examples (Sequence[str]): Ids of those at hand.
     place (str): The line of a user's code that it came from, if it did.
+    node (str): The machine that it was on, if that may be another one.
     cause (Optional[BaseException]): Itself, in the same process.
     """
 
@@ -24,6 +25,7 @@ class Failure(NamedTuple):
     traceback: str = ""
     examples: Sequence[str] = ()
     place: str = ""
+    node: str = ""
     cause: Optional[BaseException] = None
 
     @classmethod
@@ -39,7 +41,8 @@ class Failure(NamedTuple):
             examples = []
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(text, None, None, trace.rstrip("\n"), examples, place_in(error), error)
+        place = place_in(error)
+        return cls(text, None, None, trace.rstrip("\n"), examples, place, cause=error)
 
     def error(self, worker: int) -> DialogError:
         """As it is raised where the work is waited for: what is wrong with data says so as ever,
@@ -54,6 +57,7 @@ class Failure(NamedTuple):
             )
         else:
             error = DataError(self.path, "", self.line)
-            error.args = (f"{self.text} (read by worker {worker})",)
+            where = f" on node {self.node}" if self.node else ""
+            error.args = (f"{self.text} (read by worker {worker}{where})",)
         error.__cause__ = self.cause
         return error

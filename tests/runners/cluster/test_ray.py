@@ -22,6 +22,7 @@ from tests.training.examples import RANKER, weights
 from thincdialog.api import dry_run, train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
+from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
@@ -517,6 +518,26 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
     file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
     with pytest.raises(DataError, match="another one on node node7"):
         make_experiment(recipe, "node7")
+
+
+def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
+    train, dev = tmp_path / "talks.txt", tmp_path / "dev.txt"
+    for file in (train, dev):
+        file.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+    config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
+    begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
+    config = f'{config[:begin]}train = "{train}"\ndev = "{dev}"\n\n{config[end:]}'
+    experiment = Experiment.from_config(config)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
+        recipe = recipe_of(experiment, teacher)
+    actor = WorkerActor()
+    assert actor.call("make", recipe) == os.getpid()
+    dev.unlink()
+    error = actor.call("evaluate", "dev", 1).error(3)
+    assert isinstance(error, DataError) and str(error).startswith(str(dev))
+    assert str(error).endswith(f"(read by worker 3 on node {socket.gethostname()})")
 
 
 def test_ray_code_comes_along(tmp_path):

@@ -59,7 +59,9 @@ class WorkerActor:
         except BaseException as error:
             at_work = self.peer is not None and name in ("run", "work")
             failure = Failure.of(error, self.peer.walk.world if at_work else None)
-            return failure._replace(cause=None)
+            # What goes wrong while it is made names the node by itself.
+            node = "" if name == "make" else socket.gethostname()
+            return failure._replace(cause=None, node=node)
 
     def make(self, recipe: Recipe) -> int:
         """Build what it works with.
