@@ -1,10 +1,17 @@
-"""Damages files as people, disks and editors do; shared by the tests that read them."""
+"""Damages files as people, disks and editors do; shared by the tests that read them.
+
+Slow tests that draw lots try what fits into some minutes. Others, and more of them:
+``FUZZ_SEED=7 FUZZ_TIMES=10 make test-slow``.
+"""
 
 import gzip
 import json
+import os
 import time
 from typing import Callable, Sequence
 
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+TIMES = int(os.environ.get("FUZZ_TIMES", "1"))
 # What stands where it should not.
 ODD = (
     b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"\xed\xa0\x80", b"\xc3", b"\x85",

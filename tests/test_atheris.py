@@ -1,10 +1,8 @@
 """Inputs that atheris finds by coverage, for the readers of configs and data.
 
-Needs ``pip install atheris``. Longer, and from elsewhere:
-``FUZZ_TIMES=100 FUZZ_SEED=7 python -m pytest -m slow tests/test_atheris.py``.
+Needs ``pip install atheris``.
 """
 
-import os
 import random
 import re
 import subprocess
@@ -17,10 +15,8 @@ import pytest
 
 from tests.config.test_damaged_configs import CONFIGS, check
 from tests.formats.test_damaged_files import READERS, convert_any, read
-from tests.fuzzing import ODD
+from tests.fuzzing import ODD, SEED, TIMES
 
-SEED = os.environ.get("FUZZ_SEED", "1")
-TIMES = int(os.environ.get("FUZZ_TIMES", "1"))
 NAMES = list(READERS)
 tried: Counter = Counter()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.fuzzing import SEED, TIMES
 from tests.processes import little_memory, no_longer_than, slow
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.api import Chatbot, Experiment
@@ -201,7 +202,7 @@ def try_types(models, tmp_path, chance, n):
     return n_refused
 
 
-@pytest.mark.parametrize("seed, n", [(0, 30), slow(int(os.environ.get("FUZZ_SEED", "1")), 2000)])
+@pytest.mark.parametrize("seed, n", [(0, 30), slow(SEED, 700 * TIMES)])
 def test_strangers_wrong_types_are_refused_or_harmless(models, tmp_path, seed, n):
     assert try_types(models, tmp_path, random.Random(seed), n) > n / 3
 

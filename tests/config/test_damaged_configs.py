@@ -1,6 +1,5 @@
 """Whatever stands in a config file: problems with a place, or a config that can be built."""
 
-import os
 import random
 import resource
 import sys
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.config.examples import GOOD
-from tests.fuzzing import mangle, within_time
+from tests.fuzzing import SEED, TIMES, mangle, within_time
 from tests.processes import slow
 from thincdialog.api import ConfigError
 from thincdialog.config import check_config, load_config, shipped_configs
@@ -124,6 +123,6 @@ def test_many_damaged_configs_in_little_memory(tmp_path):
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 30), before[1]))
     try:
-        check_many(tmp_path / "damaged.cfg", int(os.environ.get("FUZZ_SEED", "0")), 3000)
+        check_many(tmp_path / "damaged.cfg", SEED, 1000 * TIMES)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import random
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.test_json_layout import SAMPLES
-from tests.fuzzing import mangle, within_time
+from tests.fuzzing import SEED, TIMES, mangle, within_time
 from tests.processes import little_memory, slow
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.candidates import read_list
@@ -161,14 +160,14 @@ from tests.formats.test_damaged_files import read_and_convert
 from thincdialog.files import whole_file
 whole_file.sync = lambda path: None  # Nothing here has to outlive a power cut.
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-read_and_convert(sys.argv[2], int(sys.argv[3]), 20000)
+read_and_convert(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
 def test_many_damaged_files_in_little_memory(root, tmp_path):
-    arguments = [str(root), str(tmp_path), os.environ.get("FUZZ_SEED", "0")]
+    arguments = [str(root), str(tmp_path), str(SEED), str(7000 * TIMES)]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", MANY, *arguments], capture_output=True, text=True
     )

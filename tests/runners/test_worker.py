@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzzing import SEED, TIMES
 from tests.processes import slow, start
 from tests.runners.resuming import AMONG_ALL, FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
@@ -291,8 +292,8 @@ def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
-    rng, codes = random.Random(executor), []
-    for _ in range(12):
+    rng, codes = random.Random(f"{executor} {SEED}"), []
+    for _ in range(6 * TIMES):
         process = runs.start(executor, "--training.max_steps", "60", "--resume")
         time.sleep(rng.uniform(0.3, 5.0))
         number = rng.choice([signal.SIGTERM, signal.SIGINT])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzzing import SEED, TIMES
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER
 
@@ -20,8 +21,6 @@ WORDS = ["train", "config.cfg", "--training.max_steps=2", "--training.n_samples=
 WORDS += ["--training.checkpoint_every_steps=1", "--training.eval_every_steps=1"]
 # Until the last process of a killed run has noticed, on a busy machine.
 MOST_SECONDS = 60.0
-# Which points are tried where not all are: each killed run starts two processes, twice.
-SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +63,14 @@ def points(runs):
 
 
 def chosen(points, share):
-    """A share of all points, others with another seed; and those around what lies in no model or
-    checkpoint."""
-    picked = set(range(1 + SEED % share, len(points) + 1, share))
+    """A share of all points, as each killed run starts two processes, twice: others with another
+    seed; and those around what lies in no model or checkpoint."""
+    picked = set(range(1 + SEED % share, len(points) + 1, max(1, share // TIMES)))
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, share", [("alone", 3), ("thread", 5), ("process", 9)])
+@pytest.mark.parametrize("name, share", [("alone", 6), ("thread", 10), ("process", 18)])
 def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
     folder, ask = runs
     expected = remains(folder / name) if points(name) and name == "alone" else None

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from thinc.compat import has_cupy
 
-from tests.processes import no_longer_than
+from tests.processes import no_longer_than, slow
 from tests.training.examples import RANKER, weights
 from thincdialog.api import dry_run, train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
@@ -157,7 +157,7 @@ def killing(monkeypatch, crew_kind, kind, method, victims):
     return left
 
 
-@pytest.mark.parametrize("plane", ["shm", "store"])
+@pytest.mark.parametrize("plane", ["shm", slow("store")])
 def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, "num_workers": 0})
@@ -208,8 +208,9 @@ def staleness(rows):
     return counts
 
 
-@pytest.mark.parametrize("plane", ["shm", "store"])
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize(
+    "plane, dies", [("shm", False), ("store", False), ("shm", True), slow("store", True)]
+)
 def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_path, monkeypatch):
     given = {"mode": "async", "microbatches": 1, "plane": plane, "training.max_epochs": 6.0}
     given.update({"snapshot_every": 5, "training.eval_every_steps": 0, "max_restarts": 9})
@@ -320,7 +321,7 @@ def interrupting(monkeypatch, act):
     monkeypatch.setattr(RemoteServer, "_listen", signalling_listen)
 
 
-@pytest.mark.parametrize("n_then", [0, 2])
+@pytest.mark.parametrize("n_then", [slow(0), 2])
 def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, monkeypatch, n_then):
     given = {"mode": "async", "microbatches": 1, "training.checkpoint_every_steps": 1000}
     rate = {"initial_rate": 0.01, "warmup_steps": 10, "total_steps": 1000}
