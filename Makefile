@@ -19,9 +19,7 @@ test-slow: .venv/test ## Run the slow tests
 
 test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
-	@# CuPy 13 differs in a few functions: whatever calls CuPy runs on it, too, long trainings do not.
-	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu \
-		-k "not device_losses" --ignore tests/runners/cluster --ignore tests/benchmarks
+	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu -k "not device_losses" --ignore tests/runners/cluster --ignore tests/benchmarks
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

@@ -265,6 +265,7 @@ def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
     assert one[0] == none[0] == weights(tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
     cluster, tmp_path, monkeypatch
 ):
