@@ -500,17 +500,23 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
 
 
-def test_ray_data_that_a_node_lacks_is_named(tmp_path):
-    file = tmp_path / "talks.txt"
-    file.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+def of_files(**splits):
+    """An experiment on files of eight exchanges, and the recipe that workers get."""
+    for split in splits.values():
+        split.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
     config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
     begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
-    config = f'{config[:begin]}train = "{file}"\n\n{config[end:]}'
-    experiment = Experiment.from_config(config)
+    paths = "".join(f'{name} = "{split}"\n' for name, split in splits.items())
+    experiment = Experiment.from_config(f"{config[:begin]}{paths}\n{config[end:]}")
     with experiment.working():
         teacher = experiment.training_split()
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
-        recipe = recipe_of(experiment, teacher)
+        return experiment, recipe_of(experiment, teacher)
+
+
+def test_ray_data_that_a_node_lacks_is_named(tmp_path):
+    file = tmp_path / "talks.txt"
+    experiment, recipe = of_files(train=file)
     made, there = make_experiment(recipe, "node7")
     assert there.n_examples == 8
     assert (made.learner.weights == experiment.learner.weights).all()
@@ -523,17 +529,8 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
 
 
 def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
-    train, dev = tmp_path / "talks.txt", tmp_path / "dev.txt"
-    for file in (train, dev):
-        file.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
-    config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
-    begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
-    config = f'{config[:begin]}train = "{train}"\ndev = "{dev}"\n\n{config[end:]}'
-    experiment = Experiment.from_config(config)
-    with experiment.working():
-        teacher = experiment.training_split()
-        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
-        recipe = recipe_of(experiment, teacher)
+    dev = tmp_path / "dev.txt"
+    _, recipe = of_files(train=tmp_path / "talks.txt", dev=dev)
     actor = WorkerActor()
     assert actor.call("make", recipe) == os.getpid()
     dev.unlink()
