@@ -285,9 +285,9 @@ def exchange() -> Dict[str, float]:
     print("milliseconds, median and best of steps")
     print(f"{'parameters':22}{'shm':>16}{'step of half':>16}{'store':>16}")
     for name, sizes in SIZES.items():
+        parameters = parameters_of(sizes)
+        layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
         for optimizer in OPTIMIZERS:
-            parameters = parameters_of(sizes)
-            layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
             memory = MappedArrays(layout)
             shm = pair(ray, sizes, optimizer, memory.mapping, [])
             alone, took = timed(ray, shm, "alone"), timed(ray, shm, "exchange")

@@ -276,7 +276,7 @@ class FlatParameters:
         else:
             given = (optimizer, KEY, self.values, gradients, parts, scale, self.ops)
             norm = Later(step_on_device(*given, self._skipped), error or _not_finite)
-        if is_numpy_array(gradients) or not clears_gradients(optimizer):
+        if not clears_gradients(optimizer, gradients):
             for part in parts:
                 if part.rows is None:
                     gradients[part.start : part.stop].fill(0)

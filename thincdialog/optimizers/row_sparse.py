@@ -357,8 +357,11 @@ def step_on_device(
     return found[:1]
 
 
-def clears_gradients(optimizer: Optimizer) -> bool:
-    """Whether the gradients of the parts are zero after ``step_on_device``."""
+def clears_gradients(optimizer: Optimizer, gradients: Any) -> bool:
+    """Whether the gradients of the parts are zero after ``clipped_step``, or after
+    ``step_on_device`` if they are on one."""
+    if is_numpy_array(gradients):
+        return not isinstance(optimizer, RowSparseOptimizer)
     return isinstance(optimizer, RowSparseOptimizer) and optimizer._has_kernel()
 
 

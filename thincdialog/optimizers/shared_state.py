@@ -11,7 +11,7 @@ from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
 from .scored_schedules import restore_schedules
 from .shared_moments import SharedMoments
-from .state import ARRAYS, SETTINGS
+from .state import ARRAYS, SETTINGS, arrays_of
 
 
 def lay_out_state(optimizer: Optimizer, key: Key, values: Any) -> Dict[str, Any]:
@@ -33,8 +33,7 @@ def lay_out_state(optimizer: Optimizer, key: Key, values: Any) -> Dict[str, Any]
             moments.setdefault(key, numpy.zeros_like(values))
     if optimizer.averages is not None:
         optimizer.averages.setdefault(key, values.copy())
-    known = {name: getattr(optimizer, name) or {} for name in ARRAYS}
-    return {name: arrays[key] for name, arrays in known.items() if key in arrays}
+    return arrays_of(optimizer, key)
 
 
 def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None:

@@ -24,6 +24,12 @@ def has_state(optimizer: Any) -> bool:
     return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
 
+def arrays_of(optimizer: Any, key: Key) -> Dict[str, Any]:
+    """What one of Thinc's optimizers keeps under a key so far, by its names of the arrays."""
+    known = {name: getattr(optimizer, name) or {} for name in ARRAYS}
+    return {name: arrays[key] for name, arrays in known.items() if key in arrays}
+
+
 def averages_of(optimizer: Any, weights: Any) -> Any:
     """The moving average of the weights, with every step made so far; None if the optimizer
     keeps none, or has not begun.

@@ -2,10 +2,12 @@
 
 import numpy
 import pytest
+from thinc.api import Optimizer
 
 from tests.processes import slow
 from tests.runners.cluster.peers_in_threads import Peers, goes_on_alone, made
 from tests.runners.resuming import (
+    ADAM,
     CLASSIFY,
     FIXED,
     LAZY,
@@ -24,6 +26,8 @@ from tests.runners.resuming import (
     config,
 )
 from thincdialog.errors import TrainingError
+from thincdialog.optimizers import blocks
+from thincdialog.registry import registry
 from thincdialog.runners.cluster.lone_plane import Aborted
 
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
@@ -51,6 +55,24 @@ def notes():
     NOTES.clear()
 
 
+class Leaves(Optimizer):
+    """Of a user: leaves the gradient as it is."""
+
+    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
+        stepped, _ = super().__call__(key, weights, gradient.copy(), lr_scale=lr_scale)
+        return stepped, gradient
+
+
+@registry.optimizers("leaves_the_gradient.v1")
+def build_leaves():
+    return Leaves(0.01)
+
+
+@registry.optimizers("clears_the_gradient.v1")
+def build_clears():
+    return Optimizer(0.01)
+
+
 def weights_of(text, n_workers, plane="shm"):
     return Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
 
@@ -76,6 +98,25 @@ def test_any_number_of_workers_ends_with_the_same_bits(case, notes):
     assert notes.seen == seen
     first = made(text).learner.weights
     assert not numpy.array_equal(alone, first)
+
+
+@pytest.mark.parametrize("case", [(FIXED,), (FIXED, RADAM), (FIXED, SGD), (FIXED, L2_GRADIENT)])
+def test_steps_in_blocks_change_no_bit(case, monkeypatch):
+    text = config(*case, tasks=2)
+    whole = weights_of(text, 1)
+    monkeypatch.setattr(blocks, "BLOCK_FLOATS", 100)
+    for n_workers in (1, 2):
+        numpy.testing.assert_array_equal(weights_of(text, n_workers), whole)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_gradient_that_a_users_optimizer_leaves_is_not_learnt_again(n_workers):
+    """A slot of one microbatch is where the model adds up: what is left there would come again."""
+    found = []
+    for name in ("clears_the_gradient.v1", "leaves_the_gradient.v1"):
+        text = config(FIXED, (ADAM, f'"{name}"\n'), tasks=2)
+        found.append(Peers(text, n_workers, n_workers, "shm").train(2))
+    numpy.testing.assert_array_equal(*found)
 
 
 def test_steps_tell_the_same_whoever_made_them():

@@ -3,8 +3,9 @@ asked for, what CuPy refuses is refused, and what a device would do is counted.
 
     PYTHONPATH=tests/stand_in python -m pytest -m gpu
 
-CUPY_STAND_IN = "13" in the environment makes it CuPy 13 where that differs. It proves logic,
-launches (at least), waits and copies: no speed, and no roundings.
+CUPY_STAND_IN = "13" in the environment makes it CuPy 13 where that differs, in a few functions:
+``make test-gpu`` has no long trainings and clusters on that. It proves logic, launches (at least),
+waits and copies: no speed, and no roundings.
 """
 
 import numpy as _numpy
