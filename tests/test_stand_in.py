@@ -237,6 +237,10 @@ def test_stand_in_copies_on_a_stream_when_it_is_waited_for(cupy):
     array.set(pinned, stream=stream)
 
 
+def pinned_address(cupy):
+    return np.frombuffer(cupy.cuda.alloc_pinned_memory(8), "u1").__array_interface__["data"][0]
+
+
 def test_stand_in_sees_to_pinned_memory_and_devices(cupy):
     stream, pinned, array = on_a_stream(cupy)
     array.set(pinned, stream=stream)
@@ -245,6 +249,17 @@ def test_stand_in_sees_to_pinned_memory_and_devices(cupy):
         stream.record().synchronize()
     with pytest.raises(RuntimeError, match="not pinned"):
         array.set(np.zeros(8, dtype="u1"), stream=stream)
+    # Nor is memory that lies where there was pinned memory once.
+    addresses = set()
+    for _ in range(50):
+        addresses.add(pinned_address(cupy))
+        other = np.empty(8, dtype="u1")
+        if other.__array_interface__["data"][0] in addresses:
+            with pytest.raises(RuntimeError, match="not pinned"):
+                array.set(other, stream=stream)
+            break
+    else:
+        pytest.fail("no memory was given twice")
     with pytest.raises(ValueError, match="Shape"):
         array.set(np.zeros(7, dtype="u1"))
     event = stream.record()

@@ -115,7 +115,8 @@ class Stream:
         """
         self.check()
         start = _address(source)
-        if not any(first <= start and start + source.nbytes <= stop for first, stop in _pinned):
+        stop = start + source.nbytes
+        if not any(first <= start and stop <= last for first, last in list(_pinned)):
             raise RuntimeError("the host waits for a copy of memory that is not pinned")
         with _lock:
             room = _Room(target, owner)
@@ -169,7 +170,10 @@ def get_current_stream(device_id=-1):
 def alloc_pinned_memory(n_bytes):
     memory = np.empty(n_bytes, dtype="u1")
     memory[:] = 0xAA
-    _pinned.append((_address(memory), _address(memory) + n_bytes))
+    span = _address(memory), _address(memory) + n_bytes
+    _pinned.append(span)
+    # Whoever gets this memory next got it from somebody else.
+    weakref.finalize(memory, _pinned.remove, span)
     return memory
 
 
