@@ -60,6 +60,7 @@ SIZES = {"1 M": [1000 * 998], "20 M": [15_400_000, *[4_579_052 // 12] * 12]}
 OPTIMIZERS: Dict[str, Tuple[Any, str]] = {
     "Adam": (partial(Adam, use_averages=False), "numpy"),
     "Adam, averages": (Adam, "numpy"),
+    "Adam, fast": (partial(Adam, use_averages=False), "fast"),
     "LazyAdam": (LazyAdam, "numpy"),
     "LazyAdam, fast": (LazyAdam, "fast"),
 }
@@ -221,7 +222,7 @@ class Exchanging:
             began = time.perf_counter()
             total, gradients = plane.hand_over({self.worker: []}, 128, 2)
             sums = plane.sums()
-            self.owned.add_up(gradients, sums, 1.0 / total)
+            self.owned.add_up(gradients, sums)
             norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
             self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
             plane.stepped(self.owned.pieces, {})
@@ -252,7 +253,7 @@ class Exchanging:
             if isinstance(optimizer, LazyAdam):
                 optimizer.update_parts(KEY, weights, gradient, whole, ops=ops)
             else:
-                step_in_blocks(optimizer, KEY, weights, gradient)
+                step_in_blocks(optimizer, KEY, weights, gradient, ops)
             found.append(1e3 * (time.perf_counter() - began))
         return found
 

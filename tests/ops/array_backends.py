@@ -1,6 +1,7 @@
 """The ops that numeric tests run with: NumPy's and the compiled ones always, CuPy's where
 there is a GPU."""
 
+import platform
 from contextlib import contextmanager
 from threading import Thread
 
@@ -32,6 +33,15 @@ def ops(request):
 def new_ops(backend):
     """New ops of one of the backends."""
     return DialogFastOps() if backend == "fast" else get_dialog_ops(backend)
+
+
+def same_bits(found, wanted):
+    """See that arrays of ours are those of Thinc's compiled code; but for the last digits on
+    processors whose compilers multiply and add at once."""
+    if platform.machine() in ("x86_64", "AMD64"):
+        np.testing.assert_array_equal(found, wanted)
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 @contextmanager

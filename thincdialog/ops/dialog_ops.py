@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Iterator, Optional, cast
+from typing import Any, Iterator, Optional, Tuple, cast
 
 import numpy
 from thinc.api import NumpyOps, Ops
@@ -41,9 +41,10 @@ class ExactProducts:
 
 @registry.ops("thincdialog_numpy")
 class DialogNumpyOps(ExactProducts, NumpyOps):
-    """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
-    time of BLIS on AVX-512) and can be exact (``exact_products``), and dropout masks are
-    drawn from the ops' own generator, which ``seed`` sets.
+    """Thinc's NumpyOps, with three changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
+    time of BLIS on AVX-512) and can be exact (``exact_products``), dropout masks are drawn
+    from the ops' own generator, which ``seed`` sets, and ``adam`` is made of NumPy's vector
+    instructions (half the time).
 
     Making one limits BLAS to one thread in this process: the same bits on any number of
     cores, and no threads that wait for each other on a busy machine (where small products
@@ -96,6 +97,42 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
     def dropout_from(self, levels: Any, dropped: int, kept: Any) -> FloatsXd:
         """The mask that ``get_dropout_mask`` makes of its draws."""
         return cast(FloatsXd, numpy.multiply(levels >= dropped, kept, dtype="f"))
+
+    def adam(
+        self,
+        weights: Any,
+        gradient: Any,
+        mom1: Any,
+        mom2: Any,
+        beta1: float,
+        beta2: float,
+        eps: float,
+        learn_rate: float,
+        mod_rate: float = 1.0,
+    ) -> Tuple[Any, Any, Any, Any]:
+        """One step of Adam in place, which clears the gradient; on x86 with the bits of
+        NumpyOps'. Fastest on arrays that fit a core's cache together.
+
+        weights, gradient, mom1, mom2 (Floats1d): Of the same length.
+        learn_rate (float): With the corrections of the moments for the number of the step.
+        RETURNS (Tuple[Floats1d, Floats1d, Floats1d, Floats1d]): The arrays.
+        """
+        single = numpy.float32
+        b1, b2 = single(beta1), single(beta2)
+        with numpy.errstate(all="ignore"):  # Thinc warns of nothing, either.
+            mom1 *= b1
+            mom1 += gradient * (single(1) - b1)
+            mom2 *= b2
+            step = numpy.multiply(gradient, gradient, out=gradient)
+            step *= single(1) - b2
+            mom2 += step
+            numpy.sqrt(mom2, out=step)
+            step += single(eps)
+            numpy.divide(mom1, step, out=step)
+            step *= single(learn_rate)
+            weights -= step
+        gradient.fill(0)
+        return weights, gradient, mom1, mom2
 
 
 @contextmanager

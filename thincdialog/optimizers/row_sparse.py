@@ -316,9 +316,7 @@ def clipped_step(
         scale *= optimizer.clip_scale(norm)
         optimizer.update_parts(key, values, gradients, parts, scale=scale, ops=ops)
         return norm
-    if scale != 1.0:
-        gradients *= scale
-    stepped = step_in_blocks(optimizer, key, values, gradients)
+    stepped = step_in_blocks(optimizer, key, values, gradients, ops, scale)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return norm

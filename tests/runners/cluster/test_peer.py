@@ -37,6 +37,7 @@ CASES = {
     "lazy_averages": (WORDS, LAZY),
     "live": slow(LIVE, LAZY_SCHEDULE),
     "fast": slow(FIXED, FAST, LAZY),
+    "fast_adam": slow(FIXED, FAST),
     "sorted": slow(SORTED, RADAM),
     "stream": slow(FIXED, STREAM),
     "classifier": slow(PARTNER, SGD, *CLASSIFY),
@@ -100,7 +101,9 @@ def test_any_number_of_workers_ends_with_the_same_bits(case, notes):
     assert not numpy.array_equal(alone, first)
 
 
-@pytest.mark.parametrize("case", [(FIXED,), (FIXED, RADAM), (FIXED, SGD), (FIXED, L2_GRADIENT)])
+@pytest.mark.parametrize(
+    "case", [(FIXED,), (FIXED, FAST), (FIXED, RADAM), (FIXED, SGD), (FIXED, L2_GRADIENT)]
+)
 def test_steps_in_blocks_change_no_bit(case, monkeypatch):
     text = config(*case, tasks=2)
     whole = weights_of(text, 1)

@@ -165,7 +165,7 @@ class GradientServer:
         self, learnt: Learnt, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
         scale = 1.0 / report.examples
-        self.owned.add_up([gradient], self._sums, scale)
+        self.owned.add_up([gradient], self._sums)
         norm = self.owned.norm(self._sums, scale)
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")

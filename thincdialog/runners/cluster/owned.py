@@ -80,29 +80,26 @@ class Owned:
         self._is_sparse = isinstance(optimizer, RowSparseOptimizer)
         self._rows: Dict[int, Rows] = {}
 
-    def add_up(self, slots: Sequence[Gradient], sums: Any, scale: float) -> None:
+    def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
         """Sum the gradients of all slots, in a fixed tree, in the vector of the first; those of
         the others are zero from then on.
 
         slots (Sequence[Gradient]): In their order; one or more.
-        scale (float): Factor of the gradients. (One of Thinc's optimizers gets them multiplied
-            already: here they are in the cache.)
         sums (Array1d): One float64 for each block of all parameters; those of the own blocks
             become the sums of their squares.
         """
         for piece in self.pieces:
             if piece.width:
-                rows, values = self._add_up_rows(piece, slots, scale)
+                rows, values = self._add_up_rows(piece, slots)
                 n_blocks = -(-(piece.stop - piece.start) // piece.step)
                 squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
                 blocks = rows // (piece.step // piece.width)
                 found = numpy.bincount(blocks, squares, n_blocks)
                 sums[piece.first : piece.first + n_blocks] = found
             else:
-                factor = 1.0 if self._is_sparse else scale
-                _add_up_dense(piece, [slot.vector for slot in slots], sums, factor)
+                _add_up_dense(piece, [slot.vector for slot in slots], sums)
 
-    def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient], scale: float) -> Rows:
+    def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient]) -> Rows:
         """Sum those of a table; RETURNS the rows, counted from the beginning of the piece."""
         width = piece.width
         begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
@@ -114,8 +111,6 @@ class Owned:
         for left, right in additions(len(own)):
             own[left] = added_rows(self.ops, own[left], own[right])
         rows, values = own[0]
-        if not self._is_sparse:
-            values = values * numpy.float32(scale)
         self._rows[piece.table] = (rows, values)
         if not self._is_sparse:
             dense = slots[0].vector[piece.start : piece.stop].reshape(-1, width)
@@ -127,9 +122,9 @@ class Owned:
         """Of the whole scaled gradient.
 
         sums (Array1d): Of all blocks, from ``add_up`` of all workers.
+        scale (float): Factor of the gradients.
         """
-        norm = math.sqrt(math.fsum(sums.tolist()))
-        return norm * abs(scale) if self._is_sparse else norm
+        return abs(scale) * math.sqrt(math.fsum(sums.tolist()))
 
     def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
         """One step of the optimizer, with what ``add_up`` has found; the gradients are zero
@@ -137,12 +132,13 @@ class Owned:
 
         values (Floats1d): All parameters; the own ones change.
         gradients (Floats1d): The vector of the first slot.
-        scale (float): As for ``add_up``.
+        scale (float): Factor of the gradients.
         norm (float): Of the whole scaled gradient, for clipping.
         """
         optimizer = self.optimizer
         limit = optimizer.grad_clip
-        clip = limit / norm if limit and norm > limit else 1.0
+        if limit and norm > limit:
+            scale *= limit / norm
         for piece in self.pieces:
             now = slice(piece.start, piece.stop)
             gradient = gradients[now]
@@ -151,9 +147,9 @@ class Owned:
                 if piece.width:
                     rows, d_rows = self._rows[piece.table]
                     part = part._replace(width=piece.width, rows=rows, d_rows=d_rows)
-                self._sparse_step(piece.key, values[now], gradient, part, scale * clip)
+                self._sparse_step(piece.key, values[now], gradient, part, scale)
             else:
-                self._thincs_step(piece.key, values[now], gradient, clip)
+                self._thincs_step(piece.key, values[now], gradient, scale)
             if self._is_sparse and not piece.width:
                 gradient.fill(0)
             self._adopt(piece)
@@ -165,11 +161,9 @@ class Owned:
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
         """Of one of Thinc's optimizers, which would clip each piece by itself."""
         optimizer = self.optimizer
-        if scale != 1.0:
-            gradient *= scale
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
-            stepped = step_in_blocks(optimizer, key, values, gradient)
+            stepped = step_in_blocks(optimizer, key, values, gradient, self.ops, scale)
         finally:
             optimizer.grad_clip = limit
         if address(stepped) != address(values):
@@ -198,7 +192,7 @@ class Owned:
         return [name for name in ARRAYS if keys & set(getattr(self.optimizer, name) or {})]
 
 
-def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any, scale: float) -> None:
+def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any) -> None:
     pairs = list(additions(len(vectors)))
     block = piece.first
     for start in range(piece.start, piece.stop, piece.step):
@@ -208,7 +202,5 @@ def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any, scale: float)
             views[left] += views[right]
             views[right].fill(0)
         total = views[0]
-        if scale != 1.0:
-            total *= scale
         sums[block] = float(numpy.einsum("i,i->", total, total))
         block += 1

@@ -17,16 +17,14 @@ class OwnedOnDevice(Owned):
     """See ``Owned``. Vectors, tables' gradients and state are the device's, numbers of rows and
     sums of blocks the host's, which waits for them once a step."""
 
-    def add_up(self, slots: Sequence[Gradient], sums: Any, scale: float) -> None:
+    def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
         waiting: List[Tuple[Piece, Any]] = []
         for piece in self.pieces:
             if piece.width:
-                rows, total = self._add_up_rows(piece, slots, scale)
+                rows, total = self._add_up_rows(piece, slots)
                 bounds = _bounds_of_rows(piece, rows)
             else:
                 total = _added(piece, [slot.vector for slot in slots])
-                if scale != 1.0 and not self._is_sparse:
-                    total *= scale
                 bounds = _bounds(piece)
             waiting.append((piece, kernels.stretch_squares(total, bounds)))
         if not waiting:
