@@ -17,10 +17,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from thinc.compat import has_cupy
 
-from tests.processes import no_longer_than, slow
+from tests.processes import limited, no_longer_than, slow
 from tests.training.examples import RANKER, weights
 from thincdialog.api import dry_run, train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
+from thincdialog.files.held import AGENT, held, temporary_folder
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
@@ -537,6 +538,32 @@ def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
     error = actor.call("evaluate", "dev", 1).error(3)
     assert isinstance(error, DataError) and str(error).startswith(str(dev))
     assert str(error).endswith(f"(read by worker 3 on node {socket.gethostname()})")
+
+
+def test_ray_a_full_folder_for_temporary_files_is_named(tmp_path):
+    experiment, recipe = of_files(train=tmp_path / "talks.txt")
+    place = re.escape(str(temporary_folder()))
+    with limited("RLIMIT_FSIZE", 100):
+        with pytest.raises(DialogError, match=f"{place}  could not be written: File too large.*"):
+            recipe_of(experiment, experiment.training_split())
+        with pytest.raises(DialogError, match=f"{place}  could not be .* on node node7: File too"):
+            make_experiment(recipe, "node7")
+    gone = recipe._replace(temporary=str(tmp_path / "gone"))
+    with pytest.raises(DialogError, match=f"{tmp_path}/gone  could not be written on node node7: "):
+        make_experiment(gone, "node7")
+
+
+def test_ray_what_a_worker_leaves_that_is_killed_as_it_starts_goes_at_the_next_start(tmp_path):
+    _, recipe = of_files(train=tmp_path / "talks.txt")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    left, other = place / f".{AGENT}.01234567", place / "other"
+    for folder in (left, other):
+        folder.mkdir()
+        (folder / "weights.npy").write_bytes(b"half of them")
+    with held(place / AGENT, 0o700, is_folder=True) as of_another_who_starts:
+        make_experiment(recipe._replace(temporary=str(place)), "node7")
+        assert set(place.iterdir()) == {other, of_another_who_starts}
 
 
 def test_ray_code_comes_along(tmp_path):

@@ -2,12 +2,13 @@
 
 import os
 import sys
-import tempfile
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...config import write_config
 from ...errors import ConfigError, DataError, DialogError
+from ...files.held import AGENT, held, temporary_folder
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..hogwild_processes import data_prints
@@ -42,9 +43,10 @@ def recipe_of(
     teacher (Teacher): Of the training data.
     has_gpus (bool): Whether they learn on GPUs.
     temporary (str): See ``Recipe``.
+    RAISES (DialogError): If the agent cannot be written for them.
     """
-    with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
-        folder = Path(name)
+    place = temporary_folder()
+    with _names_a_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
         experiment.learner.to_disk(folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
@@ -65,13 +67,18 @@ def make_experiment(
     """
     if os.path.isdir(recipe.folder):
         os.chdir(recipe.folder)
-    # A worker that is killed meanwhile leaves it.
-    with tempfile.TemporaryDirectory(prefix="thincdialog-", dir=recipe.temporary or None) as name:
-        folder = Path(name)
-        code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
+    place = Path(recipe.temporary) if recipe.temporary else temporary_folder()
+    with ExitStack() as stack:
+        with _names_a_full_disk(place, f" on node {node}"):
+            folder = stack.enter_context(held(place / AGENT, 0o700, is_folder=True))
+            code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
+            for file, content in recipe.agent.items():
+                path = folder / "agent" / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
         try:
-            place = {"system.gpu_id": recipe.gpu_id if with_data else -1}
-            experiment = Experiment.from_config(recipe.config, place, code=code)
+            overrides = {"system.gpu_id": recipe.gpu_id if with_data else -1}
+            experiment = Experiment.from_config(recipe.config, overrides, code=code)
         except ConfigError as error:
             problems = "; ".join(problem.text for problem in error.problems)
             raise DialogError(
@@ -88,13 +95,21 @@ def make_experiment(
         with experiment.working():
             experiment.use_examples(sys.stderr, "none")
             teacher = _training_data(experiment, recipe.data, node) if with_data else None
-            for file, content in recipe.agent.items():
-                path = folder / "agent" / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
             experiment.learner.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
             experiment.use_tokens(sys.stderr, "none")
     return experiment, teacher
+
+
+@contextmanager
+def _names_a_full_disk(place: Path, where: str = "") -> Iterator[None]:
+    """What cannot be written for workers is an error that names the folder, and the node."""
+    try:
+        yield
+    except OSError as error:
+        raise DialogError(
+            f"{place}  could not be written{where}: {error.strerror or error}. Workers get the "
+            "agent by way of it: free some space, or set TMPDIR to another folder."
+        ) from None
 
 
 def _file_of(folder: Path, path: str, content: bytes) -> str:
