@@ -58,6 +58,49 @@ def test_a_step_in_blocks_has_the_bits_of_thincs(options, make, size, ops):
             same_bits(array, of_blocks)
 
 
+@pytest.mark.parametrize("size", [0, *SIZES])
+@pytest.mark.parametrize("make", [Adam, SGD])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"grad_clip": 0.0},
+        {"grad_clip": 1.0},
+        {"grad_clip": 0.0, "L2": 0.1, "L2_is_weight_decay": False},
+        {"grad_clip": 1.0, "L2": 0.1, "L2_is_weight_decay": False},
+    ],
+)
+def test_a_gradient_is_scaled_before_all_else(options, make, size):
+    scale, ops, rng = 1 / 3, get_dialog_ops(), np.random.default_rng(0)
+    weights = rng.normal(size=size).astype("f")
+    theirs, ours, ended = weights.copy(), weights.copy(), []
+    thincs, other = make(0.1, **options), make(0.1, **options)
+    for step in range(3):
+        gradient = rng.normal(size=size).astype("f") * 10**step / max(1.0, size**0.5)
+        whole(thincs, KEY, theirs, gradient * np.float32(scale), ops)
+        step_in_blocks(other, KEY, ours, gradient, ops, scale)
+        assert not gradient.any()
+    same_bits(ours, theirs)
+    for optimizer in (thincs, other):
+        state, arrays = optimizer_state(optimizer)
+        ended.append((state, set(arrays)))
+    assert ended[0] == ended[1]
+
+
+def test_adam_steps_by_the_ops_of_the_model():
+    class Counted(type(get_dialog_ops())):
+        n_floats = 0
+
+        def adam(self, weights, *rest):
+            self.n_floats += len(weights)
+            return super().adam(weights, *rest)
+
+    ops, size = Counted(), SIZES[-1]
+    weights, gradient = np.zeros((2, size), "f")
+    step_in_blocks(Adam(0.1), KEY, weights, gradient, ops)
+    step_in_blocks(RAdam(0.1), KEY, weights, gradient, ops)
+    assert ops.n_floats == size
+
+
 def test_the_state_of_all_blocks_is_one_array_that_stays_where_it_is():
     optimizer, size = Adam(0.1), SIZES[-1]
     trained(step_in_blocks, optimizer, size, 1)

@@ -44,7 +44,7 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
     """Thinc's NumpyOps, with three changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
     time of BLIS on AVX-512) and can be exact (``exact_products``), dropout masks are drawn
     from the ops' own generator, which ``seed`` sets, and ``adam`` is made of NumPy's vector
-    instructions (half the time).
+    instructions (on 50,000 floats and more 0.6 of the time; on a thousand 20 microseconds more).
 
     Making one limits BLAS to one thread in this process: the same bits on any number of
     cores, and no threads that wait for each other on a busy machine (where small products

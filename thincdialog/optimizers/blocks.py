@@ -31,7 +31,7 @@ def step_in_blocks(
     # A class derived from Thinc's may have a step of its own.
     is_thincs = type(optimizer) is Optimizer
     adds_weights = is_thincs and optimizer.L2 and not optimizer.L2_is_weight_decay
-    is_whole = not is_thincs or not is_numpy_array(weights)
+    is_whole = not is_thincs or not is_numpy_array(weights) or not len(weights)
     if scale != 1.0 and (is_whole or optimizer.grad_clip or adds_weights):
         gradient *= scale
         scale = 1.0
@@ -41,7 +41,7 @@ def step_in_blocks(
             gradient.fill(0)
         return stepped
     of_block = _OfBlock(optimizer, ops)
-    # Clipped is the whole, with what L2 makes of it.
+    # If it clips, it clips the whole, with what L2 makes of it.
     if adds_weights:
         gradient += optimizer.L2 * weights
         of_block.L2 = 0.0

@@ -28,6 +28,7 @@ from tests.runners.resuming import (
 from thincdialog.errors import TrainingError
 from thincdialog.optimizers import blocks
 from thincdialog.registry import registry
+from thincdialog.runners.cluster import owned
 from thincdialog.runners.cluster.lone_plane import Aborted
 
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
@@ -47,6 +48,12 @@ CASES = {
     "unsaved": slow(UNSAVED, LAZY, *CLASSIFY),
 }
 N_MICROBATCHES = 3
+
+
+@pytest.fixture
+def short_blocks(monkeypatch):
+    """Each worker owns something of every stretch, and their borders are at odd places."""
+    monkeypatch.setattr(owned, "BLOCK_FLOATS", 40)
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +94,7 @@ def weights_of(text, n_workers, plane="shm"):
         for name, case in CASES.items()
     ],
 )
-def test_any_number_of_workers_ends_with_the_same_bits(case, notes):
+def test_any_number_of_workers_ends_with_the_same_bits(case, notes, short_blocks):
     # One example at a time tells a ranker nothing.
     text = config(*case, tasks=1 if CLASSIFY[0] in case else 2)
     alone = weights_of(text, 1)
@@ -104,7 +111,7 @@ def test_any_number_of_workers_ends_with_the_same_bits(case, notes):
 @pytest.mark.parametrize(
     "case", [(FIXED,), (FIXED, FAST), (FIXED, RADAM), (FIXED, SGD), (FIXED, L2_GRADIENT)]
 )
-def test_steps_in_blocks_change_no_bit(case, monkeypatch):
+def test_steps_in_blocks_change_no_bit(case, monkeypatch, short_blocks):
     text = config(*case, tasks=2)
     whole = weights_of(text, 1)
     monkeypatch.setattr(blocks, "BLOCK_FLOATS", 100)
