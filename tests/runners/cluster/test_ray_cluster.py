@@ -21,7 +21,7 @@ from thincdialog.signals import SIGNALS
 
 pytestmark = pytest.mark.xdist_group("ray")
 NODES = """
-import io, os, sys, threading, time
+import io, os, sys, tempfile
 import ray
 from ray.cluster_utils import Cluster
 from thincdialog.api import train
@@ -29,7 +29,8 @@ from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 
 folder, of_ray, mode, n_gpus = sys.argv[1:]
-os.makedirs("/tmp/ray", exist_ok=True)  # Cluster writes there wherever its folder is.
+# Cluster writes there wherever its folder is.
+os.makedirs(os.path.join(tempfile.gettempdir(), "ray"), exist_ok=True)
 of_node = {"num_cpus": 1, "num_gpus": int(n_gpus), "temp_dir": of_ray}
 cluster = Cluster(initialize_head=True, head_node_args=of_node)
 os.environ["CUPY_STAND_IN_HOST"] = "another"  # Both have a GPU of the same number.
