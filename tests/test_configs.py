@@ -77,15 +77,10 @@ def test_configs_begin_with_comments(path):
     assert not [line for line in lines if " #" in line and not line.startswith("#")]
 
 
-def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
-    code = code_of(path)
-    load_code(code)
-    checked = load_config(path)
-    assert len(resolve_config(checked)["tasks"]) == 1  # Without data.
+def on_little_data(checked, tmp_path):
+    """RETURNS: Overrides for two steps of a shipped config, and the kind of its data."""
     ((name, task),) = checked.interpolated["tasks"].items()
     overrides = {"training.max_steps": 2}
-    if checked.interpolated["runner"]["@runners"] == "thincdialog.Ray.v1":
-        overrides["runner.num_workers"] = 0
     if "n_rows" in checked.interpolated.get("tokenizer", {}):
         overrides["tokenizer.n_rows"] = 500  # a table of the real size takes seconds a step
     data = DATA[task["@teachers"]]
@@ -99,6 +94,17 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
         file = tmp_path / f"data.{suffix}"
         file.write_text("\n".join(make()) + "\n", encoding="utf8")
         overrides.update({f"paths.{split}": str(file) for split in ("train", "dev", "test")})
+    return overrides, data
+
+
+def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
+    code = code_of(path)
+    load_code(code)
+    checked = load_config(path)
+    assert len(resolve_config(checked)["tasks"]) == 1  # Without data.
+    overrides, data = on_little_data(checked, tmp_path)
+    if checked.interpolated["runner"]["@runners"] == "thincdialog.Ray.v1":
+        overrides["runner.num_workers"] = 0
     runs, silent = [], {"stdout": io.StringIO(), "stderr": io.StringIO()}
     for out in (tmp_path / "a", tmp_path / "b"):
         result = train(path, output=out, overrides=overrides, code=code, **silent)

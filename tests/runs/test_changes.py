@@ -8,7 +8,7 @@ import pytest
 
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.errors import ConfigError, DataError
-from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint, check_config
+from thincdialog.runs.changes import check_config
 from thincdialog.training.experiment import Experiment
 
 TASK = """[tasks.it]
@@ -197,19 +197,3 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     moved.write_text(whole)
     _, shown = go_on(folder, **{**given, "tasks__it__candidates": str(moved)})
     assert "Going on" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
-
-
-def test_a_large_file_is_known_by_pieces(tmp_path):
-    path = tmp_path / "large"
-    for size in (0, 1, PIECE, PIECE + 1, N_PIECES * PIECE, N_PIECES * PIECE + 5, 9_000_000):
-        content = bytearray(size)
-        path.write_bytes(content)
-        before = _fingerprint(str(path))
-        assert before == _fingerprint(str(path))
-        for at in {0, size // 2 if size <= N_PIECES * PIECE else 0, size - 1} if size else ():
-            content[at] ^= 1
-            path.write_bytes(content)
-            assert _fingerprint(str(path)) != before
-            content[at] ^= 1
-        path.write_bytes(bytes(size + 1))
-        assert _fingerprint(str(path)) != before

@@ -13,6 +13,7 @@ from thinc.api import set_current_ops
 
 from ..config import write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
+from ..files.fingerprint import fingerprint
 from ..files.held import AGENT, held
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
@@ -138,10 +139,10 @@ def make_process_worker(
 
 
 def data_prints(teacher: Teacher) -> Dict[str, str]:
-    """What the training data of each task comes to, in its order, as this process has read
-    it; of a stream, its first episodes, and the size and time of its files.
+    """What the data of each task comes to, in its order, as this process has read it; of a
+    stream, its first episodes, and its files (see ``fingerprint``).
 
-    teacher (Teacher): Of the training data.
+    teacher (Teacher): Of a split of the data.
     RETURNS (Dict[str, str]): Task to checksum.
     """
     return {name: _print_of(task) for name, task in teacher.by_task().items()}
@@ -168,5 +169,4 @@ def _begin_of_stream(task: Teacher) -> Iterator[str]:
             yield from message.get("labels") or ()
         yield ""
     for path in task.files(task.split):
-        facts = os.stat(path)
-        yield f"{facts.st_size} {facts.st_mtime_ns}"
+        yield " ".join(map(str, fingerprint(path)))

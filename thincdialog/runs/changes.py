@@ -1,12 +1,11 @@
 """Whether a run can go on with a config and data that may have changed since it began."""
 
-import hashlib
-import os
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from ..config.given import default_data
 from ..errors import ConfigError, DataError, Problem
+from ..files.fingerprint import Print, fingerprint
 from ..loggers.values import leaves
 from ..messages import SPLITS
 from ..teachers import Teacher
@@ -27,12 +26,8 @@ HARMLESS = (
 )  # fmt: skip
 # Settings that can be added: what was measured so far is measured alike.
 ADDABLE = ("evaluation.metrics.*",)
-# Of a large file, so many pieces are compared, each of so many bytes.
-N_PIECES, PIECE = 64, 1 << 16
 MISSING = "(none)"
 
-# Size and checksum of a file.
-Print = List[Any]
 # Split to task to its files.
 Prints = Mapping[str, Mapping[str, List[Print]]]
 
@@ -66,28 +61,12 @@ def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, Dict[str, List[Print
     """Size and checksum of each file of data, by split and task."""
     return {
         split: {
-            name: [_fingerprint(path) for path in task.files(split)]
+            name: [fingerprint(path) for path in task.files(split)]
             for name, task in tasks.items()
             if split in task.splits
         }
         for split in SPLITS
     }
-
-
-def _fingerprint(path: str) -> Print:
-    """Up to 4 MB are read whole, of more some pieces; of what is no file (a pipe) nothing."""
-    if not os.path.isfile(path):
-        return [0, ""]
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        last = max(0, size - PIECE)
-        for number in range(N_PIECES):
-            file.seek(last * number // (N_PIECES - 1))
-            found.update(file.read(PIECE))
-            if size <= PIECE:
-                break
-    return [size, found.hexdigest()]
 
 
 def check_data(

@@ -18,8 +18,10 @@ import pytest
 from thinc.compat import has_cupy
 
 from tests.processes import limited, no_longer_than, slow
+from tests.test_configs import CONFIGS, code_of, on_little_data
 from tests.training.examples import RANKER, weights
-from thincdialog.api import dry_run, train
+from thincdialog.api import dry_run, load_config, train
+from thincdialog.config import load_code
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.files.held import AGENT, held, temporary_folder
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
@@ -32,6 +34,7 @@ from thincdialog.runners.cluster.remote_peers import RemotePeers
 from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.team import Team
+from thincdialog.runners.hogwild_processes import data_prints
 from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
@@ -78,11 +81,38 @@ def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tm
     assert found[1] == alone[1] and len(alone[1]) > 3
 
 
+# Others learn example by example.
+BY_GRADIENT = [path for path in CONFIGS if path.stem not in ("starspace", "fasttext")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", BY_GRADIENT, ids=lambda path: path.stem)
+def test_ray_trains_all_shipped_configs(path, cluster, tmp_path):
+    code = code_of(path)
+    load_code(code)
+    overrides, _ = on_little_data(load_config(path), tmp_path)
+    overrides.update({"runner.@runners": "thincdialog.Ray.v1", "runner.microbatches": 2})
+    runs = []
+    for n in (0, 2):
+        runs.append(run(tmp_path / str(n), {**overrides, "num_workers": n}, path, code=code))
+    assert runs[0][:2] == runs[1][:2]
+
+
 def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alone):
     steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
     run(tmp_path / "two", {**steps, "num_workers": 1})
     whole = {**steps, "training.max_steps": 0}
     assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
+
+
+def test_ray_a_run_without_microbatches_goes_on_as_the_error_says(cluster, tmp_path, alone):
+    config = CONFIG.replace("microbatches = 2\n", "")
+    steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
+    run(tmp_path / "two", steps, config)
+    whole = {**steps, "training.max_steps": 0, "num_workers": 0}
+    with pytest.raises(ConfigError, match="a step has 1 microbatches, but had 2.*microbatches = 2"):
+        run(tmp_path / "two", whole, config, resume=True)
+    assert run(tmp_path / "two", {**whole, "microbatches": 2}, config, resume=True)[0] == alone[0]
 
 
 UNSAVED = """
@@ -253,6 +283,31 @@ def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monk
     assert rows[-1]["examples"] == alone[-1]["examples"]
 
 
+def test_ray_more_workers_than_microbatches_are_told(cluster, tmp_path, alone):
+    found = run(tmp_path / "four", {"num_workers": 4})
+    assert found[:2] == alone[:2]
+    assert "a step has 2 microbatches for 4 workers: some have nothing to learn" in found[2]
+    assert "microbatches for" not in alone[2]
+
+
+def test_ray_asynchronous_a_dead_server_costs_one_worker_no_bit(cluster, tmp_path, monkeypatch):
+    listen, dead = RemoteServer._listen, []
+
+    def killing_listen(crew, seconds):
+        told = listen(crew, seconds)
+        if crew.account.n_told >= 3 and not dead:
+            dead.append(server(crew))
+            os.kill(dead[0], 9)
+        return told
+
+    monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
+    given = {"mode": "async", "microbatches": 1, "snapshot_every": 2}
+    alone = run(tmp_path / "alone", {**given, "num_workers": 0})
+    found, rows, told = run(tmp_path / "one", {**given, "num_workers": 1})
+    assert "the server died" in told
+    assert found == alone[0] and rows[-1]["examples"] == alone[1][-1]["examples"]
+
+
 def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
     given = {"mode": "async", "microbatches": 1, "training.optimizer.grad_clip": 0.0}
     none = run(tmp_path / "none", {**given, "num_workers": 0})
@@ -360,12 +415,20 @@ def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_holds_nobody(
 
 
 def test_ray_fewer_examples_than_workers(cluster, tmp_path):
-    few = {"tasks.coffee.n_train": 1, "tasks.coffee.n_dev": 1, "microbatches": 4}
-    few.update({"world.batcher.size": 1, "training.max_epochs": 1.0})
-    alone = run(tmp_path / "alone", {**few, "num_workers": 0})
-    assert run(tmp_path / "four", {**few, "num_workers": 4}) == alone
+    """Two to learn from, one to evaluate on, four workers."""
+    train, dev = tmp_path / "train.txt", tmp_path / "dev.txt"
+    rest = "label_candidates:yes|no\tepisode_done:True\n"
+    lines = [f"text:say {word}\tlabels:{word}\t{rest}" for word in ("yes", "no")]
+    train.write_text("".join(lines))
+    dev.write_text(lines[0])
+    config = on_files(train=train, dev=dev)
+    few = {"microbatches": 4, "world.batcher.size": 1, "training.max_epochs": 2.0}
+    alone = run(tmp_path / "alone", {**few, "num_workers": 0}, config)
+    assert alone[1][-1]["examples"] == 4
+    assert run(tmp_path / "four", {**few, "num_workers": 4}, config) == alone
     late = {**few, "mode": "async", "microbatches": 1, "num_workers": 4}
-    assert run(tmp_path / "late", late)[1][-1]["examples"] == alone[1][-1]["examples"]
+    _, rows, _ = run(tmp_path / "late", late, config)
+    assert rows[-1]["examples"] == 4 and sum(staleness(rows).values()) == 4
 
 
 def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
@@ -501,14 +564,19 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
 
 
-def of_files(**splits):
-    """An experiment on files of eight exchanges, and the recipe that workers get."""
-    for split in splits.values():
-        split.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+def on_files(more="", **splits):
+    """A config of data in files."""
     config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
     begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
     paths = "".join(f'{name} = "{split}"\n' for name, split in splits.items())
-    experiment = Experiment.from_config(f"{config[:begin]}{paths}\n{config[end:]}")
+    return f"{config[:begin]}{paths}{more}\n{config[end:]}"
+
+
+def of_files(more="", **splits):
+    """An experiment on files of eight exchanges, and the recipe that workers get."""
+    for split in splits.values():
+        split.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+    experiment = Experiment.from_config(on_files(more, **splits))
     with experiment.working():
         teacher = experiment.training_split()
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
@@ -525,8 +593,36 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
     with pytest.raises(DialogError, match="node node7: .*talks.txt.*same path"):
         make_experiment(recipe, "node7")
     file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
-    with pytest.raises(DataError, match="another one on node node7"):
+    with pytest.raises(DataError, match="training data is another one on node node7"):
         make_experiment(recipe, "node7")
+
+
+def test_ray_streamed_data_may_be_copied_and_is_compared(tmp_path):
+    file = tmp_path / "talks.txt"
+    _, recipe = of_files("streaming = true\n", train=file)
+    os.utime(file, (1, 1))
+    make_experiment(recipe, "node7")
+    content = file.read_text()
+    file.write_text(content[:-7] + "x" + content[-6:])
+    with pytest.raises(DataError, match="training data is another one on node node7"):
+        make_experiment(recipe, "node7")
+
+
+def test_ray_other_dev_data_is_named_with_the_node(tmp_path):
+    dev = tmp_path / "dev.txt"
+    experiment, recipe = of_files(train=tmp_path / "talks.txt", dev=dev)
+    with experiment.working():
+        data = data_prints(experiment.evaluation_split("dev"))
+    actor = WorkerActor()
+    actor.call("make", recipe)
+    assert "" in actor.call("evaluate", "dev", 1, data)
+    other = WorkerActor()
+    other.call("make", recipe)
+    dev.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
+    error = other.call("evaluate", "dev", 1, data).error(3)
+    where = f"dev data is another one on node {socket.gethostname()}"
+    assert isinstance(error, DataError) and where in str(error)
+    assert str(error).startswith(str(dev))
 
 
 def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
@@ -535,7 +631,7 @@ def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
     actor = WorkerActor()
     assert actor.call("make", recipe) == os.getpid()
     dev.unlink()
-    error = actor.call("evaluate", "dev", 1).error(3)
+    error = actor.call("evaluate", "dev", 1, {}).error(3)
     assert isinstance(error, DataError) and str(error).startswith(str(dev))
     assert str(error).endswith(f"(read by worker 3 on node {socket.gethostname()})")
 

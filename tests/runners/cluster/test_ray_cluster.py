@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import start
-from tests.runners.cluster.test_ray import CONFIG
+from tests.runners.cluster.test_ray import CONFIG, on_files
 from tests.training.examples import weights
 from thincdialog.cli.main import main
 from thincdialog.errors import DialogError
@@ -206,6 +206,25 @@ def test_ray_cluster_says_nothing_beside_the_run(ray_environment, temporary, tmp
     lines = done.stderr.splitlines()
     assert any("worker 1 died" in line for line in lines), lines
     assert not [line for line in lines if "raylet" in line or "Token" in line], lines
+
+
+@pytest.mark.slow
+def test_ray_cluster_whose_workers_have_readers_leaves_nothing(
+    ray_environment, temporary, tmp_path
+):
+    data, dev, config = tmp_path / "talks.txt", tmp_path / "dev.txt", tmp_path / "my.cfg"
+    line = "text:hi\tlabels:ho\tlabel_candidates:hi|ho\tepisode_done:True\n"
+    data.write_text(line * 60_000)  # So much that readers are worth it.
+    dev.write_text(line)
+    config.write_text(on_files("streaming = true\n", train=data, dev=dev))
+    command = [sys.executable, "-m", "thincdialog", "train", str(config)]
+    command += ["--output", str(tmp_path / "out"), "--training.max_steps", "20"]
+    command += ["--loader.workers", "2"]
+    env = {**ray_environment, "TMPDIR": str(temporary)}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "out" / "log.jsonl").exists()
+    assert os.listdir(temporary) == []
 
 
 def of_ray(session):

@@ -23,11 +23,18 @@ def toy():
     """A class that Ray gets by value."""
 
     class Toy:
+        gets_on = False
+
         def call(self, name, how="", *_):
             if how == "die":
                 os._exit(1)
+            if name == "progress":
+                return int(10 * time.monotonic()) if self.gets_on else 0
             if how == "hang":
                 time.sleep(600)
+            if name in ("evaluate", "nothing"):
+                self.gets_on = name == "evaluate"
+                time.sleep(2.5)
             if how == "data":
                 error = DataError("tea.jsonl", "the cup is empty", 7)
                 return Failure.of(error)._replace(cause=None)
@@ -82,6 +89,14 @@ def test_team_waits_no_longer_than_it_may(started):
         made.join(at_least=1)
     assert "0.1 seconds after the run was to end" in made.told.getvalue()
     assert "Nothing more can be saved" in made.told.getvalue()
+
+
+def test_team_waits_longer_for_who_gets_on(started):
+    made = started("", "", max_wait=1.0)
+    made.join(at_least=2)
+    assert made.each("evaluate") == made.pids
+    with pytest.raises(WorkerError, match="no answer within 1 seconds"):
+        made.each("nothing")
 
 
 def test_team_only_who_is_gone_has_died(started):

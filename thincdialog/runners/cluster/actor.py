@@ -14,6 +14,7 @@ from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
+from ..hogwild_processes import data_prints
 from .communicator import Communicator, unique_id, why_no_nccl
 from .device_plane import placed
 from .evaluating import evaluate_share
@@ -23,7 +24,7 @@ from .mapped_arrays import Mapping as MappedMemory
 from .nccl_plane import NcclPlane
 from .parcel import opened, parcel
 from .peer import Peer
-from .recipe import Recipe, make_experiment
+from .recipe import Recipe, make_experiment, see_same_data
 from .server_link import ServerDied, ServerLink
 from .shared_plane import SharedPlane
 from .slots import Slots
@@ -44,6 +45,7 @@ class WorkerActor:
         self.experiment: Optional[Experiment] = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
+        self._n_parleys = 0
         threadpool_limits(1, user_api="blas")
 
     def call(self, name: str, *given: Any) -> Any:
@@ -72,6 +74,13 @@ class WorkerActor:
         assert teacher is not None
         self.experiment, self.teacher = experiment, teacher
         return os.getpid()
+
+    def _get_on(self) -> None:
+        self._n_parleys += 1
+
+    def progress(self) -> int:
+        """Parleys of evaluations so far: who makes more of them does not hang."""
+        return self._n_parleys
 
     def node(self) -> str:
         """The id of the node that it is on."""
@@ -221,9 +230,12 @@ class WorkerActor:
             found.append((now, to_numpy(plane.values[now]), arrays))
         return found
 
-    def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
+    def evaluate(
+        self, split: str, n_workers: int, data: Mapping[str, str], weights: Any = None
+    ) -> Dict[str, Any]:
         """Answer a share of the data to evaluate on.
 
+        data (Mapping[str, str]): What all of it comes to (``data_prints``).
         weights (Optional[Floats1d]): To answer with, if they are not those in place.
         RETURNS (Dict[str, Dict[str, Metric]]): Of each task.
         """
@@ -233,9 +245,13 @@ class WorkerActor:
         with ExitStack() as stack:
             stack.enter_context(experiment.working())
             if split not in self._evaluated:
-                self._evaluated[split] = experiment.evaluation_split(split)
+                teacher = experiment.evaluation_split(split)
+                here = data_prints(teacher)
+                see_same_data(teacher, here, data, split, socket.gethostname())
+                self._evaluated[split] = teacher
             if weights is not None:
                 asarray: Any = get_array_module(experiment.learner.weights).asarray
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
-            reports = evaluate_share(experiment, self._evaluated[split], self.worker, n_workers)
+            share = self.worker, n_workers
+            reports = evaluate_share(experiment, self._evaluated[split], *share, self._get_on)
         return reports

@@ -36,9 +36,16 @@ def evaluate_together(
 
 
 def evaluate_share(
-    experiment: Experiment, teacher: Teacher, worker: int, n_workers: int
+    experiment: Experiment,
+    teacher: Teacher,
+    worker: int,
+    n_workers: int,
+    tell: Callable[[], None],
 ) -> Dict[str, Dict[str, Metric]]:
-    """What an agent reaches on its share of data to evaluate on, for each task."""
+    """What an agent reaches on its share of data to evaluate on, for each task.
+
+    tell (Callable): Called after each parley.
+    """
     reports: Dict[str, Dict[str, Metric]] = {}
     agent: Learner = experiment.learner
     make_world: Any = experiment.evaluation["world"]
@@ -49,6 +56,7 @@ def evaluate_share(
             world.start_epoch(0, 0)
             while not world.epoch_done():
                 world.parley()
+                tell()
             reports[name] = dict(world.report())
         return reports[name]
 

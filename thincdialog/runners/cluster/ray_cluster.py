@@ -159,7 +159,9 @@ class RayCluster:
             what, reason = "Ray does not start", " ".join(str(error).split())
             if address is not None:
                 what = f"cannot join the cluster at {address!r}"
-                if is_place(address):
+                if not is_place(address):
+                    reason += ' (Give HOST:PORT, or "auto".)'
+                else:
                     reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
         self._is_ours = True
@@ -283,7 +285,8 @@ class RayCluster:
                 if node == self.node or not self.is_here_only
             )
             if amount > there:
-                hint = "set num_workers lower, or add nodes"
+                what = "num_gpus_per_worker" if kind == "GPU" else "num_workers"
+                hint = f"set {what} lower, or add nodes"
                 if kind == "CPU" and self.folder:
                     hint = f"set num_workers lower, or num_cpus = {n_workers} to share processors"
                 raise DialogError(

@@ -16,10 +16,11 @@ from ...training.interruption import Interruption
 from ...training.runner import Runner
 from .ray_cluster import missing_ray
 
-# What of the config decides on no bit of the result, where all learn on processors of one kind.
+# What of the config decides on no bit of the result, where all learn on processors of one kind;
+# how many microbatches a step has in the end, runners compare themselves.
 HARMLESS = (
-    "num_workers", "address", "num_cpus", "num_gpus_per_worker", "object_store_memory", "plane",
-    "snapshot_every", "max_restarts",
+    "num_workers", "microbatches", "address", "num_cpus", "num_gpus_per_worker",
+    "object_store_memory", "plane", "snapshot_every", "max_restarts",
 )  # fmt: skip
 
 

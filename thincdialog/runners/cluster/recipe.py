@@ -132,11 +132,24 @@ def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -
     except DataError as error:
         text = f"node {node}: {error}. Every node must have the data under the same path"
         raise DialogError(text) from None
-    for name in (name for name in data if here[name] != data[name]):
+    see_same_data(teacher, here, data, "training", node)
+    return teacher
+
+
+def see_same_data(
+    teacher: Teacher, here: Mapping[str, str], there: Mapping[str, str], split: str, node: str
+) -> None:
+    """See that data is what it is where the run was started.
+
+    here, there (Mapping[str, str]): What it comes to (``data_prints``).
+    split (str): Its name, to read.
+    node (str): Which this is, for errors.
+    RAISES (DataError): If it is another one.
+    """
+    for name in (name for name in there if here[name] != there[name]):
         text = (
-            f"the training data is another one on node {node}, or in another order, than where the "
+            f"the {split} data is another one on node {node}, or in another order, than where the "
             "run was started: let files be the same everywhere, and a teacher give every process "
             "the same examples in the same order (a set of texts does not)"
         )
         raise DataError(teacher.by_task()[name].data_name, text)
-    return teacher

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List
 from ...errors import WorkerError
 from ...teachers import Teacher
 from ...training.interruption import Interrupted
+from ..hogwild_processes import data_prints
 from ..patience import Patience
 from .evaluating import evaluate_together
 from .ray_cluster import FREE_SECONDS, RayCluster
@@ -27,6 +28,8 @@ class RemoteCrew:
         self.runner, settings = runner, runner.settings
         self.experiment, self.learner = runner.experiment, runner.learner
         self.n_gpus: float = settings["num_gpus_per_worker"]
+        # Of the data to evaluate on, by its splits.
+        self._data: Dict[str, Dict[str, str]] = {}
         names = ("address", "num_cpus", "object_store_memory", "plane")
         self.cluster = RayCluster(*(settings[name] for name in names))
         self.ray = self.cluster.ray
@@ -81,7 +84,10 @@ class RemoteCrew:
         while True:
             runner.n_restarts += max(1, len(death.workers))
             if runner.n_restarts > most:
-                text = f"{death.who} died, and [runner] max_restarts = {most}: {death}"
+                text = (
+                    f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and go "
+                    f"on with --resume. Ray says: {death}"
+                )
                 raise WorkerError(min(death.workers, default=0), text)
             try:
                 what = self._replace(death)
@@ -115,11 +121,15 @@ class RemoteCrew:
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         """See ``evaluate_together``."""
+        split = next(iter(teacher.by_task().values())).split
+        if split not in self._data:
+            self._data[split] = data_prints(teacher)
 
         def ask(split: str, shown: Any) -> List[Any]:
             def attempt() -> List[Any]:
                 weights = self._to_evaluate(shown)
-                return self.team.each("evaluate", split, len(self.team.actors), weights)
+                data = self._data[split]
+                return self.team.each("evaluate", split, len(self.team.actors), data, weights)
 
             return self.surely(attempt)
 

@@ -31,6 +31,9 @@ class SyncRunner(RayRunner):
     ) -> None:
         self._begin(experiment, interruption, note)
         self.pace, self.is_done = Pace(), True
+        if self.n_microbatches < self.num_workers:
+            text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
+            note(f"[runner] {text}: some have nothing to learn. Set microbatches higher.")
         self._told_schedules = schedule_states(experiment.optimizer)
         self.crew: Any
         if self.num_workers:

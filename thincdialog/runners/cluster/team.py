@@ -3,13 +3,18 @@ they die."""
 
 import time
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence
 
 from ...errors import DialogError, WorkerError
 from ...loader.failure import Failure
 from ..patience import LOOK_SECONDS, Patience
 from .actor import WorkerActor
 from .ray_cluster import RayCluster
+
+# How long workers may take to leave by themselves.
+LEAVE_SECONDS = 2.0
+# How often they are asked whether they get on, in the time for which one waits for them.
+ASKS = 10
 
 
 class Died(Exception):
@@ -51,6 +56,9 @@ class Team:
         self.pids: List[int] = []
         # By the calls that make them.
         self._starting: Dict[Any, Any] = {}
+        # What each has told of what it was asked, when they were asked last, and when more came.
+        self._progress: Dict[int, int] = {}
+        self._asked = self._moved = 0.0
         # Called when one of them is gone, or fails, so that the others do not wait for it.
         self.abort: Any = lambda: None
         errors = self.ray.exceptions
@@ -119,9 +127,12 @@ class Team:
             self.ray.kill(actor, no_restart=True)
 
     def end(self) -> None:
-        """Let all of them go."""
+        """Let all of them go: by themselves, as what they have begun ends then and leaves nothing,
+        or soon."""
         with suppress(Exception):  # Ray may be gone.
             self.abort()
+            left = [actor.__ray_terminate__.remote() for actor in self.actors]
+            self.ray.wait(left, num_returns=len(left), timeout=LEAVE_SECONDS)
         for actor in (*self.actors, *self._starting.values()):
             self.kill(actor)
         self.actors, self._starting = [], {}
@@ -189,8 +200,25 @@ class Team:
         """
         done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
         if not done:
-            self.patience.check(set(refs.values()), heard)
+            self.patience.check(set(refs.values()), max(heard, self._sign(refs.values(), heard)))
         return done
+
+    def _sign(self, numbers: Collection[int], heard: float) -> float:
+        """When it was seen last that one of them gets on, as some calls take long."""
+        now = time.monotonic()
+        if now - max(heard, self._asked) < self.patience.max_wait / ASKS:
+            return self._moved
+        self._asked = now
+        there = [number for number in numbers if number < len(self.actors)]
+        if not there:
+            return self._moved
+        refs = {self.actors[number].call.remote("progress"): number for number in there}
+        for ref in self.ray.wait(list(refs), num_returns=len(refs), timeout=LOOK_SECONDS)[0]:
+            with suppress(Exception):  # Who has died is found by what it was asked.
+                told = self.ray.get(ref)
+                if told != self._progress.get(refs[ref], 0):
+                    self._progress[refs[ref]], self._moved = told, now
+        return self._moved
 
     def answer(self, ref: Any, worker: int, is_server: bool = False) -> Any:
         """What a call that has ended gives.
