@@ -1,7 +1,6 @@
 """Processes of workers read what their parent reads, and get its agent over a folder."""
 
 import io
-import itertools
 import json
 import os
 import re
@@ -19,14 +18,11 @@ from thincdialog.api import (
     DataError,
     DialogError,
     Experiment,
-    IterableTeacher,
-    Message,
     train,
 )
 from thincdialog.optimizers.state import KEY
+from thincdialog.runners.data_prints import N_FIRST
 from thincdialog.runners.hogwild_processes import (
-    N_FIRST,
-    data_prints,
     folder_of,
     make_process_worker,
     share_with_processes,
@@ -91,36 +87,6 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
         # Of a stream, behind what is read of it to compare.
         with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):
             pass
-
-
-def stream(yes="yes", since=0, **options):
-    """Numbered episodes without end, and a list of the numbers that were read."""
-    read = []
-
-    def episodes():
-        for number in itertools.count():
-            read.append(number)
-            label = yes if number >= since else "yes"
-            yield [{"text": f"say {number}", "labels": [label]}, {"text": "", "labels": ["no"]}]
-
-    teacher = IterableTeacher({"train": episodes}, endless=True, **options)
-    return teacher.for_split("train", training=True), read
-
-
-def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
-    teacher, read = stream(shuffle_window=2)
-    teacher.start_epoch(0, 0)
-    for _ in range(3):
-        teacher.act()
-        teacher.observe(Message(agent="me", text="yes"))
-    state, n_read = teacher.state(), len(read)
-    prints = data_prints(teacher)
-    assert list(prints) == [""] and read[n_read:] == list(range(N_FIRST))
-    assert teacher.state() == state
-
-    assert data_prints(stream()[0]) == prints
-    assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
-    assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
 
 
 # --- the agent ------------------------------------------------------------------------

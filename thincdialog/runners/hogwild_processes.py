@@ -1,10 +1,8 @@
 """Hogwild's workers as processes: each makes what it needs from the config."""
 
-import hashlib
 import os
 import sys
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
@@ -13,24 +11,19 @@ from thinc.api import set_current_ops
 
 from ..config import write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
-from ..files.fingerprint import fingerprint
 from ..files.held import AGENT, held
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
 from ..protocol import Learner
 from ..teachers import Teacher
 from ..training.experiment import Experiment
+from .data_prints import data_prints
 from .job_slots import JobSlots
 from .shared_arrays import SharedArrays
 from .step_numbers import StepNumbers
 from .worker import Worker
 
 WEIGHTS, CELLS = "weights", "cells"
-# Texts that are hashed at once.
-CHUNK = 4096
-# Episodes of a stream that are compared: where the order is another one (a set of texts), it is so
-# from the beginning.
-N_FIRST = 256
 
 
 def share_with_processes(
@@ -136,37 +129,3 @@ def make_process_worker(
     cells: Any = shared.arrays[CELLS]
     numbers = StepNumbers(cells, *drawing)
     return Worker(experiment, teacher, number, n_workers, settings, numbers)
-
-
-def data_prints(teacher: Teacher) -> Dict[str, str]:
-    """What the data of each task comes to, in its order, as this process has read it; of a
-    stream, its first episodes, and its files (see ``fingerprint``).
-
-    teacher (Teacher): Of a split of the data.
-    RETURNS (Dict[str, str]): Task to checksum.
-    """
-    return {name: _print_of(task) for name, task in teacher.by_task().items()}
-
-
-def _print_of(task: Teacher) -> str:
-    store = task.data_of(task.split).built_store
-    if store is not None:
-        return store.checksum
-    if task.is_streamed(task.split):
-        found, texts = hashlib.sha256(), _begin_of_stream(task)
-    else:
-        found = hashlib.sha256(f"{task.n_episodes} {task.n_examples}".encode())
-        texts = task.texts()
-    while chunk := list(islice(texts, CHUNK)):
-        found.update("\0".join(["", *chunk]).encode("utf8", "surrogatepass"))
-    return found.hexdigest()
-
-
-def _begin_of_stream(task: Teacher) -> Iterator[str]:
-    for episode in task.first_episodes(task.split, N_FIRST):
-        for message in episode:
-            yield message.get("text") or ""
-            yield from message.get("labels") or ()
-        yield ""
-    for path in task.files(task.split):
-        yield " ".join(map(str, fingerprint(path)))

@@ -34,7 +34,7 @@ from thincdialog.runners.cluster.remote_peers import RemotePeers
 from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.team import Team
-from thincdialog.runners.hogwild_processes import data_prints
+from thincdialog.runners.data_prints import data_prints
 from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment

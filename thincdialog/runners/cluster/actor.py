@@ -14,7 +14,7 @@ from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from ..hogwild_processes import data_prints
+from ..data_prints import data_prints
 from .communicator import Communicator, unique_id, why_no_nccl
 from .device_plane import placed
 from .evaluating import evaluate_share
@@ -252,6 +252,6 @@ class WorkerActor:
             if weights is not None:
                 asarray: Any = get_array_module(experiment.learner.weights).asarray
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
-            share = self.worker, n_workers
-            reports = evaluate_share(experiment, self._evaluated[split], *share, self._get_on)
+            teacher = self._evaluated[split]
+            reports = evaluate_share(experiment, teacher, self.worker, n_workers, self._get_on)
         return reports

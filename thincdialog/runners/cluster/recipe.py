@@ -11,7 +11,7 @@ from ...errors import ConfigError, DataError, DialogError
 from ...files.held import AGENT, held, temporary_folder
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from ..hogwild_processes import data_prints
+from ..data_prints import data_prints
 
 
 class Recipe(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 from ...errors import WorkerError
 from ...teachers import Teacher
 from ...training.interruption import Interrupted
-from ..hogwild_processes import data_prints
+from ..data_prints import data_prints
 from ..patience import Patience
 from .evaluating import evaluate_together
 from .ray_cluster import FREE_SECONDS, RayCluster
@@ -121,14 +121,14 @@ class RemoteCrew:
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         """See ``evaluate_together``."""
-        split = next(iter(teacher.by_task().values())).split
-        if split not in self._data:
-            self._data[split] = data_prints(teacher)
 
         def ask(split: str, shown: Any) -> List[Any]:
+            if split not in self._data:
+                self._data[split] = data_prints(teacher)
+            data = self._data[split]
+
             def attempt() -> List[Any]:
                 weights = self._to_evaluate(shown)
-                data = self._data[split]
                 return self.team.each("evaluate", split, len(self.team.actors), data, weights)
 
             return self.surely(attempt)

@@ -13,6 +13,8 @@ from .ray_cluster import RayCluster
 
 # How long workers may take to leave by themselves.
 LEAVE_SECONDS = 2.0
+# After which it is said that workers take long to start.
+START_SECONDS = 30.0
 # How often they are asked whether they get on, in the time for which one waits for them.
 ASKS = 10
 
@@ -99,9 +101,16 @@ class Team:
         RAISES (DialogError): If one cannot begin.
         """
         n_before, heard = len(self.actors), time.monotonic()
+        say_at = heard + START_SECONDS
         while self._starting and (len(self.actors) < n_before + at_least or self.has_started()):
             n = len(self.actors)
             numbers = {ref: n + place for place, ref in enumerate(self._starting)}
+            if time.monotonic() > say_at:
+                say_at = float("inf")
+                text = (
+                    f"{len(self._starting)} workers have not started yet: they read data, or wait"
+                )
+                self.patience.note(f"[runner] {text} for processors that another run has taken")
             for ref in self.look(numbers, heard):
                 heard, actor = time.monotonic(), self._starting.pop(ref)
                 try:

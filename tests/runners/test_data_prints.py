@@ -1,0 +1,36 @@
+"""What tells whether two processes read the same data."""
+
+import itertools
+
+from thincdialog.api import IterableTeacher, Message
+from thincdialog.runners.data_prints import N_FIRST, data_prints
+
+
+def stream(yes="yes", since=0, **options):
+    """Numbered episodes without end, and a list of the numbers that were read."""
+    read = []
+
+    def episodes():
+        for number in itertools.count():
+            read.append(number)
+            label = yes if number >= since else "yes"
+            yield [{"text": f"say {number}", "labels": [label]}, {"text": "", "labels": ["no"]}]
+
+    teacher = IterableTeacher({"train": episodes}, endless=True, **options)
+    return teacher.for_split("train", training=True), read
+
+
+def test_data_prints_compare_the_begin_of_a_stream_and_leave_its_place():
+    teacher, read = stream(shuffle_window=2)
+    teacher.start_epoch(0, 0)
+    for _ in range(3):
+        teacher.act()
+        teacher.observe(Message(agent="me", text="yes"))
+    state, n_read = teacher.state(), len(read)
+    prints = data_prints(teacher)
+    assert list(prints) == [""] and read[n_read:] == list(range(N_FIRST))
+    assert teacher.state() == state
+
+    assert data_prints(stream()[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
