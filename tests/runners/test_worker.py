@@ -293,9 +293,13 @@ def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
     rng, codes = random.Random(f"{executor} {SEED}"), []
+    began = time.monotonic()
+    whole = runs.start(executor, "--training.max_steps", "60", "-o", "whole")
+    assert whole.communicate(timeout=60) and whole.returncode == 0
+    seconds = time.monotonic() - began
     for _ in range(6 * TIMES):
         process = runs.start(executor, "--training.max_steps", "60", "--resume")
-        time.sleep(rng.uniform(0.3, 5.0))
+        time.sleep(rng.uniform(0.05, 1.0) * seconds)
         number = rng.choice([signal.SIGTERM, signal.SIGINT])
         try:
             os.killpg(process.pid, number)

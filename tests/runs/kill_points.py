@@ -108,7 +108,8 @@ def killed_at(words, number):
 if __name__ == "__main__":
     import thincdialog.api  # noqa: F401
 
-    sys.path[0] = ""
+    # In the place of this file's folder, which is not there if all of Python's are to be safe.
+    sys.path[: not getattr(sys.flags, "safe_path", False)] = [""]
     for line in sys.stdin:
         words = json.loads(line)
         number = words.pop(0)
