@@ -95,8 +95,8 @@ def kernel_alone(agent: Any, teacher: Teacher) -> float:
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         world.start_epoch(0, 0)
         gather(agent, world, 0, 1, N_EXAMPLES)
-    with watch:
-        agent.update(optimizer)
+        with watch:  # Before the world ends: it refuses an epoch without an update.
+            agent.update(optimizer)
     return N_EXAMPLES / watch.seconds
 
 
@@ -138,7 +138,7 @@ def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Wo
         while not world.epoch_done():
             gather(agent, world, 0, len(packed) + 1, 1)
             packed += agent.counters.packs
-            agent.counters.reset()
+            agent.give_up()  # Only the packs are wanted, each once.
     replicas: List[Any] = [agent.replica() for _ in range(2)]
     batches = [cycle(packed[thread::2]) for thread in range(2)]
     if not apart:
