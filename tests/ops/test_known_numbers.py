@@ -1,5 +1,8 @@
 """What is derived of a batch's numbers, and of those of the batches before it."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, current_thread, main_thread
+
 import numpy as np
 import pytest
 
@@ -69,3 +72,38 @@ def test_known_numbers_of_a_batch_long_ago_are_derived_when_they_are_asked_for(o
         (both,) = derived(ops, joined, on_device_old, newest)
         assert ops.to_numpy(both).tolist() == [*old, *range(n + 1)]
         assert on_host(ops, both).tolist() == [*old, *range(n + 1)]
+
+
+def test_known_numbers_of_two_threads_are_kept_apart(ops):
+    """One of them derives something while the other one puts a batch in the same role."""
+    is_asked, is_midst, is_derived = Event(), Event(), Event()
+
+    def meeting(array):
+        if current_thread() is main_thread():
+            is_midst.set()
+            is_derived.wait(10)
+        return (array * 2,)
+
+    def other_thread():
+        (array,) = put(ops, "some", np.arange(4, dtype="i"))
+        (twice,) = derived(ops, meeting, array)
+        is_asked.set()
+        is_midst.wait(10)
+        (both,) = derived(ops, joined, array, twice)
+        is_derived.set()
+        return ops.to_numpy(both).tolist()
+
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(other_thread)
+        is_asked.wait(10)
+        (array,) = put(ops, "some", np.arange(3, dtype="i"))
+        is_midst.set()
+        assert other.result() == [0, 1, 2, 3, 0, 2, 4, 6]
+    (both,) = derived(ops, joined, array, array)
+    assert ops.to_numpy(both).tolist() == [0, 1, 2, 0, 1, 2]
+    # What another thread put is copied back, as this one does not know it.
+    with ThreadPoolExecutor(1) as threads:
+        (array,) = threads.submit(put, ops, "some", np.arange(5, dtype="i")).result()
+    assert on_host(ops, array).tolist() == [0, 1, 2, 3, 4]
+    (both,) = derived(ops, joined, array, array)
+    assert ops.to_numpy(both).tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]

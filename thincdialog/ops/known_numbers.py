@@ -6,6 +6,7 @@ from collections import deque
 from contextlib import nullcontext
 from functools import wraps
 from itertools import count
+from threading import local
 from typing import (
     Any,
     Callable,
@@ -151,13 +152,17 @@ class Packed(NamedTuple):
     before: Tuple[int, ...]
 
 
-class KnownNumbers:
+class KnownNumbers(local):
     """What ``put``, ``on_host`` and ``derived`` know of arrays on one device. What layers derive
-    of a batch is noted, so that it is ready for the next one and comes in the same copy.
+    of a batch is noted, so that it is ready for the next one and comes in the same copy. Each
+    thread has its own notes, so several threads can answer with one model at the same time.
 
     xp (module): CuPy.
     stream (Callable[[], Stream]): Gives what the batch's random draws follow from.
     """
+
+    # Of the copies; all threads count together, as one thread may use what another one packed.
+    _numbers = count(1)
 
     def __init__(self, xp: Any, stream: Callable[[], Stream]) -> None:
         self._xp, self._stream = xp, stream
@@ -166,7 +171,6 @@ class KnownNumbers:
         self._ready: Dict[_Path, Tuple[Any, ...]] = {}
         self._asked: Dict[Hashable, Dict[_Path, Derive]] = {}
         self._role: Hashable = None
-        self._numbers = count(1)
         # Of the copies in use: the newest first.
         self._used: Deque[int] = deque(maxlen=1 + MOST_BEFORE)
 
