@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -169,6 +171,59 @@ def test_copies_answer_alike_and_go_their_own_ways(folder, how):
         node = next(node for node in agent.model.walk() if node.param_names)
         assert not node.get_param(node.param_names[0]).any()
         assert chatbot.agent.weights.any()
+
+
+def talk(chatbot, texts):
+    return [chatbot.respond(text, top=3) for text in texts]
+
+
+def test_clone_shares_the_model_and_has_its_own_conversation(folder):
+    fresh, chatbot = load(folder), load(folder)
+    both = talk(fresh, TEXTS)
+    fresh.reset()
+    later = talk(fresh, TEXTS[2:])
+    assert talk(chatbot, TEXTS[:2]) == both[:2]
+    clone = chatbot.clone()
+    assert type(clone) is type(chatbot)
+    assert (clone.agent, clone.path, clone.meta) == (chatbot.agent, chatbot.path, chatbot.meta)
+    # The clone begins a conversation, and neither chatbot changes that of the other.
+    assert talk(clone, TEXTS[2:4]) == later[:2]
+    assert talk(chatbot, TEXTS[2:4]) == both[2:4]
+    clone.reset()
+    assert talk(chatbot, TEXTS[4:]) == both[4:]
+    chatbot.reset()
+    assert talk(clone, TEXTS) == talk(clone.clone(), TEXTS) == both
+
+
+def check_clones_in_threads(folder, overrides=None):
+    """They answer as alone while all of them talk, from the first answer of the model on."""
+    orders = [np.random.default_rng(seed).permutation(TEXTS * 3).tolist() for seed in range(6)]
+    expected = [talk(load(folder, overrides=overrides), texts) for texts in orders]
+    chatbot, start = load(folder, overrides=overrides), Barrier(len(orders))
+
+    def talk_to_a_clone(texts):
+        clone = chatbot.clone()
+        start.wait()
+        return talk(clone, texts)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(len(orders)) as threads:
+            assert list(threads.map(talk_to_a_clone, orders)) == expected
+    finally:
+        sys.setswitchinterval(before)
+    assert talk(chatbot, orders[0]) == expected[0]
+
+
+def test_clones_in_threads_answer_as_alone(folder):
+    check_clones_in_threads(folder)
+
+
+@pytest.mark.gpu
+def test_clones_on_a_gpu_answer_in_threads_as_alone(folder):
+    pytest.importorskip("cupy")
+    check_clones_in_threads(folder, {"system.gpu_id": 0})
 
 
 def test_an_agent_that_was_pickled_learns_on():

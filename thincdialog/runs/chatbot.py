@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 class Chatbot:
     """A saved model to talk to; keeps the conversation. Threads that share one speak in one
-    conversation, in turn; for one of its own, each takes a ``copy.deepcopy`` of it.
+    conversation, in turn. For a conversation of its own, give each thread a ``clone``.
 
     path (Path): Folder of the saved model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
@@ -55,6 +55,16 @@ class Chatbot:
         self.agent: Agent = self.experiment.agent
         self._talker = self.agent.clone()
         self._lock = Lock()
+
+    def clone(self) -> "Chatbot":
+        """A chatbot for another conversation, which begins empty.
+
+        It shares the model, the weights and the candidates with this one, so it costs
+        microseconds and no memory for weights. Threads may answer with clones at the same time.
+        """
+        clone = object.__new__(type(self))
+        clone.__dict__.update(self.__dict__, _talker=self.agent.clone(), _lock=Lock())
+        return clone
 
     @overload
     def respond(
