@@ -134,6 +134,15 @@ def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
     with pytest.raises(DataError, match="test.jsonl  file not found"):
         LabelledText(**paths).check_sources()
     LabelledText(train=paths["train"]).check_sources()
+    with pytest.raises(DataError, match="is a directory: give the file in it"):
+        LabelledText(train=paths["train"], dev=str(tmp_path)).check_sources()
+
+
+def test_a_folder_is_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    names = [str(tmp_path / "pipe"), str(tmp_path / "file"), str(tmp_path), str(tmp_path / "none")]
+    assert list(map(text_file.is_pipe, names)) == [True, False, False, False]
 
 
 @pytest.mark.parametrize("reader", ["jsonl", "conversations"], indirect=True)

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from tests.processes import little_memory, no_longer_than, slow
+from tests.saved_dataset import save_dataset
+from tests.training.examples import CLASSIFIER
 from thincdialog.api import ConfigError, DataError
+from thincdialog.cli.main import main
 from thincdialog.contract import CodeError
 from thincdialog.teachers.dataset import Dataset
 
@@ -211,6 +214,33 @@ def test_dataset_saved_folder(arrow, tmp_path):
     (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "../x.arrow"}]}')
     with pytest.raises(DataError, match="names files outside of its folder"):
         shown(str(tmp_path))
+
+
+FOLDER = """
+[tasks.it]
+@teachers = "thincdialog.Dataset.v1"
+train = "data/train"
+dev = "data/dev"
+
+[training]
+max_epochs = 1.0
+n_samples = 0
+
+"""
+STORE = "--loader.store store"
+
+
+def test_commands_read_a_saved_folder(tmp_path, monkeypatch, capsys):
+    save_dataset(tmp_path / "data" / "train", 40)
+    save_dataset(tmp_path / "data" / "dev", 10)
+    (tmp_path / "it.cfg").write_text(FOLDER + CLASSIFIER)
+    monkeypatch.chdir(tmp_path)
+    for line in ("train it.cfg -o out", "evaluate out --split dev", f"build it.cfg {STORE}"):
+        assert main(line.split()) == 0, capsys.readouterr().err
+    assert "it/train         built: it is new" in capsys.readouterr().out
+    (tmp_path / "data" / "train" / "data-00000-of-00002.arrow").write_bytes(b"")
+    assert main(f"train it.cfg -o out --force {STORE}".split()) == 1
+    assert "its file data-00000-of-00002.arrow has changed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

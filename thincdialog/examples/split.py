@@ -124,10 +124,11 @@ class Split:
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
 
-        RAISES (DataError): If one cannot be read.
+        RAISES (DataError): If one cannot be read, or is a folder and must not be.
         """
+        with_folders = self.data_files() if getattr(self.source, "takes_folders", True) else ()
         for path in self.files():
-            check_readable(path)
+            check_readable(path, or_folder=path in with_folders)
 
     def files(self) -> List[str]:
         """The files it is read from, in their order, that of the fixed candidates last."""
@@ -135,7 +136,7 @@ class Split:
         return [*self.data_files(), *([of_candidates] if of_candidates else [])]
 
     def data_files(self) -> List[str]:
-        """The same without that of the candidates."""
+        """The files, or folders, with the examples alone."""
         return list(getattr(self.source, "paths", ()))
 
     def bad_data(self) -> List[BadData]:

@@ -295,13 +295,14 @@ def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> No
         raise DataError(path, text, line) from None
 
 
-def check_readable(path: Union[str, Path]) -> None:
+def check_readable(path: Union[str, Path], or_folder: bool = False) -> None:
     """See that a file is there, without opening it: it may be a pipe.
 
+    or_folder (bool): Whether a directory will do, too.
     RAISES (DataError): If it is missing, a directory, or must not be read.
     """
     try:
-        if stat.S_ISDIR(os.stat(path).st_mode):
+        if stat.S_ISDIR(os.stat(path).st_mode) and not or_folder:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not os.access(path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -311,7 +312,8 @@ def check_readable(path: Union[str, Path]) -> None:
 
 def is_pipe(path: Union[str, Path]) -> bool:
     """Whether a file can be read once only."""
-    return str(path) == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+    is_other = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return str(path) == STDIN or is_other
 
 
 def check_encoding(name: str) -> None:

@@ -3,7 +3,6 @@
 SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
 """
 
-import os
 import threading
 from array import array
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import ConfigError, Problem, ProtocolError
 from ..evaluation.evaluate_agent import evaluate_agent, evaluate_by
+from ..formats.text_file import is_pipe
 from ..loader.cores import n_cores
 from ..metrics import Metric, merge_reports
 from ..optimizers.scored_schedules import schedule_states
@@ -96,7 +96,7 @@ class Hogwild(Runner):
         for name, task in experiment.tasks.items():
             is_streamed = checked.interpolated["tasks"][name].get("streaming")
             paths = task.files("train") if "train" in task.splits else []
-            pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]
+            pipes = list(filter(is_pipe, paths))
             if pipes and (self.executor == "process" or is_streamed):
                 each = "each of the [runner] workers reads it for itself"
                 hint = 'give a file, or set executor = "thread" and streaming = false'

@@ -90,6 +90,9 @@ class FileSource:
     bad (Dict[str, BadData]): By file, what was skipped when it was read whole at last.
     """
 
+    # Whether a path may be a folder (see ``Split.check_source``).
+    takes_folders = False
+
     def __init__(
         self,
         reader: Reader,
