@@ -1,19 +1,67 @@
-"""What tells whether a file is another one."""
+"""Size and checksum of files and folders: equal for the same content, wherever it lies."""
 
-from thincdialog.files.fingerprint import N_PIECES, PIECE, fingerprint
+import os
+import shutil
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.files.fingerprint import fingerprint
 
 
-def test_a_large_file_is_known_by_pieces(tmp_path):
-    path = tmp_path / "large"
-    for size in (0, 1, PIECE, PIECE + 1, N_PIECES * PIECE, N_PIECES * PIECE + 5, 9_000_000):
-        content = bytearray(size)
+@pytest.mark.parametrize("size", [1, 1 << 16, (1 << 20) + 1, 6_000_000])
+def test_every_byte_of_a_file_counts(tmp_path, size):
+    path = tmp_path / "file"
+    content = bytearray(size)
+    path.write_bytes(content)
+    before = fingerprint(str(path))
+    assert before[0] == size and before == fingerprint(str(path))
+    for at in {0, size // 2, size // 3, size - 1}:
+        content[at] ^= 1
         path.write_bytes(content)
-        before = fingerprint(str(path))
-        assert before == fingerprint(str(path))
-        for at in {0, size // 2 if size <= N_PIECES * PIECE else 0, size - 1} if size else ():
-            content[at] ^= 1
-            path.write_bytes(content)
-            assert fingerprint(str(path)) != before
-            content[at] ^= 1
-        path.write_bytes(bytes(size + 1))
-        assert fingerprint(str(path)) != before
+        changed = fingerprint(str(path))
+        assert changed[0] == size and changed != before
+        content[at] ^= 1
+    path.write_bytes(bytes(size + 1))
+    assert fingerprint(str(path)) != before
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with files, one of them in a folder inside."""
+    (tmp_path / "data" / "in").mkdir(parents=True)
+    for name in ("b", "a", "in/c"):
+        (tmp_path / "data" / name).write_text(f"content of {name}")
+    return tmp_path / "data"
+
+
+def test_all_files_inside_a_folder_count(folder):
+    before = fingerprint(str(folder))
+    assert before[0] == 3 * len("content of b") + len("in/")
+    (folder / "in" / "c").write_text("content of in/d")
+    assert fingerprint(str(folder)) != before
+    (folder / "in" / "c").write_text("content of in/c")
+    assert fingerprint(str(folder)) == before
+    (folder / "a").rename(folder / "z")
+    assert fingerprint(str(folder)) != before
+    (folder / "z").rename(folder / "a")
+    (folder / "new").touch()
+    assert fingerprint(str(folder)) != before
+
+
+def test_a_folder_that_moved_is_the_same(folder, tmp_path, monkeypatch):
+    before = fingerprint(str(folder))
+    shutil.copytree(folder, tmp_path / "moved")
+    monkeypatch.chdir(tmp_path)
+    assert fingerprint("moved") == fingerprint("moved/") == fingerprint("./data") == before
+
+
+def test_files_that_cannot_be_hashed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert fingerprint(str(tmp_path / "pipe")) == [0, ""]
+    hole = tmp_path / "hole"
+    with open(hole, "wb") as file:
+        file.truncate(1 << 40)
+    for path in (hole, tmp_path):
+        with pytest.raises(DataError, match="hole  cannot be read: it says 1,099,511,627,776 byt"):
+            fingerprint(str(path))

@@ -1,9 +1,11 @@
 """What tells whether two processes read the same data."""
 
 import itertools
+import json
 
 from thincdialog.api import IterableTeacher, Message
 from thincdialog.runners.data_prints import N_FIRST, data_prints
+from thincdialog.teachers.labelled_text import LabelledText
 
 
 def stream(yes="yes", since=0, **options):
@@ -34,3 +36,17 @@ def test_data_prints_compare_the_begin_of_a_stream_and_leave_its_place():
     assert data_prints(stream()[0]) == prints
     assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
     assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
+
+
+def test_data_prints_compare_all_of_a_streams_files(tmp_path):
+    path = tmp_path / "large.jsonl"
+    rows = [{"text": f"say {n}", "label": "yes", "note": "x" * 20_000} for n in range(400)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    task = LabelledText(train=str(path), streaming=True).for_split("train", training=True)
+    before = data_prints(task)
+    assert data_prints(task) == before
+    # Beyond the first episodes.
+    content = bytearray(path.read_bytes())
+    content[-100_000] ^= 1
+    path.write_bytes(content)
+    assert data_prints(task) != before

@@ -1,12 +1,10 @@
 """Sizes and SHA-256 of files, to be compared when they are read again."""
 
-import hashlib
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Dict, Iterable, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping
 
+from .fingerprint import checksum_of
 from .plain_file import open_plain, size_of
-
-_CHUNK = 1 << 20
 
 
 def checksums(folder: Path, paths: Iterable[Path]) -> Dict[str, List[Any]]:
@@ -14,7 +12,7 @@ def checksums(folder: Path, paths: Iterable[Path]) -> Dict[str, List[Any]]:
     found = {}
     for path in paths:
         with open_plain(path, within=folder) as file:
-            found[path.relative_to(folder).as_posix()] = [size_of(file), _checksum(file)]
+            found[path.relative_to(folder).as_posix()] = [size_of(file), checksum_of(file)]
     return found
 
 
@@ -33,7 +31,7 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
             with open_plain(folder / name, within=folder) as file:
                 if size_of(file) != size:
                     return f"{name} has {size_of(file)} bytes, expected {size}"
-                if _checksum(file) != checksum:
+                if checksum_of(file) != checksum:
                     return f"{name} has another checksum than it was written with"
         except FileNotFoundError:
             return f"{name} is missing"
@@ -46,10 +44,3 @@ def _leads_out(name: str) -> bool:
     """Whether a name is none of a file below a folder."""
     path = PurePath(name)
     return path.is_absolute() or ".." in path.parts or not path.name or "\0" in name
-
-
-def _checksum(file: BinaryIO) -> str:
-    found = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        found.update(chunk)
-    return found.hexdigest()

@@ -23,8 +23,9 @@ from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# 2: states of batches, orders and runners. Nothing goes on from an earlier one.
-FORMAT = 2
+# 3: checksums of whole files, of folders and of the agent's files. No run resumes from an earlier
+# format.
+FORMAT = 3
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
 N_KEPT = 2

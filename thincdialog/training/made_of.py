@@ -1,6 +1,5 @@
 """What a store was made of: settings, the content of files, code; and whether it still is so."""
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -8,14 +7,13 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from ..errors import DataError
 from ..examples.split import Split
-from ..files.plain_file import check_whole
+from ..files.fingerprint import files_in, fingerprint
 from ..loggers.values import leaves
 
 # Of a store; one of another format is made anew.
 FORMAT = 1
 # A file may have changed without its time telling, if that is so new; nanoseconds.
 _NEW = 2_000_000_000
-_CHUNK = 1 << 20
 
 DAMAGED_MANIFEST = "its manifest is damaged"
 
@@ -67,12 +65,9 @@ def difference(before: Any, now: Dict[str, Any]) -> str:
 def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
     """The files that a split is read from; of a folder, all that are in it. A user's reader may
     not tell its files: then they are those that settings of the task name."""
-    found: List[str] = []
     named = [each for _, each in leaves(settings) if isinstance(each, str) and _is_data(each)]
-    for path in data.files() if data.data_files() else [*data.files(), *named]:
-        inside = sorted(each for each in Path(path).rglob("*") if each.is_file())
-        found += map(str, inside) if os.path.isdir(path) else [path]
-    return found
+    paths = data.files() if data.data_files() else [*data.files(), *named]
+    return [file for path in paths for file in files_in(path)]
 
 
 def _is_data(name: str) -> bool:
@@ -111,12 +106,4 @@ def _known_hashes(paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[
 def _hash(path: str) -> str:
     if not os.path.isfile(path):
         raise DataError(path, "is no regular file, so no store can be made of it")
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        try:
-            check_whole(path, file)
-        except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror}") from None
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+    return str(fingerprint(path)[1])
