@@ -98,6 +98,8 @@ class Agent(Contract):
     heeds_candidates: bool = True
     # Whether its replies in an evaluation depend on what else is in a batch.
     replies_need_batch: bool = False
+    # Paths of files that the agent reads: `--resume` refuses a run if one of them has changed.
+    own_files: Sequence[str] = ()
     # Names of all that ``report`` may hold; None if that is not known beforehand.
     reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None

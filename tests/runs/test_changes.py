@@ -1,11 +1,13 @@
 """Settings and data that are others when a run goes on: refused by name, or listed."""
 
+import gzip
 import json
 import shutil
 from copy import deepcopy
 
 import pytest
 
+from tests.saved_dataset import save_dataset
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.errors import ConfigError, DataError
 from thincdialog.runs.changes import check_config
@@ -114,8 +116,8 @@ def test_changed_data_is_refused_by_name(tmp_path, data, split):
     why = ", and by its scores the best model is chosen" if split == "dev" else ""
     n = {"train": 11, "dev": 1}[split]
     assert str(caught.value) == (
-        f"{path}  is not the file that {folder / 'checkpoint-6'} was made with ({size - n:,} bytes "
-        f"then, {size:,} now){why}: {TO_GO_ON}"
+        f"{path}  has other content than when {folder / 'checkpoint-6'} was made ({size - n:,} "
+        f"bytes then, {size:,} now){why}: {TO_GO_ON}"
     )
     # The checkpoint is as it was: with the old data the run goes on.
     change(tmp_path, split, "77", "7")
@@ -172,7 +174,7 @@ def test_dev_data_cannot_be_taken_away_but_be_added_where_there_was_none(tmp_pat
     assert "Going on" in shown and "paths.dev None -> " in shown
     # From now on it stays.
     change(tmp_path, "dev")
-    with pytest.raises(DataError, match="dev.jsonl  is not the file"):
+    with pytest.raises(DataError, match="dev.jsonl  has other content"):
         go_on(folder, 10, **data)
 
 
@@ -186,7 +188,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     with pytest.raises(DataError) as caught:
         go_on(folder, **given)
     assert str(caught.value) == (
-        f"{path}  is not the file that {folder / 'checkpoint-6'} was made with (28 bytes then, "
+        f"{path}  has other content than when {folder / 'checkpoint-6'} was made (28 bytes then, "
         f"32 now): {TO_GO_ON}"
     )
     path.unlink()
@@ -197,3 +199,79 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     moved.write_text(whole)
     _, shown = go_on(folder, **{**given, "tasks__it__candidates": str(moved)})
     assert "Going on" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
+
+
+def flip(path):
+    """Change the byte in the middle of a file, which keeps its size."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def is_refused(path, folder, config=SPLITS, **given):
+    with pytest.raises(DataError) as caught:
+        go_on(folder, config=config, **given)
+    checkpoint = folder / "checkpoint-6"
+    text = f"{path}  has other content than when {checkpoint} was made: {TO_GO_ON}"
+    return str(caught.value) == text
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_one_byte_of_a_large_file_is_noticed(tmp_path, data, is_packed):
+    path, folder = tmp_path / "large.jsonl", tmp_path / "out"
+    rows = [{"text": f"a {n}", "label": f"b {n % 7}", "note": "x" * 70_000} for n in range(90)]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    # No compression: as many bytes as the text has.
+    path.write_bytes(gzip.compress(text, 0, mtime=0) if is_packed else text)
+    given = {**data, "paths__train": str(path)}
+    run(folder, **given)
+    flip(path)
+    assert path.stat().st_size > 6_000_000 and is_refused(path, folder, **given)
+    flip(path)
+    path.touch()
+    assert "Going on" in go_on(folder, **given)[1]
+
+
+def test_changed_layout_is_refused_by_name(tmp_path, data, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    layout, folder = tmp_path / "my.yml", tmp_path / "out"
+    layout.write_text("text: text\nabout: mine and mine\nlabel: label\n")
+    config = SPLITS.replace('LabelledText.v1"', 'JSONLayout.v1"\nlayout = "my.yml"')
+    run(folder, config, **data)
+    flip(layout)
+    assert is_refused("my.yml", folder, config, **data)
+    flip(layout)
+    moved = shutil.move(layout, tmp_path / "moved.yml")
+    _, shown = go_on(folder, config=config, tasks__it__layout=moved, **data)
+    assert "Going on" in shown and "tasks.it.layout 'my.yml' -> " in shown
+
+
+def test_changed_candidates_of_the_agent_are_refused_by_name(tmp_path, data):
+    path, folder = tmp_path / "candidates.txt", tmp_path / "out"
+    path.write_text("".join(f"b {n}\n" for n in range(7)))
+    given = {**data, "agent__fixed_candidates": str(path)}
+    run(folder, **given)
+    flip(path)
+    assert is_refused(path, folder, **given)
+    flip(path)
+    moved = shutil.move(path, tmp_path / "moved.txt")
+    with pytest.raises(DataError, match="candidates.txt  file not found"):
+        go_on(folder, **given)
+    with pytest.raises(ConfigError, match="fixed_candidates = None, but .*checkpoint-6 has '"):
+        go_on(folder, **data)
+    _, shown = go_on(folder, **{**given, "agent__fixed_candidates": moved})
+    assert "Going on" in shown and "agent.fixed_candidates" in shown
+
+
+def test_changed_folder_of_data_is_refused_by_name(tmp_path):
+    save_dataset(tmp_path / "data", 90)
+    folder, config = tmp_path / "out", SPLITS.replace("LabelledText", "Dataset")
+    given = {"paths__train": str(tmp_path / "data")}
+    run(folder, config, **given)
+    shard = tmp_path / "data" / "data-00001-of-00002.arrow"
+    content = shard.read_bytes()
+    shard.write_bytes(content.replace(b"text 7", b"text 8"))
+    assert is_refused(tmp_path / "data", folder, config, **given)
+    shard.write_bytes(content)
+    moved = shutil.move(tmp_path / "data", tmp_path / "moved")
+    assert "Going on" in go_on(folder, config=config, paths__train=moved)[1]

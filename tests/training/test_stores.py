@@ -288,6 +288,14 @@ def test_files_that_a_users_reader_opens_itself_are_looked_at(files):
         quietly_train(config, code="opening.py", **STORED)
 
 
+def test_a_layout_that_changed_makes_another_store(files):
+    (files / "my.yml").write_text("text: text\nlabel: label\n")
+    config = FILES.replace('LabelledText.v1"', 'JSONLayout.v1"\nlayout = "my.yml"')
+    made(config)
+    (files / "my.yml").write_text("text: label\nlabel: text\n")
+    assert made(config)["intent/train"] == "its file my.yml has changed"
+
+
 def test_files_that_are_only_newer_are_the_same(files):
     made()
     os.utime(files / "train.csv", ns=(1, 1))

@@ -143,6 +143,7 @@ class RankerAgent(ModelAgent):
         self.replies_need_batch = eval_candidates in ("batch", "batch_all")
         self.ignore_bad_candidates = ignore_bad_candidates
         self.fixed_path = fixed_candidates
+        self.own_files = () if fixed_candidates is None else (fixed_candidates,)
         self.max_fixed_candidates = max_fixed_candidates
         self.fixed: List[str] = []
         self.words: List[str] = []

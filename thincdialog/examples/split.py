@@ -131,9 +131,9 @@ class Split:
             check_readable(path, or_folder=path in with_folders)
 
     def files(self) -> List[str]:
-        """The files it is read from, in their order, that of the fixed candidates last."""
-        of_candidates = getattr(self.candidates, "path", None)
-        return [*self.data_files(), *([of_candidates] if of_candidates else [])]
+        """The files it is read from, in their order, then its layout and its fixed candidates."""
+        more = [getattr(self.source, "layout_file", ""), getattr(self.candidates, "path", "")]
+        return [*self.data_files(), *filter(None, more)]
 
     def data_files(self) -> List[str]:
         """The files, or folders, with the examples alone."""

@@ -74,20 +74,28 @@ def shipped_layouts() -> Dict[str, Path]:
 
 
 def find_layout(name: str) -> CorpusLayout:
-    """A layout that comes along, or one in a file of your own.
+    """The layout with a name or a path (see ``find_layout_file``).
 
-    name (str): Its name, or the path of a .yml, .yaml or .json file.
     RAISES (ConfigError): If there is none.
     RAISES (DataError): If the file cannot be read, or is no layout.
     """
+    return read_layout(find_layout_file(name))
+
+
+def find_layout_file(name: str) -> Path:
+    """The file of a shipped layout, or your own one.
+
+    name (str): The layout's name, or the path of a .yml, .yaml or .json file.
+    RAISES (ConfigError): If there is no such name.
+    """
     known = shipped_layouts()
     if name in known:
-        return read_layout(known[name])
+        return known[name]
     if Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
         hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
         text = f"no layout '{name}' comes along{hint}"
         raise ConfigError([Problem("", text, "or give the path of a .yml or .json file")])
-    return read_layout(Path(name))
+    return Path(name)
 
 
 def read_layout(path: Path) -> CorpusLayout:

@@ -6,9 +6,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 from ..config.given import default_data
 from ..errors import ConfigError, DataError, Problem
 from ..files.fingerprint import Print, fingerprint
+from ..formats.text_file import check_readable
 from ..loggers.values import leaves
 from ..messages import SPLITS
-from ..teachers import Teacher
 from ..training.experiment import Experiment
 
 # Settings that say only where and how the same is done.
@@ -28,11 +28,11 @@ HARMLESS = (
 ADDABLE = ("evaluation.metrics.*",)
 MISSING = "(none)"
 
-# Split to task to its files.
+# Split, or "agent", to section to its files' sizes and checksums.
 Prints = Mapping[str, Mapping[str, List[Print]]]
 
-# Splits whose data must stay, and why. By that of test nothing is decided.
-FIXED = {"train": "", "dev": ", and by its scores the best model is chosen"}
+# Files that must stay, and why. By those of test nothing is decided.
+FIXED = {"train": "", "dev": ", and by its scores the best model is chosen", "agent": ""}
 TO_GO_ON = "give the same data to go on, or begin another run in another --output"
 
 
@@ -57,48 +57,57 @@ def is_among(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, Dict[str, List[Print]]]:
-    """Size and checksum of each file of data, by split and task."""
-    return {
-        split: {
-            name: [fingerprint(path) for path in task.files(split)]
-            for name, task in tasks.items()
-            if split in task.splits
-        }
+def files_of(experiment: Experiment) -> Dict[str, Dict[str, List[str]]]:
+    """The files that a run reads, by split and task; and those of the agent."""
+    tasks = experiment.tasks.items()
+    of_splits = {
+        split: {f"tasks.{name}": task.files(split) for name, task in tasks if split in task.splits}
         for split in SPLITS
+    }
+    return {**of_splits, "agent": {"agent": list(experiment.agent.own_files)}}
+
+
+def fingerprints(experiment: Experiment) -> Prints:
+    """Size and checksum of each file; one that is there several times is read once."""
+    files = files_of(experiment)
+    every = {path for sections in files.values() for paths in sections.values() for path in paths}
+    known = {path: fingerprint(path) for path in every}
+    return {
+        part: {name: [known[path] for path in paths] for name, paths in sections.items()}
+        for part, sections in files.items()
     }
 
 
-def check_data(
-    tasks: Mapping[str, Teacher], before: Prints, now: Prints, checkpoint: Any
-) -> List[str]:
-    """See that training and dev data is that of the run; where no dev was, it may be added.
+def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: Any) -> List[str]:
+    """See that training data, dev data and the agent's files are those of the run. Dev data may be
+    added if there was none.
 
     before (Prints): From ``fingerprints``, when the run was saved.
     now (Prints): From ``fingerprints``, now.
     checkpoint (Path): What the run goes on from, for the message.
     RETURNS (List[str]): Files of test data that are others.
-    RAISES (DataError): If a file is another one.
+    RAISES (DataError): If a file is another one, or is gone.
     """
     others: List[str] = []
-    for split in SPLITS:
+    for split, sections in files_of(experiment).items():
         if split == "dev" and not before[split]:
             continue
         for name in dict.fromkeys([*before[split], *now[split]]):
             old, new = before[split].get(name, []), now[split].get(name, [])
-            paths = tasks[name].files(split) if new else []
+            paths = sections.get(name, [])
             if split not in FIXED:
                 others += [path for path, *pair in zip(paths, old, new) if pair[0] != pair[1]]
                 continue
             if len(new) != len(old):
                 text = f"has {len(new)} {split} files; {checkpoint} was made with {len(old)}"
-                raise DataError(f"[tasks.{name}]", f"{text}{FIXED[split]}: {TO_GO_ON}")
+                raise DataError(f"[{name}]", f"{text}{FIXED[split]}: {TO_GO_ON}")
             for path, there, here in zip(paths, old, new):
                 if there != here:
+                    check_readable(path, or_folder=True)
                     sizes = f" ({there[0]:,} bytes then, {here[0]:,} now)"
                     sizes = sizes if there[0] != here[0] else ""
-                    made = f"{checkpoint} was made with{sizes}{FIXED[split]}"
-                    raise DataError(path, f"is not the file that {made}: {TO_GO_ON}")
+                    text = f"has other content than when {checkpoint} was made"
+                    raise DataError(path, f"{text}{sizes}{FIXED[split]}: {TO_GO_ON}")
     return others
 
 
@@ -113,7 +122,7 @@ def check_config(
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
     """
-    checked, tasks = experiment.checked, experiment.tasks
+    checked, files = experiment.checked, files_of(experiment)
     runner = [f"runner.{name}" for name in experiment.runner.harmless]
     old, new = (
         {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
@@ -128,13 +137,13 @@ def check_config(
         for name in [*new, *(name for name in old if name not in new)]
         if (name in old) != (name in new) or old[name] != new[name]
     ]
-    # Files may lie elsewhere: check_data looks at what is in them.
+    # Files may lie elsewhere: check_data compares what is in them.
     paths = []
-    for name, task in tasks.items():
-        files = {split: task.files(split) for split in SPLITS if split in task.splits}
-        paths += [f"tasks.{name}.{split}" for split, found in files.items() if found]
-        if any(new.get(f"tasks.{name}.candidates") in found for found in files.values()):
-            paths.append(f"tasks.{name}.candidates")
+    for part, sections in files.items():
+        for section, found in sections.items():
+            paths += [f"{section}.{part}"] if found and part in SPLITS else []
+            inner = (name for name in new if name.startswith(f"{section}."))
+            paths += [name for name in inner if new[name] in found and old.get(name)]
     problems = []
     for change in changes:
         allowed = (*HARMLESS, *runner, *paths, *(ADDABLE if change.old == MISSING else ()))

@@ -134,7 +134,7 @@ class RunKeeper(Keeper):
         if self.checkpoints is None or self.place.folder is None:
             return
         if self._fingerprints is None:
-            self._fingerprints = fingerprints(self.tasks)
+            self._fingerprints = fingerprints(self.experiment)
         settings, arrays = optimizer_state(self.optimizer)
         whole = {
             "loop": state,
@@ -176,8 +176,8 @@ class RunKeeper(Keeper):
         self.newest = str(newest)
         with self.taking_back():
             changes = check_config(self.experiment, state["config"], newest)
-            self._fingerprints = fingerprints(self.tasks)
-            others = check_data(self.tasks, state["data"], self._fingerprints, newest)
+            self._fingerprints = fingerprints(self.experiment)
+            others = check_data(self.experiment, state["data"], self._fingerprints, newest)
         note(f"Going on from {newest}.")
         changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
         if changed:

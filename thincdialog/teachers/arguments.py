@@ -37,6 +37,7 @@ class FileOptions:
     on_bad_data (str): "error", or "skip" what cannot be read.
     max_bad_share (float): Of a file's conversations, those that may be skipped.
     encoding (Optional[str]): Of the files; UTF-8, or as a byte order mark says, if None.
+    layout_file (str): File with the layout that the reader follows; "" for none.
     """
 
     teacher: str
@@ -46,6 +47,7 @@ class FileOptions:
     on_bad_data: str = "error"
     max_bad_share: float = 0.05
     encoding: Optional[str] = None
+    layout_file: str = ""
 
     @property
     def held_out(self) -> HeldOut:
@@ -105,7 +107,7 @@ class FileSource:
         self.has_lines = has_lines
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
-        self.held_out = options.held_out
+        self.held_out, self.layout_file = options.held_out, options.layout_file
         self.bad: Dict[str, BadData] = {}
 
     @property

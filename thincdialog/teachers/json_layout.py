@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..formats.json_layout import SystemTurns, read_layout_file
-from ..formats.layout_file import find_layout
+from ..formats.layout_file import find_layout_file, read_layout
 from ..formats.text_file import PathOrPaths
 from ..registry import registry
 from .arguments import CandidateFile, FileOptions, check_delimiter, file_sources
@@ -70,7 +70,8 @@ def JSONLayout(
     RAISES (ConfigError): If there is no such layout, or a share is out of range, or given
         beside its split's files.
     """
-    found = find_layout(layout)
+    path = find_layout_file(layout)
+    found = read_layout(path)
     check_delimiter(NAME, delimiter)
     reader = partial(
         read_layout_file,
@@ -82,7 +83,7 @@ def JSONLayout(
     )
     both = found.is_conversation and (label_speaker or found.label_speaker) == "both"
     options = FileOptions(
-        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
+        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding, str(path)
     )
     text_fields = ["labels"] if both else ["text", "labels"]
     if system_turns == "context":

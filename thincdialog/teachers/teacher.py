@@ -145,12 +145,12 @@ class Teacher(Agent):
         return self._data[split]
 
     def files(self, split: str) -> List[str]:
-        """The files that a split is read from, in their order, that of the fixed
-        candidates last; none if it is made otherwise."""
+        """The files that a split is read from, in their order, then its layout and its fixed
+        candidates; none if it is made otherwise."""
         return self._data[split].files()
 
     def data_files(self, split: str) -> List[str]:
-        """The same without that of the candidates."""
+        """The files, or folders, with the examples of a split alone."""
         return self._data[split].data_files()
 
     def bad_data(self, split: str) -> List[BadData]:
