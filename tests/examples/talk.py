@@ -163,3 +163,16 @@ def rounds(copies, n_rounds=None):
         if n_rounds is not None:
             n_rounds -= 1
     return said
+
+
+def write_spoken(path, *speakers):
+    """A file of conversations of two turns: "user" speaks, then one of these speakers.
+
+    RETURNS (str): Its path.
+    """
+    turns = (
+        [{"speaker": who, "text": f"{who} {number % 7}"} for who in ("user", speaker)]
+        for number, speaker in enumerate(speakers)
+    )
+    path.write_text("".join(json.dumps({"turns": each}) + "\n" for each in turns))
+    return str(path)

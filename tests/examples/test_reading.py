@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples.talk import rounds, through_json
+from tests.examples.talk import rounds, through_json, write_spoken
 from tests.examples.test_split import BAD_LINES, FORMATS, Files, slowly
 from thincdialog.batchers import Fixed
 from thincdialog.contract import CodeError
@@ -301,3 +301,76 @@ def test_reading_zipped_lines_longer_than_a_task(tmp_path):
         for prepare in (lambda teacher: teacher, ahead)
     ]
     assert shown[0] == shown[1] and len(shown[0]) == 80
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("on_bad_data", ["error", "skip"])
+def test_reading_refuses_a_file_without_the_label_speaker(tmp_path, streaming, on_bad_data):
+    paths = [write_spoken(tmp_path / "a.jsonl", *["agent"] * 9)]
+    paths.append(write_spoken(tmp_path / "b.jsonl", *["bot"] * 9))
+    choices = {"label_speaker": "agent", "streaming": streaming, "on_bad_data": on_bad_data}
+    messages = []
+    for prepare in (lambda teacher: teacher, ahead):
+        for order in (paths, paths[::-1]):
+            with pytest.raises(DataError) as caught:
+                rounds([prepare(Conversations(order, **choices).for_split("train"))])
+            messages.append(str(caught.value))
+    assert set(messages) == {
+        f"{paths[1]}  label_speaker 'agent' does not occur in this file; speakers here: 'user', "
+        "'bot'"
+    }
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", '{"turns": []}\n'])
+def test_reading_refuses_a_later_file_without_examples(tmp_path, content):
+    paths = [write_spoken(tmp_path / "a.jsonl", "agent"), str(tmp_path / "b.jsonl")]
+    (tmp_path / "b.jsonl").write_text(content)
+    messages = []
+    for prepare in (lambda teacher: teacher, ahead):
+        with pytest.raises(DataError, match="b.jsonl") as caught:
+            rounds([prepare(Conversations(paths, streaming=True).for_split("train"))])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@given(
+    parts=st.lists(st.lists(st.booleans(), min_size=1, max_size=9), min_size=1, max_size=3),
+    n_rounds=st.integers(0, 20),
+    on_bad_data=st.sampled_from(["error", "skip"]),
+    readers=st.tuples(st.booleans(), st.booleans()),
+)
+@slowly
+def test_reading_counts_conversations_without_the_label_speaker(
+    tmp_path, parts, n_rounds, on_bad_data, readers
+):
+    """Also where reading goes on within a file, alone or by tasks."""
+    files = [
+        write_spoken(
+            tmp_path / f"{number}.jsonl", *("agent" if each else "bot" for each in [*part, True])
+        )
+        for number, part in enumerate(parts)
+    ]
+    made = [
+        Conversations(files, label_speaker="agent", streaming=True, on_bad_data=on_bad_data)
+        for _ in readers
+    ]
+    begun, resumed = (
+        (ahead if helped else lambda each: each)(each.for_split("train", training=True))
+        for helped, each in zip(readers, made)
+    )
+    begun.set_shuffle_window(3)
+    resumed.set_shuffle_window(3)
+    n_examples = sum(part.count(True) + 1 for part in parts)
+    rounds([begun], n_rounds % n_examples)
+    state = through_json(begun.state())
+    rounds([begun])
+    wanted = [(path, len(part) + 1, part.count(False)) for path, part in zip(files, parts)]
+    resumed.restore(state)
+    shown = []
+    for teacher in (begun, resumed):
+        rounds([teacher])
+        shown.append([(bad.path, bad.n_read, bad.n_without) for bad in teacher.bad_data("train")])
+    assert shown[0] == [each for each in wanted if each[2]]
+    # Of files that lie before its place, the second one knows nothing.
+    assert shown[1] == shown[0][len(shown[0]) - len(shown[1]) :]
+    assert wanted[-1] in shown[1] or not wanted[-1][2]

@@ -2,7 +2,9 @@
 
 import pytest
 
+from thincdialog.formats.bookmark import Bookmark
 from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.tolerance import tolerating
 from thincdialog.messages import SILENCE
 from thincdialog.teachers.conversations import Conversations
 
@@ -95,10 +97,27 @@ def test_conversations_names_the_line_of_a_mistake(error, line, message):
 @pytest.mark.parametrize(
     "conversation, speaker, message",
     [
-        (turns(("user", "a"), ("system", "b")), "sytem", "'sytem'; did you mean 'system'?"),
+        (turns(("user", "a"), ("system", "b")), "sytem", "file; did you mean 'system'?"),
         ("", "second", "all lines are blank"),
         (turns(("a", "x")), "second", "and an answer"),
     ],
 )
 def test_conversations_without_examples_says_why(error, conversation, speaker, message):
     assert message in error(lambda path: read_conversations(path, speaker), [conversation])
+
+
+def test_conversations_without_the_label_speaker_are_counted(written):
+    other = turns(("ann", "x"), ("cid", "y"))
+    at = Bookmark()
+    assert len(list(read_conversations(written([other, TALK, other, ""]), "bob", at))) == 1
+    assert (at.counts.n_read, at.counts.n_without) == (3, 2)
+    assert at.counts.summary().endswith(
+        "  2 of 3 conversations left out: label_speaker has no turn in them"
+    )
+
+
+def test_conversations_without_the_label_speaker_are_answered_where_labels_are_not_needed(written):
+    at = Bookmark()
+    with tolerating(unlabelled=True):
+        assert len(list(read_conversations(written([TALK]), "nobody", at))) == 1
+    assert at.counts.n_without == 0

@@ -228,7 +228,7 @@ TURN = {"from": "human", "value": "x"}
         ([], "a.json  holds no examples"),
         (
             [{"conversations": [TURN]}],
-            "nobody is called label_speaker 'gpt'; speakers here: 'human'",
+            "label_speaker 'gpt' does not occur in this file; speakers here: 'human'",
         ),
     ],
 )

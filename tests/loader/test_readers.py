@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.talk import batches_left, rounds, through_json
+from tests.examples.talk import batches_left, rounds, through_json, write_spoken
 from tests.loader.sources import Broken, Generated, Modules, Numbers
 from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
@@ -23,6 +23,7 @@ from thincdialog.loader.ordered import waits_alone
 from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import Teacher
+from thincdialog.teachers.conversations import Conversations
 
 METHODS = ("fork", "forkserver", "spawn")
 SECONDS = 0.0005
@@ -336,3 +337,46 @@ def test_readers_go_with_their_parent(tmp_path, root, method, number):
     if os.path.isdir("/dev/shm"):
         mine = {name for name in set(os.listdir("/dev/shm")) - names if "thincdialog" in name}
         assert not mine
+
+
+def spoken(paths, readers, streaming):
+    made = Conversations(paths, label_speaker="agent", streaming=streaming)
+    made.set_shuffle_window(40)
+    made.read_with(readers)
+    return made.for_split("train", training=True)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_readers_refuse_a_file_without_the_label_speaker(tmp_path, streaming):
+    paths = [write_spoken(tmp_path / f"{who}.jsonl", *[who] * 300) for who in ("agent", "bot")]
+    messages = []
+    for n_workers in (0, 2):
+        with pytest.raises(DataError, match="bot.jsonl  label_speaker 'agent' does not") as caught:
+            rounds([spoken(paths, Readers(n_workers), streaming)])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("workers", [2, "auto"])
+def test_readers_count_what_is_left_out_once(monkeypatch, tmp_path, streaming, workers):
+    """Also where they are called in the middle of a file, and for several passes."""
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WAITING_SHARE", 2.0)
+    monkeypatch.setattr(module, "n_cores", lambda: 2)
+    others = ["agent" if number % 3 else "bot" for number in range(300)]
+    paths = [write_spoken(tmp_path / f"{n}.jsonl", *others) for n in range(2)]
+    started = []
+    start = Readers._processes
+    monkeypatch.setattr(Readers, "_processes", lambda *args: started.append(1) or start(*args))
+    found = []
+    for each in (0, workers):
+        teacher = spoken(paths, Readers(each), streaming)
+        for epoch in range(2):
+            teacher.start_epoch(epoch, 0)
+            assert len(rounds([teacher])) == 400
+            left = teacher.bad_data("train")
+            found.append([(bad.path, bad.n_read, bad.n_without) for bad in left])
+    assert started and found == [[(path, 300, 100) for path in paths]] * 4

@@ -1,9 +1,11 @@
 """Files in which something cannot be read, and files of another format."""
 
 import json
+from functools import partial
 
 import pytest
 
+from tests.examples.talk import write_spoken
 from thincdialog.errors import DataError
 from thincdialog.formats.labelled_text import read_labelled_text
 from thincdialog.formats.tolerance import tolerating
@@ -143,3 +145,48 @@ def test_file_source_is_silent_where_its_own_format_is_broken(tmp_path):
     with pytest.raises(DataError) as caught:
         examples(JSONLayout("sgd", train=str(path)))
     assert not isinstance(caught.value, OtherFormatError)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("on_bad_data", ["error", "skip"])
+@pytest.mark.parametrize("n_bad", [0, 1])
+@pytest.mark.parametrize("build", [Conversations, partial(JSONLayout, "own.json")])
+def test_file_source_refuses_a_file_without_the_label_speaker(
+    tmp_path, monkeypatch, streaming, on_bad_data, n_bad, build
+):
+    monkeypatch.chdir(tmp_path)
+    layout = {"turns": "turns", "speaker": "speaker", "text": "text", "label_speaker": "agent"}
+    (tmp_path / "own.json").write_text(json.dumps(layout))
+    paths = [write_spoken(tmp_path / "a.jsonl", "agent", "agnt")]
+    paths.append(write_spoken(tmp_path / "b.jsonl", *["agnt"] * 30))
+    if on_bad_data == "skip":
+        with open(paths[1], "a") as file:
+            file.write("{\n" * n_bad)
+    choices = {"label_speaker": "agent", "streaming": streaming, "on_bad_data": on_bad_data}
+    teacher = build(train=paths[:1], **choices)
+    assert len(examples(teacher)) == 1
+    (left,) = teacher.bad_data("train")
+    assert (left.path, left.n_read, left.n_without, left.n_skipped) == (paths[0], 2, 1, 0)
+    with pytest.raises(DataError) as caught:
+        examples(build(train=paths, **choices))
+    assert str(caught.value) == (
+        f"{paths[1]}  label_speaker 'agent' does not occur in this file; did you mean 'agnt'?; "
+        "speakers here: 'user', 'agnt'"
+    )
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_file_source_that_begins_within_a_file_counts_all_of_it(tmp_path, stop):
+    """A mark knows what was counted before it, and that the label speaker occurred."""
+    path = write_spoken(tmp_path / "a.jsonl", "bot", "agent", "bot", "agent", "agent", "bot")
+    options = {"train": path, "label_speaker": "agent", "streaming": True}
+    begun, resumed = (Conversations(**options).for_split("train", training=True) for _ in range(2))
+    for _ in range(stop):
+        begun.act()
+        begun.observe(Message(agent="x"))
+    resumed.restore(json.loads(json.dumps(begun.state())))
+    while not resumed.epoch_done():
+        resumed.act()
+        resumed.observe(Message(agent="x"))
+    (left,) = resumed.bad_data("train")
+    assert (left.n_read, left.n_without) == (6, 3)

@@ -72,8 +72,7 @@ class ReadAhead:
         reads = self.readers.read(tasks, tasks.reading(encoding))
         try:
             for read in reads:
-                tasks.note(read)
-                getattr(split.source, "bad", {}).update(read.bad)
+                read = tasks.note(read)
                 if read.portion.n_episodes:
                     is_empty = False
                     yield read

@@ -26,7 +26,8 @@ NO_END = 1 << 62
 
 
 class Lines(NamedTuple):
-    """Some lines of a file, each an episode, or one for each side of a conversation.
+    """Some lines of a file, each an episode, or one for each side of a conversation; none at the
+    end of the file.
 
     mark (Dict[str, Any]): Where they begin (see ``Bookmark.mark``).
     letters (np.ndarray): All of them, uint8.
@@ -68,7 +69,8 @@ class Read(NamedTuple):
     is_last (bool): Whether there is nothing behind them.
     size (int): Of the task.
     seconds (float): It took.
-    bad (Dict[str, BadData]): By file, what was left out, where that is known by now.
+    bad (Dict[str, BadData]): By file, what was left out, where that is known by now; of lines,
+        what was left out of them.
     """
 
     portion: Portion
@@ -108,20 +110,48 @@ class Tasks:
         self._by_number = self.are_apart and isinstance(split.source, Sharded)
         self._by_line = self.are_apart and not self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
+        # Lies before the next lines that come back, with what was counted up to there.
+        self._at = Bookmark(start)
 
-    def note(self, read: Read) -> None:
-        """Learn from what came of a task."""
+    def note(self, read: Read) -> Read:
+        """Learn from what came of a task, and count what was left out.
+
+        RETURNS (Read): The same; the mark of lines has what was counted before them.
+        RAISES (DataError): If a file has come to its end and gives no example.
+        """
+        if self._by_line:
+            read = self._add_lines(read)
+        else:
+            getattr(self.split.source, "bad", {}).update(read.bad)
         self._is_over |= read.is_last
         # What is gone in no time at all is twice as large next time.
         wanted = read.size * SECONDS / max(read.seconds, SECONDS / 4)
         most = MOST_BYTES if self._by_line else MOST_EPISODES
         self._size = min(most, max(1.0, wanted, 0.25 * self._size))
+        return read
+
+    def _add_lines(self, read: Read) -> Read:
+        at, source = self._at, self.split.source
+        mark: Dict[str, Any] = read.mark or {}
+        at.open(mark["file"])
+        counts = at.counts
+        mark = {**mark, "counts": counts.numbers()}
+        for path, part in read.bad.items():
+            counts.path, counts.unit = path, part.unit
+            counts.n_read += part.n_read
+            counts.n_without += part.n_without
+        if not read.size:
+            if counts.n_without == counts.n_read:  # What its reader says then is said here.
+                next(source.read_from(Bookmark({"file": at.file})), None)
+            source.bad[counts.path] = counts
+        return read._replace(mark=mark)
 
     def __iter__(self) -> Iterator[Task]:
         if self._by_line:
             source = self.split.source
             at = Bookmark(self.start)
             at.encoding = source.options.encoding
+            at.counts = BadData("")  # Each piece is counted by itself.
             for mark, letters, encoding in cut_lines(source.paths, at, lambda: int(self._size)):
                 yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
             return
@@ -180,11 +210,13 @@ class Reader:
     def _read(self, task: Task) -> Read:
         started = time.perf_counter()
         split, mark, is_last = self.split, None, False
+        bad: Dict[str, BadData] = {}
         if isinstance(task, Lines):
             mark = task.mark
             at = Bookmark(mark)
             at.piece = task.letters.tobytes(), task.encoding
             episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
+            bad = {at.counts.path: at.counts}
         elif isinstance(split.source, Sharded) and not self.is_serial:
             mark = {"byte": task.first, "line": task.first}
             at = Bookmark(mark)
@@ -193,8 +225,8 @@ class Reader:
         else:
             read, mark, is_last = self._range(task)
             episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
+            bad = getattr(split.source, "bad", {}) if is_last else {}
         portion = pack(episodes, self.reading.encoding, split.in_common())
-        bad = getattr(split.source, "bad", {}) if is_last else {}
         return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
 
     def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:

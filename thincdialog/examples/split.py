@@ -140,9 +140,10 @@ class Split:
         return list(getattr(self.source, "paths", ()))
 
     def bad_data(self) -> List[BadData]:
-        """Of each file, what could not be read and was left out when it was read at last."""
+        """Of each file, what was left out when it was read at last, or built into a store."""
         found: Dict[str, BadData] = getattr(self.source, "bad", {})
-        return [bad for bad in found.values() if bad.n_skipped]
+        found = found or getattr(self.built_store, "bad", {})
+        return [bad for bad in found.values() if bad.n_skipped or bad.n_without]
 
     def about(self) -> str:
         """Which part of its files it is; "" if all of them."""

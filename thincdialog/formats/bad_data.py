@@ -1,7 +1,7 @@
-"""What cannot be read of a file: counted and left out, or gathered to be shown at once."""
+"""What is left out of a file, counted; what cannot be read may be gathered to be shown at once."""
 
 from dataclasses import dataclass, field
-from typing import List
+from typing import List, Tuple
 
 from ..errors import MAX_LISTED, DataError
 
@@ -11,22 +11,24 @@ N_NAMED = 5
 
 @dataclass
 class BadData:
-    """What cannot be read of one file. A conversation is left out once, whatever is wrong in it.
+    """What is left out of one file. A conversation is left out once, whatever is wrong in it.
 
     path (str): The file.
     n_read (int): Conversations, or whatever `unit` says, that were read.
-    n_skipped (int): Those that were left out.
+    n_skipped (int): Those that cannot be read.
     n_problems (int): What is wrong in them.
-    first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
+    n_without (int): Of those that were read, conversations that give no example.
     unit (str): What is counted: "conversations", "episodes", "examples".
+    first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
     """
 
     path: str
     n_read: int = 0
     n_skipped: int = 0
     n_problems: int = 0
-    first: List[DataError] = field(default_factory=list)
+    n_without: int = 0
     unit: str = "episodes"
+    first: List[DataError] = field(default_factory=list)
 
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.
@@ -38,16 +40,25 @@ class BadData:
         if len(self.first) < MAX_LISTED:
             self.first.append(error)
 
+    def numbers(self) -> Tuple[int, int, int, int, str]:
+        """What was counted and its unit, as JSON values in the order of the arguments."""
+        return self.n_read, self.n_skipped, self.n_problems, self.n_without, self.unit
+
     @property
     def share(self) -> float:
-        """Of all there are, those that were left out; 0.0 to 1.0."""
+        """Of all there are, those that cannot be read; 0.0 to 1.0."""
         return self.n_skipped / max(1, self.n_read + self.n_skipped)
 
     def summary(self) -> str:
-        """What was left out, and the first problems, a line each."""
-        total = self.n_read + self.n_skipped
-        head = f"{self.path}  {self.n_skipped:,} of {total:,} {self.unit} skipped ({percent(self)})"
-        return "\n".join([f"{head}:", *self.listed(N_NAMED)])
+        """What was left out and why, with the first problems, a line each."""
+        lines, of_all = [], f"of {self.n_read + self.n_skipped:,} {self.unit}"
+        if self.n_skipped:
+            head = f"{self.path}  {self.n_skipped:,} {of_all} skipped ({percent(self)}):"
+            lines += [head, *self.listed(N_NAMED)]
+        if self.n_without:
+            why = "left out: label_speaker has no turn in them"
+            lines.append(f"{self.path}  {self.n_without:,} {of_all} {why}")
+        return "\n".join(lines)
 
     def listed(self, n_lines: int) -> List[str]:
         """The first problems, a line each, and how many more there are.
@@ -63,7 +74,8 @@ class BadData:
         total = self.n_read + self.n_skipped
         text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
-        return DataError(self.path, f"{text}; the first: {self.first[0]}")
+        # Where reading began within the file, they may all lie before.
+        return DataError(self.path, f"{text}; the first: {self.first[0]}" if self.first else text)
 
 
 class BadDataError(DataError):

@@ -1,7 +1,7 @@
 """Where in its files a reader is, what is wrong there, and what it leaves out."""
 
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ..errors import DataError
 from .bad_data import BadData
@@ -28,13 +28,11 @@ class Bookmark:
     left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
     encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
     has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
-    n_conversations (Optional[int]): Read so far of the file, where one may give no episode or
-        several; None where each episode is one.
+    counts (BadData): What was read of the file so far, and what was left out of it.
     piece (Optional[Tuple]): Lines from the place on that were read already, and their encoding:
         no more than these are to be read.
     last (Optional[int]): Number of the unit, of a source that is read by numbers, that is not to
         be read any more.
-    unit (str): What the reader counts, see ``BadData``.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -48,9 +46,8 @@ class Bookmark:
         self.has_flags = False
         self.piece: Optional[Tuple[bytes, str]] = None
         self.last: Optional[int] = None
-        self.n_conversations: Optional[int] = None
-        self.unit = "episodes"
         mark = mark or {}
+        self.counts = BadData("", *mark.get("counts", ()))
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
         self.count: int = mark.get("count", 0)
@@ -77,15 +74,25 @@ class Bookmark:
         if file != self.file:
             self.file, self.spot, self.count = file, (0, 0), 0
             self.columns = self.delimiter = None
+            self.counts = BadData("")
             self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
         """Where it lies, as JSON values."""
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
-        of_table = {"columns": self.columns, "delimiter": self.delimiter}
-        mark.update((name, value) for name, value in of_table.items() if value is not None)
+        more: Dict[str, Any] = {"columns": self.columns, "delimiter": self.delimiter}
+        # What is not read by lines is read again from its beginning.
+        more["counts"] = self.counts.numbers() if byte else None
+        mark.update((name, value) for name, value in more.items() if value is not None)
         return mark
+
+    def counted(self, episodes: Iterable[Any]) -> Iterator[Any]:
+        """The same episodes. Each counts as read, unless the reader counts conversations, when
+        the next one is wanted: a mark that is made before leads to it."""
+        for episode in episodes:
+            yield episode
+            self.counts.n_read += self.counts.unit != "conversations"
 
     def error(self, text: str) -> DataError:
         """What is wrong with the line that was read last."""

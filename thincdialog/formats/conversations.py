@@ -130,14 +130,14 @@ def spoken_episodes(
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
-    at.n_conversations, at.unit = 0, "conversations"
-    is_empty = at.is_at_begin
+    counts = at.counts
+    counts.unit = "conversations"
     for name, said, background, system in conversations:
-        at.n_conversations += 1
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)
+        is_left_out = True
         for episode in _episodes(said, label_speaker, name, at):
-            is_empty = False
+            is_left_out = False
             if background:
                 episode[0]["text"] = "\n".join([*background, episode[0]["text"]])
             for message in episode if system else ():
@@ -145,15 +145,18 @@ def spoken_episodes(
             if system and system_as_context:
                 episode[0]["context"] = [(PARTNER, text) for text in system]
             yield episode
-    if not is_empty:
+        # Not before: a mark that is made meanwhile leads to the beginning of the conversation.
+        counts.n_read += 1
+        counts.n_without += is_left_out
+    if at.piece is not None or counts.n_without < counts.n_read:
         return
     text = "holds no examples: no conversation has a turn and an answer to it"
-    if not at.n_conversations:
+    if not counts.n_read:
         text = "holds no examples: all lines are blank"
-    elif label_speaker not in SIDES and label_speaker not in speakers:
+    elif label_speaker not in SIDES:
         known = ", ".join(short(speaker) for speaker in list(speakers)[:8]) or "none"
         hint = f"{nearest(label_speaker, list(speakers))}; speakers here: {known}"
-        text = f"nobody is called label_speaker '{label_speaker}'{hint}"
+        text = f"label_speaker '{label_speaker}' does not occur in this file{hint}"
     raise DataError(path, text)
 
 

@@ -104,7 +104,8 @@ def convert(
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
     at = Bookmark(left_out=done.left_out)
     at.encoding = encoding
-    at.bad = done.bad = BadData(source) if skip else None
+    at.counts.path = source
+    at.bad = done.bad = at.counts if skip else None
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done, at)
     else:
@@ -130,8 +131,6 @@ def convert(
         if not done.n_episodes:
             why = done.first_skipped or (done.bad.first[0] if done.bad and done.bad.first else "")
             raise DataError(source, f"nothing is left to write: {why}")
-    if done.bad is not None:
-        done.bad.unit = at.unit
     done.left_out = +done.left_out
     return done
 
@@ -154,7 +153,7 @@ def _episodes(
         reads = Format(read, lambda episode, name: [], takes, has_ids=has_ids)
     writes = FORMATS[done.to_format]
     told = {name: value for name, value in choices.items() if name in reads.takes}
-    for episode in _counted(reads.read(source, at=at, **told), done, at):
+    for episode in at.counted(reads.read(source, at=at, **told)):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
@@ -176,13 +175,6 @@ def _episodes(
                 text = f"{example} does not fit into the format '{done.to_format}': {why}"
                 hint = "choose another format, or leave such episodes out (--skip)"
                 raise DataError(source, f"{text}; {hint}")
-
-
-def _counted(episodes: Iterator[Episode], done: Conversion, at: Bookmark) -> Iterator[Episode]:
-    for n_read, episode in enumerate(episodes, start=1):
-        if done.bad is not None:
-            done.bad.n_read = n_read if at.n_conversations is None else at.n_conversations
-        yield episode
 
 
 def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int, str]:
@@ -251,15 +243,14 @@ def _turns(
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
     as_parlai = to_format == "parlai-conversations"
-    at.unit = "conversations"
+    at.counts.unit = "conversations"
     for _, conversation in read_json_lines(source, at):
         try:
             turns = _turns_of(conversation, to_format, drop, at)
         except DataError as error:
             at.refuse(error)
             continue
-        if done.bad is not None:
-            done.bad.n_read += 1
+        at.counts.n_read += 1
         given = ("dialog" if "turns" not in conversation else "turns", *drop)
         whole = {name: value for name, value in conversation.items() if name not in given}
         if as_parlai:

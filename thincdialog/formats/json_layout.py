@@ -69,7 +69,7 @@ def read_layout_file(
         yield from spoken_episodes(conversations, speaker, path, at, as_context)
         return
     is_empty = at.is_at_begin
-    at.unit = "episodes" if layout.examples else "examples"
+    at.counts.unit = "episodes" if layout.examples else "examples"
     for episode in read_parts(records, layout, at, examples_of):
         is_empty = False
         yield episode

@@ -33,7 +33,7 @@ def read_labelled_text(
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
     at = at or Bookmark()
-    is_empty, at.unit = at.is_at_begin, "examples"
+    is_empty, at.counts.unit = at.is_at_begin, "examples"
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
         wanted = (text_field,) if tolerance().unlabelled else (text_field, label_field)

@@ -164,7 +164,8 @@ def _skip(stream: BinaryIO, n_bytes: int) -> None:
 def cut_lines(
     paths: Sequence[str], at: Bookmark, size: Callable[[], int]
 ) -> Iterator[Tuple[Dict[str, Any], bytes, str]]:
-    """Whole lines of files as they stand there, so many at once that they have about a size.
+    """Whole lines of files as they stand there, so many at once that they have about a size; none
+    at the end of each file.
 
     paths (Sequence[str]): The files.
     at (Bookmark): Lies where to begin.
@@ -178,13 +179,12 @@ def cut_lines(
         with _opened(path, at) as (stream, encoding):
             byte, line = at.spot
             _skip(stream, byte)
-            # Nothing comes of an empty file, which its reader is to find.
-            while (part := stream.read(size())) or byte == 0:
+            part = b"more"
+            while part:
+                part = stream.read(size())
                 part += stream.readline(MAX_LINE + 1)
                 yield at.mark(), part, encoding
                 byte, line = byte + len(part), line + part.count(b"\n")
-                if not part:
-                    break
                 at.spot = at.begin = at.end = byte, line
 
 

@@ -89,7 +89,7 @@ class FileSource:
     part (str): The split that is shown, if the files are cut into several.
     has_lines (bool): Whether the reader can begin at any line.
 
-    bad (Dict[str, BadData]): By file, what was skipped when it was read whole at last.
+    bad (Dict[str, BadData]): By file, what was left out when it was read whole at last.
     """
 
     # Whether a path may be a folder (see ``Split.check_source``).
@@ -149,29 +149,22 @@ class FileSource:
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
-        bad = at.bad = BadData(path) if skips or gathered is not None else None
-        is_whole, is_empty = at.is_at_begin, True
+        counts, is_begin = at.counts, at.is_at_begin
+        counts.path = path
+        bad = at.bad = counts if skips or gathered is not None else None
         try:
-            for episode in self.reader(path, at=at):
-                is_empty = False
-                if bad is not None:
-                    bad.n_read += 1
-                yield episode
+            yield from at.counted(self.reader(path, at=at))
         except DataError as error:
-            problem = self._judged(error, path, bad, is_whole and is_empty)
+            problem = self._judged(error, path, bad, is_begin and not counts.n_read)
             if problem is not None:
                 raise problem from None
-        if bad is None or not is_whole:
-            return
-        if at.n_conversations is not None:
-            bad.n_read = at.n_conversations
-        bad.unit = at.unit
         max_share = self.options.max_bad_share if skips else 0.0
-        if bad.share > max_share:
+        if counts.share > max_share:
             if gathered is None:
-                raise bad.too_many(max_share)
-            gathered[path] = bad
-        self.bad[path] = bad
+                raise counts.too_many(max_share)
+            gathered[path] = counts
+        if at.piece is None:
+            self.bad[path] = counts
 
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool

@@ -41,7 +41,8 @@ def Conversations(
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
     label_speaker (str): Whose turns are the labels: "second" (every second turn),
         "first" (the others), "both" (two episodes a conversation), or the name of a
-        speaker, who then answers all the others.
+        speaker, who then answers all the others. A conversation without such a turn is left
+        out and counted; a file in which the speaker does not occur is an error.
     dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
         to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
         name, or number, and dev_seed.

@@ -154,8 +154,8 @@ class Teacher(Agent):
         return self._data[split].data_files()
 
     def bad_data(self, split: str) -> List[BadData]:
-        """What could not be read of a split's files and was left out, file by file, when they
-        were read at last; none before."""
+        """What was left out of a split's files, file by file, when they were read at last; none
+        before."""
         return self._data[split].bad_data()
 
     def about(self, split: str) -> str:
