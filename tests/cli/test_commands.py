@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.examples.talk import write_spoken
 from tests.training.examples import REPLIES, TALKS, with_agent, write_talks
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
@@ -68,6 +69,16 @@ def test_train_shows_table_results_and_samples(trained):
     assert float(scores[3]) == 1.0 and int(scores[-1]) == 30 and header[-1] == "examples"
     assert "  partner  i want tea\n= model    one tea then\n" in shown
     assert "\x1b" not in shown
+
+
+def test_train_shows_how_much_was_left_out_before_training_and_at_its_end(run, tmp_path):
+    path = write_spoken(tmp_path / "some.jsonl", *["bot", "agent"] * 9)
+    options = f"--paths.train {path} --tasks.drinks.label_speaker agent --training.max_steps 1"
+    code, out, err = run(f"train drinks.cfg {options}")
+    line = f"{path}  9 of 18 conversations left out: label_speaker has no turn in them\n"
+    assert code == 0 and err.count(line) == 1
+    assert f"\nConversations or examples left out: 9 of {path}.\n" in out
+    assert json.loads(run(f"train drinks.cfg {options} --json")[1])["left_out"] == {path: 9}
 
 
 def test_evaluate_prints_and_writes_scores(run, tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.examples import CLASSIFIER
+from tests.examples.talk import write_spoken
+from tests.training.examples import CLASSIFIER, REPLIES, TALKS
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
@@ -350,3 +351,14 @@ def test_debug_data_tells_examples_apart_by_the_fields_that_a_collate_function_r
     (tmp_path / "pictures.py").write_text(PICTURES)
     (train,) = debug_data(CLASSIFIER + PICTURE_TASK, code=tmp_path / "pictures.py").splits
     assert (train.duplicates.ids, train.contradictions.count) == (["2/0"], 0)
+
+
+def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
+    path = write_spoken(tmp_path / "train.jsonl", *["bot", "agent", "agent"] * 9)
+    changes = {"paths.train": path, "paths.dev": None, "paths.test": None}
+    report = debug_data(TALKS + REPLIES, overrides={**changes, "tasks.talk.label_speaker": "agent"})
+    (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
+    assert warning.text == (
+        f"9 of 27 conversations of {path} are left out: label_speaker has no turn in them"
+    )
+    assert report.as_dict()["splits"][0]["skipped"][0]["n_without"] == 9

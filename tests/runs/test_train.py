@@ -8,7 +8,8 @@ from io import StringIO
 import numpy
 import pytest
 
-from tests.training.examples import CLASSIFIER, RANKER, quietly_train, weights
+from tests.examples.talk import write_spoken
+from tests.training.examples import CLASSIFIER, RANKER, REPLIES, TALKS, quietly_train, weights
 from thincdialog.api import (
     ConfigError,
     DataError,
@@ -19,6 +20,7 @@ from thincdialog.api import (
     registry,
 )
 from thincdialog.files.saved_model import BEST, LAST
+from thincdialog.runs.run_log import read_log
 
 LABELLED = (
     """
@@ -227,3 +229,52 @@ def test_models_of_before_there_were_runners_load_and_new_runs_are_told(tmp_path
         match=r"no section \[hogwild\] - take it out if workers is 0",
     ):
         quietly_train(RANKER + OLD_HOGWILD)
+
+
+@pytest.fixture
+def spoken(tmp_path):
+    """Changes of a config of conversations: two files of which some is left out."""
+    speakers = ["bot" if number % 5 == 4 else "agent" for number in range(40)]
+    paths = [write_spoken(tmp_path / f"{name}.jsonl", *speakers) for name in "ab"]
+    dev = write_spoken(tmp_path / "dev.jsonl", *["agent"] * 9)
+    changes = {"tasks.talk.train": paths, "paths.dev": dev, "paths.test": None}
+    return {**changes, "tasks.talk.label_speaker": "agent", "training.max_epochs": 2.0}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"tasks.talk.streaming": True},
+        {"tasks.talk.streaming": True, "runner.@runners": "thincdialog.Hogwild.v1"},
+    ],
+)
+def test_train_tells_how_much_is_left_out(tmp_path, spoken, more):
+    left_out = dict.fromkeys(spoken["tasks.talk.train"], 8)
+    result, said = quietly_train(TALKS + REPLIES, tmp_path / "out", **spoken, **more)
+    for path in left_out:
+        line = f"{path}  8 of 40 conversations left out: label_speaker has no turn in them\n"
+        assert said.count(line) == 1
+    rows = read_log(tmp_path / "out")
+    assert len(rows) > 2 and [row["left_out"] for row in rows] == [left_out] * len(rows)
+    assert result.left_out == left_out
+
+
+def test_train_that_goes_on_knows_what_was_left_out_before(tmp_path, spoken):
+    """It does not read the first file again."""
+    spoken |= {"tasks.talk.streaming": True, "world.batcher.size": 8, "training.max_epochs": 1.0}
+    spoken |= {"loader.shuffle_window": 8, "training.checkpoint_every_steps": 1}
+    config = TALKS + REPLIES + '[world]\n[world.batcher]\n@batchers = "thincdialog.Fixed.v1"\n'
+    whole, _ = quietly_train(config, tmp_path / "whole", **spoken)
+    quietly_train(config, tmp_path / "parts", **spoken, **{"training.max_steps": 6})
+    found, _ = quietly_train(config, tmp_path / "parts", resume=True, **spoken)
+    assert found.left_out == whole.left_out and len(found.left_out) == 2
+
+
+def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
+    write_spoken(tmp_path / "b.jsonl", *["bot"] * 9)
+    said = StringIO()
+    with pytest.raises(DataError, match="b.jsonl  label_speaker 'agent' does not occur"):
+        quietly_train(TALKS + REPLIES, tmp_path / "out", stderr=said, **spoken)
+    # What the error says is not said twice.
+    assert "b.jsonl" not in said.getvalue()

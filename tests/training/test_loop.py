@@ -328,7 +328,7 @@ def moments(kind, sizes, is_held, settings):
     checked = SimpleNamespace(interpolated={"training": {}})
     learner = SimpleNamespace(weights=None, check_learnt=lambda n_steps: None)
     experiment = SimpleNamespace(
-        training=training, checked=checked, optimizer=None, learner=learner
+        training=training, checked=checked, optimizer=None, learner=learner, left_out=dict
     )
     teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
     runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()

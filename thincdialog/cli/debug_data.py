@@ -196,5 +196,5 @@ def _cells(part: Any) -> Dict[str, str]:
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
         "in the store": part.store,
-        "skipped": ", ".join(f"{bad.n_skipped:,} {bad.unit}" for bad in part.skipped),
+        "left out": ", ".join(f"{n.n_skipped + n.n_without:,} {n.unit}" for n in part.skipped),
     }

@@ -123,6 +123,9 @@ def show_result(result: Any) -> None:
         summary += f" {result.n_parameters:,} parameters, {result.seconds:.1f} s of training,"
         summary += f" best step {result.best_step}."
     print(f"\n{summary}")
+    if result.left_out:
+        counts = ", ".join(f"{n:,} of {path}" for path, n in result.left_out.items())
+        print(f"Conversations or examples left out: {counts}.")
     rows = result.table()
     if len(rows) > 1:
         print("\n" + table(rows, n_left=rows[0].index("agent") + 1))

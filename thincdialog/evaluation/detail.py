@@ -29,7 +29,7 @@ class Evaluation:
     n_resamples (int): How often that was done.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
     metrics (Sequence[ExampleMetric]): What replies are scored by.
-    bad_data (List[BadData]): Of each file, what could not be read and was left out.
+    bad_data (List[BadData]): Of each file, what was left out.
     warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
     """
 

@@ -34,6 +34,7 @@ class Result:
     drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
     train_examples (Dict[str, int]): Task ("" of one) to its training examples, if counted.
     can_chat (bool): Whether the model reads nothing but text.
+    left_out (Dict[str, int]): File to how many of its conversations, or examples, were left out.
     """
 
     score_name: str
@@ -49,6 +50,7 @@ class Result:
     drawn: Dict[str, str] = field(default_factory=dict)
     train_examples: Dict[str, int] = field(default_factory=dict)
     can_chat: bool = True
+    left_out: Dict[str, int] = field(default_factory=dict)
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines; of several

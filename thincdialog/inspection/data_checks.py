@@ -34,11 +34,14 @@ def run_checks(report: DataReport) -> None:
 def _of_examples(part: SplitReport) -> Iterator[Finding]:
     # A split that is held out of the training files has their problems.
     for bad in part.skipped if part.split == "train" or not part.held_out else ():
-        n = bad.n_skipped
-        text = f"{n:,} of {bad.n_read + n:,} {bad.unit} of {bad.path} cannot be read"
-        text += " and are skipped"
-        named = "; ".join(bad.first[:3])
-        yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'
+        of_all = f"of {bad.n_read + bad.n_skipped:,} {bad.unit} of {bad.path}"
+        if bad.n_skipped:
+            text = f"{bad.n_skipped:,} {of_all} cannot be read and are skipped"
+            named = "; ".join(bad.first[:3])
+            yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'
+        if bad.n_without:
+            text = f"{bad.n_without:,} {of_all} are left out: label_speaker has no turn in them"
+            yield "reading", text, "nothing is learnt from them: see label_speaker"
     see = "see that the fields have the names that the teacher reads"
     unlearnt = "nothing is learnt from them, and they are not scored"
     for check, some, what, hint in (

@@ -97,7 +97,7 @@ def report_split(
         held_out=teacher.about(split),
         shared=shared_file(teacher, split),
         skipped=[
-            SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)), bad.unit)
+            SkippedSome(bad.path, *bad.numbers(), list(map(str, bad.first)))
             for bad in teacher.bad_data(split)
         ],
         unreachable=unreachable,

@@ -27,19 +27,24 @@ class Some:
 
 @dataclass
 class SkippedSome:
-    """What cannot be read of a file and is left out.
+    """What is left out of a file.
 
     path (str): The file.
-    n_read, n_skipped (int): Its conversations, or what `unit` says.
-    first (List[str]): The first problems, with their lines.
+    n_read, n_skipped (int): Its conversations, or what `unit` says: those that can be read, and
+        those that cannot.
+    n_problems (int): What is wrong in the latter.
+    n_without (int): Of the former, those in which `label_speaker` has no turn.
     unit (str): What is counted.
+    first (List[str]): The first problems, with their lines.
     """
 
     path: str
     n_read: int
     n_skipped: int
-    first: List[str]
+    n_problems: int
+    n_without: int
     unit: str
+    first: List[str]
 
 
 @dataclass
@@ -68,7 +73,7 @@ class SplitReport:
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
     shared (str): What its file is, too (see ``shared_file``); "" if nothing.
-    skipped (List[SkippedSome]): Of each file, what cannot be read and is left out.
+    skipped (List[SkippedSome]): Of each file, what is left out.
     store (str): What ``[loader] store`` has of it; "" if the config names none.
     """
 

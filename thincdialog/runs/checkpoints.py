@@ -23,8 +23,7 @@ from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# 3: checksums of whole files, of folders and of the agent's files. No run resumes from an earlier
-# format.
+# 3: places in files, and runs, know what was left out. Nothing resumes from an earlier one.
 FORMAT = 3
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"

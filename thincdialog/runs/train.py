@@ -189,6 +189,7 @@ class TrainingRun:
         result.can_chat = not (reading.n_features or reading.other_fields)
         self._finish(result, {"dev": dev, "test": test})
         self.note_bad_data()
+        result.left_out.update(experiment.left_out())
         path = self.keeper.place.path
         if path is not None:
             write_scores(path, result)
@@ -202,6 +203,11 @@ class TrainingRun:
             if path not in self._noted:
                 self._noted.add(path)
                 self._note(bad.summary())
+
+    def _evaluated(self, report: Mapping[str, float]) -> None:
+        """An evaluation has ended; a stream may have been read whole by now."""
+        self.note_bad_data()
+        self._note_undefined("dev", report)
 
     def _note_undefined(self, split: str, report: Mapping[str, float]) -> None:
         """Say once of each metric that it is nan.
@@ -258,7 +264,7 @@ class TrainingRun:
                 log,
                 self.keeper,
                 self.interruption,
-                partial(self._note_undefined, "dev"),
+                self._evaluated,
             )
             try:
                 if state is not None:
@@ -281,6 +287,7 @@ class TrainingRun:
             best_step=loop.selection.step,
             seconds=loop.clock.seconds(),
             n_parameters=experiment.learner.n_weights,
+            left_out=dict(loop.left_out),
         )
 
     def _finish(self, result: Result, teachers: Mapping[str, Optional[Teacher]]) -> None:

@@ -218,13 +218,17 @@ class Experiment:
         return next(iter(self.tasks))
 
     def bad_data(self) -> Dict[str, BadData]:
-        """By file, what could not be read and was left out, as far as files were read."""
+        """By file, what was left out of it, as far as files were read."""
         return {
             bad.path: bad
             for task in self.tasks.values()
             for split in task.splits
             for bad in task.bad_data(split)
         }
+
+    def left_out(self) -> Dict[str, int]:
+        """By file, how many of its conversations, or examples, were left out."""
+        return {path: bad.n_skipped + bad.n_without for path, bad in self.bad_data().items()}
 
     @property
     def learner(self) -> Learner:

@@ -55,7 +55,7 @@ class TrainingLoop:
     """
 
     # What a checkpoint holds besides the parts that have a state of their own.
-    _saved = ("learn_rate", "gradient_norm", "asked_to_stop", "_must_evaluate")
+    _saved = ("learn_rate", "gradient_norm", "asked_to_stop", "_must_evaluate", "left_out")
 
     def __init__(
         self,
@@ -85,6 +85,8 @@ class TrainingLoop:
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[Number] = None
+        # By file; a run that goes on does not read again all that was read before.
+        self.left_out: Dict[str, int] = {}
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._has_checkpoints = bool(
@@ -263,6 +265,7 @@ class TrainingLoop:
     ) -> Dict[str, Any]:
         seconds = self.clock.seconds()
         rows.settle()  # All at once, and an error comes from the step that was first.
+        self.left_out = {**self.left_out, **self.experiment.left_out()}
         info = rows.make(
             self.position,
             seconds,
@@ -273,6 +276,7 @@ class TrainingLoop:
             gradient_norm=_float(self.gradient_norm),
             total_steps=self._total_steps(),
             **self._held(),
+            **({"left_out": self.left_out} if self.left_out else {}),
         )
         if is_evaluation:
             self.loss_rows.begin(self.position, seconds)
