@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples.talk import write_spoken
 from tests.processes import limited, slow
 from tests.training.examples import (
     CLASSIFIER,
@@ -25,6 +26,7 @@ from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
 from thincdialog.examples import blocks
+from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files import growing_folder
 from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
@@ -674,3 +676,45 @@ def test_a_full_disk_is_one_clear_error_and_the_build_goes_on(files):
             made()
     assert made()["intent/train"] == "it is new"
     assert set(made().values()) == {""}
+
+
+def test_a_store_knows_what_was_left_out_as_it_was_built(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 10)
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    paths = [write_spoken(tmp_path / f"{name}.jsonl", *["bot", "agent"] * 20) for name in "ab"]
+    changes = {"tasks.talk.train": paths, "paths.dev": None, "paths.test": None, **STORED}
+    changes |= {"tasks.talk.label_speaker": "agent", "tasks.talk.dev_share": 0.3}
+    config = TALKS + REPLIES
+    n_left, add = [3], StoreWriter.add
+
+    def add_and_stop(self, *arguments):
+        add(self, *arguments)
+        n_left[0] -= 1
+        if not n_left[0]:
+            raise Stop
+
+    monkeypatch.setattr(StoreWriter, "add", add_and_stop)
+    with pytest.raises(Stop):
+        build(config, overrides=changes, stderr=io.StringIO())
+    for overrides in (changes, {**changes, "loader.workers": 2}):
+        # The second one finds all built, and reads no data.
+        said = io.StringIO()
+        build(config, overrides=overrides, stderr=said)
+        for path in paths:
+            assert said.getvalue().count(f"{path}  20 of 40 conversations left out: label_sp") == 1
+    result, said = quietly_train(config, **changes)
+    assert result.left_out == dict.fromkeys(paths, 20)
+    assert said.count("  20 of 40 conversations left out: ") == 2
+
+
+def test_a_store_is_not_built_of_a_file_without_the_label_speaker(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [write_spoken(tmp_path / f"{who}.jsonl", *[who] * 20) for who in ("agent", "bot")]
+    changes = {"tasks.talk.train": paths, "paths.dev": None, "paths.test": None, **STORED}
+    with pytest.raises(DialogError, match="bot.jsonl  label_speaker 'agent' does not occur in"):
+        build(
+            TALKS + REPLIES,
+            overrides={**changes, "tasks.talk.label_speaker": "agent"},
+            stderr=io.StringIO(),
+        )

@@ -4,11 +4,12 @@ import json
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
 
 import numpy as np
 
 from ..files.flat_array import LOOK_EVERY, MappedFolder, damaged
+from ..formats.bad_data import BadData
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
 from .store import CHUNK, NO_LABEL, Store
@@ -28,6 +29,7 @@ class MappedStore(Store):
     n_rows (int): Examples.
     checksum (str): Of all that it holds.
     has_several_labels (bool): Whether some row has more than one.
+    bad (Dict[str, BadData]): By file, what was left out when it was built.
     RAISES (DataError): If a file is missing, cut, or something else.
     """
 
@@ -48,6 +50,10 @@ class MappedStore(Store):
         self._array_index = files.array("arrays.index", "i", 2)
         self.names = list(manifest["fields"])
         self.has_several_labels: bool = manifest["has_several_labels"]
+        self.bad = {
+            path: BadData(path, *cast(Any, [*map(int, numbers), unit]))
+            for path, (*numbers, unit) in manifest.get("left_out", {}).items()
+        }
         self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
         self._n_words = self._of_rows("n_words")
         self._label_ids, self._labels = self._of_rows("label_ids"), files.array("labels", "i")

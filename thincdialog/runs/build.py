@@ -41,4 +41,5 @@ def build(
         if experiment.agent.learns:
             experiment.initialize(experiment.training_split(), stderr)
             built += experiment.use_tokens(stderr, "all")
+        stderr.writelines(f"{bad.summary()}\n" for bad in experiment.bad_data().values())
         return built

@@ -153,12 +153,13 @@ class Stores:
                 bar = reading_bar(stderr, title, "examples")
                 with bar as progress, closing(data.shards(writer.next)) as shards:
                     for shard, after in shards:
-                        writer.add(shard, after)
+                        writer.add(shard, {**after, "left_out": _left_out(data, writer)})
                         if progress is not None:
                             progress(writer.n_rows)
                 if facts != facts_of(files_of(data, settings)):
                     raise DataError(folder, "its data changed while it was built: build it again")
-                writer.finish({"facts": facts, "hashed": time.time_ns()})
+                about = {"facts": facts, "hashed": time.time_ns()}
+                writer.finish({**about, "left_out": _left_out(data, writer)})
             finally:
                 writer.files.close()
         for path in folder.parent.glob("tokens-*"):
@@ -253,6 +254,12 @@ class Stores:
         tokens = _open_tokens(folder, manifest, store, encoder)
         store.tokens[encoder.key] = tokens
         return Built(f"{name} tokens", folder, reason, store.n_rows, _size(folder))
+
+
+def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
+    """By file, what was counted of it, also before a build was stopped (``BadData.numbers``)."""
+    before = (writer.next or {}).get("left_out", {})
+    return {**before, **{bad.path: bad.numbers() for bad in data.bad_data()}}
 
 
 def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
