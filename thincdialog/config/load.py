@@ -37,6 +37,13 @@ class CheckedConfig:
         """Where a section or key stands, or what is around it: ``file.cfg:41``, ``--a.b``."""
         return self.given.where(*path)
 
+    def error(self, text: str, hint: str, *path: str) -> ConfigError:
+        """What is wrong at a place of the config that only its use shows.
+
+        text, hint (str): As of a ``Problem``; path (str): As for ``where``.
+        """
+        return ConfigError([Problem(self.where(*path), text, hint)], self.name)
+
 
 # What can be read, or has been.
 AnyConfig = Union[ConfigLike, CheckedConfig]

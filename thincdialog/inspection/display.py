@@ -3,7 +3,6 @@
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ..config import ConfigLike
-from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
 from ..formats.tolerance import tolerating
@@ -33,8 +32,7 @@ def display_data(
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
     tokenizer = experiment.tokenizer if tokens else None
     if tokens and tokenizer is None:
-        problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
-        raise ConfigError([problem], experiment.checked.name)
+        raise experiment.checked.error("there is no [tokenizer]", "leave out --tokens, or add one")
     with experiment.naming_tasks():
         if tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(experiment.split("train").texts())

@@ -5,7 +5,6 @@ from functools import partial
 from typing import List, Optional, TextIO
 
 from ..config import CodeLike, ConfigLike, Overrides
-from ..errors import ConfigError, Problem
 from ..training.experiment import Experiment
 from ..training.stores import Built
 
@@ -32,10 +31,9 @@ def build(
         experiment.readers.note = partial(print, file=stderr, flush=True)
     with experiment.working():
         if experiment.stores is None:
+            text = "[loader] 'store' is null: there is nothing to build"
             hint = "give a folder, with --loader.store FOLDER"
-            where = experiment.checked.where("loader", "store")
-            problem = Problem(where, "[loader] 'store' is null: there is nothing to build", hint)
-            raise ConfigError([problem], experiment.checked.name)
+            raise experiment.checked.error(text, hint, "loader", "store")
         experiment.check_data()
         built = experiment.use_examples(stderr, "all")
         if experiment.agent.learns:

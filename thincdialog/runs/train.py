@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
-from ..errors import ConfigError, Problem, TrainingError
+from ..errors import TrainingError
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
@@ -115,11 +115,9 @@ class TrainingRun:
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
-            checked = experiment.checked
             text = "[training] max_epochs ends nothing: the training data has no end"
-            where = checked.where("training", "max_epochs")
-            problem = Problem(where, text, "set max_steps or max_seconds")
-            raise ConfigError([problem], checked.name)
+            hint = "set max_steps or max_seconds"
+            raise experiment.checked.error(text, hint, "training", "max_epochs")
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
         self._noted: Set[str] = set()
@@ -340,8 +338,6 @@ def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
         return
     root, own = real_path(experiment.stores.root), real_path(folder)
     if own == root or own in root.parents:
-        checked = experiment.checked
         text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"
-        where = checked.where("loader", "store")
-        problem = Problem(where, text, "give a folder beside it, which other runs can use, too")
-        raise ConfigError([problem], checked.name)
+        hint = "give a folder beside it, which other runs can use, too"
+        raise experiment.checked.error(text, hint, "loader", "store")

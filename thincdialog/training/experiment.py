@@ -239,8 +239,7 @@ class Experiment:
         if not self.agent.learns:
             text = f"[agent] '{self.agent.id}' has no weights to train"
             hint = "choose an agent with a model, such as thincdialog.Ranker.v1"
-            problem = Problem(self.checked.where("agent"), text, hint)
-            raise ConfigError([problem], self.checked.name)
+            raise self.checked.error(text, hint, "agent")
         return cast(Learner, self.agent)
 
     def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
@@ -485,6 +484,5 @@ def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
         load_kernels("rows")
     except MissingPackageError:
         error = MissingPackageError("numba", "fast", '[system] ops = "fast"')
-        where = checked.where("system", "ops")
-        return [Problem(where, f'{error}, or set ops = "numpy"')]
+        return [Problem(checked.where("system", "ops"), f'{error}, or set ops = "numpy"')]
     return []
