@@ -724,11 +724,11 @@ def test_a_metric_that_is_nan_is_told_once_and_is_no_score(run, folder):
     more = "add = reset = lambda *given: None"
     registry, code = own("metrics", "ExampleMetric", "report(self)", given, more)
     write(folder, registry, f"from thincdialog.api import AverageMetric\n\n\n{code}")
-    exit_code, _, err = run("train my.cfg --code code.py")
+    exit_code, _, err = run("train my.cfg --no-output --code code.py")
     told = r"dev: the metric 'm' \(code.py:\d+  Own.report\(\)\) is nan\."
     assert exit_code == 0 and len(re.findall(told, err)) == 1
     score = "--training.score m --training.score_direction max"
-    exit_code, _, err = run(f"train my.cfg --code code.py {score}")
+    exit_code, _, err = run(f"train my.cfg --no-output --code code.py {score}")
     said = r"✘ \[training\] score = 'm' \(code.py:\d+  Own.report\(\)\) is nan on the dev data"
     assert exit_code == 1 and re.search(said, err)
 
@@ -736,7 +736,7 @@ def test_a_metric_that_is_nan_is_told_once_and_is_no_score(run, folder):
 def test_traceback_shows_all_of_it(run, folder, monkeypatch):
     write(folder, *WRONG["backprop fails"][:2])
     for option in ("--traceback", ""):
-        exit_code, _, err = run(f"train my.cfg --code code.py {option}")
+        exit_code, _, err = run(f"train my.cfg --no-output --code code.py {option}")
         assert exit_code == 1 and "Traceback" in err and "model_agent.py" in err
         assert "✘ code.py:" in err
         monkeypatch.setenv("THINCDIALOG_TRACEBACK", "1")
@@ -745,7 +745,7 @@ def test_traceback_shows_all_of_it(run, folder, monkeypatch):
 def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
     code = "def setup(run, *streams):\n    return (lambda info: info.x), print\n"
     write(folder, *builds("loggers", "setup", code))
-    exit_code, _, err = run("train my.cfg --code code.py")
+    exit_code, _, err = run("train my.cfg --no-output --code code.py")
     said = r"has failed \(code.py:\d+  in <lambda>\(\): AttributeError: .*\)\. Training goes on"
     assert exit_code == 0 and len(re.findall(said, err)) == 1
 
@@ -756,7 +756,7 @@ def test_a_logger_that_would_never_run_is_told(run, folder):
     said = r"code.py:\d+  step\(\) returned a generator .* nothing, and not yield"
     exit_code, _, err = run("debug config my.cfg --code code.py")
     assert exit_code == 1 and len(re.findall(said, err)) == 1
-    exit_code, _, err = run("train my.cfg --code code.py")
+    exit_code, _, err = run("train my.cfg --no-output --code code.py")
     assert exit_code == 0 and len(re.findall(rf"has failed \({said}\)\. Training", err)) == 1
 
 
@@ -764,7 +764,7 @@ def test_a_logger_that_would_never_run_is_told(run, folder):
 def test_workers_say_where(run, folder, executor):
     write(folder, *WRONG["loss fails"][:2])
     runner = f"--runner.@runners thincdialog.Hogwild.v1 --runner.executor {executor}"
-    exit_code, _, err = run(f"train my.cfg --code code.py {runner} --runner.workers 2")
+    exit_code, _, err = run(f"train my.cfg --no-output --code code.py {runner} --runner.workers 2")
     assert exit_code == 1 and "Traceback" not in err
     assert re.search(r"✘ Worker \d: code.py:\d+  in loss\(\): AttributeError", err)
 

@@ -399,7 +399,7 @@ def try_store(stored, place, file, fault, capsys):
     store = shutil.copytree(stored / "store", place / "store")
     content = (store / file).read_bytes()
     put(fault, store / file) if fault is not other_numbers else other_numbers(store / file)
-    train = ["train", *words_of_store(stored, store), "--training.max_steps", "1"]
+    train = ["train", *words_of_store(stored, store), "--training.max_steps", "1", "--no-output"]
     codes = []
     for words in (train, ["build", *words_of_store(stored, store)], train):
         with no_longer_than(SECONDS), little_memory():

@@ -119,7 +119,9 @@ def on_a_terminal(run, runs, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", terminal)
             patch.setattr(sys, "stderr", terminal)
-            code = run(f"train quickstart.cfg {SMALL} --training.n_samples 0 {options}")[0]
+            code = run(
+                f"train quickstart.cfg {SMALL} --no-output --training.n_samples 0 {options}"
+            )[0]
         assert code == 0, terminal.getvalue()
         return terminal.getvalue()
 

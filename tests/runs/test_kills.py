@@ -39,7 +39,7 @@ def runs(tmp_path_factory):
     )
 
     def ask(number, name, output):
-        words = WORDS + RUNNERS[name] + (["-o", output, "--resume"] if output else [])
+        words = WORDS + RUNNERS[name] + (["-o", output, "--resume"] if output else ["--no-output"])
         program.stdin.write(json.dumps([number, *words]) + "\n")
         program.stdin.flush()
         return json.loads(program.stdout.readline())

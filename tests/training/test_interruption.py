@@ -155,9 +155,9 @@ def test_signals_before_there_is_anything_to_save(command, tmp_path):
         assert "Interrupted before there was anything to save. Go on with: " in line
         assert line.endswith(f"--output {tmp_path}/out --resume --code {tmp_path}/code.py")
     assert command(line=words_of(line))[0] == 0
-    code, shown = command(moment="learn 3 SIGINT")
+    code, shown = command("--no-output", moment="learn 3 SIGINT")
     assert code == 130
-    assert "Interrupted; nothing was saved: give a folder with --output." in shown
+    assert "Interrupted; nothing was saved, because of --no-output." in shown
 
 
 @pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGINT", 130)])

@@ -12,8 +12,7 @@ MADE = {
     "output/small": "train quickstart.cfg --output output/small --agent.model.encoder.width 32",
     "output/ranker": "train ranker.cfg --output output/ranker "
     "--paths.train train.jsonl --paths.dev dev.jsonl --paths.test test.jsonl",
-    "output/intent": "train intent.cfg --output output/intent "
-    "--paths.train intents.csv --paths.test intents.csv",
+    "output/intent": "train intent.cfg --paths.train intents.csv --paths.test intents.csv",
     "best.jsonl": "evaluate output/quickstart/model-best --predictions best.jsonl",
     "small.jsonl": "evaluate output/small/model-best --predictions small.jsonl",
 }

@@ -4,9 +4,10 @@ import argparse
 import json
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, argument, command_line, common, json_flag, with_code
+from .arguments import CODE, CONFIG, GPU, UsageError, argument, command_line, common, with_code
 from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .json_output import print_json
@@ -25,7 +26,8 @@ EXAMPLES = [
 
 ARGUMENTS = [
     CONFIG,
-    argument("-o --output FOLDER", "where to save model-best and model-last"),
+    argument("-o --output FOLDER", "where to save the models; output/NAME for NAME.cfg by default"),
+    argument("--no-output", "save nothing, for a trial"),
     argument("--force", "replace a run that is in the folder already"),
     argument("--resume", "go on from the newest checkpoint in the folder; begin, if there is none"),
     argument(
@@ -34,7 +36,7 @@ ARGUMENTS = [
     ),
     argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
     argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
-    json_flag("the scores at the end"),
+    argument("--json", "print the scores at the end as JSON"),
     CODE,
     GPU,
 ]
@@ -44,6 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
+    if arguments.no_output and (arguments.output or arguments.force or arguments.resume):
+        raise UsageError("--no-output saves nothing: leave out --output, --force and --resume")
+    if arguments.output is None and not arguments.no_output:
+        arguments.output = str(Path("output") / Path(arguments.config).name.removesuffix(".cfg"))
     if arguments.init_from is not None:
         arguments.overrides = {**arguments.overrides, "training.init_from": arguments.init_from}
     # JSON has stdout for itself.
@@ -62,11 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
         messages.warn(_how_to_go_on(interrupt, arguments))
         return getattr(interrupt, "exit_code", 130)
     if arguments.json:
-        print_json(_facts(result))
+        samples = [[{"message": m, "reply": r} for m, r in talk] for talk in result.samples]
+        print_json({**asdict(replace(result, samples=[])), "samples": samples})
     else:
         show_result(result)
     if result.output is None:
-        messages.warn("The model was not saved: give a folder with --output.")
+        messages.info("The model was not kept, because of --no-output.")
     else:
         best = result.output / "model-best"
         messages.good(f"Saved {best}")
@@ -75,30 +82,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(result: Any) -> Dict[str, Any]:
-    samples = [
-        [{"message": message, "reply": reply} for message, reply in exchanges]
-        for exchanges in result.samples
-    ]
-    return {**asdict(replace(result, samples=[])), "samples": samples}
-
-
 def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:
     if not arguments.output:
-        return "Interrupted; nothing was saved: give a folder with --output."
-    saved, is_resumable = str(interrupt), bool(getattr(interrupt, "saved", True))
-    if not saved and arguments.force:
-        again = [arguments.output, "--force", *["--resume"] * arguments.resume]
-        command = train_command(arguments, again, arguments.overrides)
-        text = "Interrupted before there was anything to save; what was saved before is untouched"
-        return f"{text}. Begin anew with: {command}"
-    how = "--resume" if is_resumable or not saved else "--force"
-    command = train_command(arguments, [arguments.output, how], arguments.overrides)
-    if how == "--force":
-        text = f"Saved {saved}, to be used as it is: there is no checkpoint to go on from"
-        return f"{text}. Begin anew with: {command}"
-    done = f"Saved {saved}" if saved else "Interrupted before there was anything to save"
-    return f"{done}. Go on with: {command}"
+        return "Interrupted; nothing was saved, because of --no-output."
+    done, how = f"Saved {interrupt}", ["--resume"]
+    if not str(interrupt):
+        done = "Interrupted before there was anything to save"
+        if arguments.force:
+            done += "; what was saved before is untouched"
+            how = ["--force", *how * arguments.resume]
+    elif not getattr(interrupt, "saved", True):
+        done += ", to be used as it is: there is no checkpoint to go on from"
+        how = ["--force"]
+    command = train_command(arguments, [arguments.output, *how], arguments.overrides)
+    return f"{done}. {'Go on' if how == ['--resume'] else 'Begin anew'} with: {command}"
 
 
 def train_command(
@@ -108,12 +105,11 @@ def train_command(
 
     output (List[str]): Where to, and what follows it.
     """
-    words = ["train", arguments.config, "--output", *output]
-    words += with_code(arguments)
+    words = ["train", arguments.config, "--output", *output, *with_code(arguments)]
+    words += ["--allow-pickle"] * arguments.allow_pickle
     words += [] if arguments.gpu_id is None else ["--gpu-id", str(arguments.gpu_id)]
-    for setting, value in overrides.items():
-        words.append(f"--{setting}={value if isinstance(value, str) else json.dumps(value)}")
-    return command_line(*words)
+    texts = {name: x if isinstance(x, str) else json.dumps(x) for name, x in overrides.items()}
+    return command_line(*words, *(f"--{name}={text}" for name, text in texts.items()))
 
 
 def show_result(result: Any) -> None:

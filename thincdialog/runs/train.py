@@ -178,6 +178,8 @@ class TrainingRun:
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
+        if self.folder is not None:
+            self._note(f"Saving to {self.folder}")
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
