@@ -181,8 +181,11 @@ def test_what_init_config_prints(name, folder, capsys):
     if name.endswith("_ray"):  # The same run without Ray, which is not installed everywhere.
         words += ["--runner.num_workers", "0"]
     assert main(words) == 0, capsys.readouterr().err
-    for line in commands_in(capsys.readouterr().err):
-        assert main(shlex.split(line)) == 0
+    (folder / "hello.txt").write_text("Hello!\n")
+    lines = commands_in(capsys.readouterr().err)
+    assert len(lines) == 2
+    for line in lines:  # A file stands for the pipe.
+        assert main(["hello.txt" if word == "-" else word for word in shlex.split(line)]) == 0
 
 
 TWO_FILES = {
@@ -254,8 +257,9 @@ BOTH = "--code 'a file.py' --code b.py"
 def test_what_train_prints(with_code, capsys):
     line = f"train 'two parts.cfg' --output 'out put/run' {BOTH}"
     assert main(shlex.split(line)) == 0
-    [talk] = commands_in(capsys.readouterr().err)
+    talk, measure = commands_in(capsys.readouterr().err)
     assert talk == f"chat 'out put/run/model-best' {BOTH}"
+    assert measure == f"evaluate 'out put/run/model-best' --split test {BOTH}"
     code, err = run_fresh(talk, with_code)
     assert code == 0, err
     code, err = run_fresh(talk.replace(" --code b.py", ""), with_code)

@@ -11,6 +11,7 @@ from .arguments import CODE, CONFIG, GPU, UsageError, argument, command_line, co
 from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .json_output import print_json
+from .last_lines import last_lines
 from .output import Messages, NoTerminal, table
 
 EXAMPLES = [
@@ -43,7 +44,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, show the scores, and say where the model lies."""
+    """Train, show the scores, and say what they mean and what to do with the model."""
     from ..api import train
 
     if arguments.no_output and (arguments.output or arguments.force or arguments.resume):
@@ -72,13 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({**asdict(replace(result, samples=[])), "samples": samples})
     else:
         show_result(result)
-    if result.output is None:
-        messages.info("The model was not kept, because of --no-output.")
-    else:
-        best = result.output / "model-best"
-        messages.good(f"Saved {best}")
-        if result.can_chat:
-            messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
+    if result.output is not None:
+        messages.good(f"Saved {result.output / 'model-best'}")
+    for line in last_lines(result, arguments):
+        messages.info(line)
     return 0
 
 

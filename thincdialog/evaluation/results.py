@@ -34,7 +34,11 @@ class Result:
     drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
     train_examples (Dict[str, int]): Task ("" of one) to its training examples, if counted.
     can_chat (bool): Whether the model reads nothing but text.
-    left_out (Dict[str, int]): File to how many of its conversations, or examples, were left out.
+    has_classes (bool): Whether its replies are classes.
+    reads_files (bool): Whether the training data is read from files.
+    choices (Dict[int, int]): Number of replies that the model can give to an example (0 if not
+        known) to the number of labelled examples with as many, in test or else in dev; empty
+        if the split is large.
     """
 
     score_name: str
@@ -50,7 +54,9 @@ class Result:
     drawn: Dict[str, str] = field(default_factory=dict)
     train_examples: Dict[str, int] = field(default_factory=dict)
     can_chat: bool = True
-    left_out: Dict[str, int] = field(default_factory=dict)
+    has_classes: bool = False
+    reads_files: bool = False
+    choices: Dict[int, int] = field(default_factory=dict)
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines; of several

@@ -1,6 +1,7 @@
 """Trains a dialogue model as a config says, evaluates it and saves it."""
 
 import sys
+from collections import Counter
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -10,7 +11,7 @@ from ..batchers import Fixed
 from ..config import ConfigLike
 from ..errors import TrainingError
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
-from ..evaluation.final_scores import score_split
+from ..evaluation.final_scores import MOST_EXAMPLES, score_split
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
@@ -187,6 +188,8 @@ class TrainingRun:
             self.keeper.evaluated(Position(), {}, is_best=True)
         reading = experiment.agent.reading()
         result.can_chat = not (reading.n_features or reading.other_fields)
+        result.has_classes = experiment.agent.has_classes
+        result.reads_files = bool(self.teacher.files("train"))
         self._finish(result, {"dev": dev, "test": test})
         self.note_bad_data()
         result.left_out.update(experiment.left_out())
@@ -307,7 +310,10 @@ class TrainingRun:
             self._note_undefined(split, result.scores[split])
         result.baselines = measure_baselines(experiment, known)
         if known:
-            last = list(known.values())[-1]
+            last, reachable = list(known.values())[-1], experiment.agent.reachable
+            if 0 < (last.n_examples or 0) <= MOST_EXAMPLES:
+                labelled = (each for each in last.examples() if each.all_labels)
+                result.choices = dict(Counter(len(reachable(each) or ()) for each in labelled))
             n_samples = experiment.training["n_samples"]
             result.samples = sample_exchanges(experiment.agent, last, n_samples)
 

@@ -1,0 +1,44 @@
+"""The last lines of a training: what its score means, and what to do with the model."""
+
+import argparse
+from typing import Any, Iterator
+
+from .arguments import command_line, with_code
+
+
+def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
+    """The score in words, how to try the model, and what to do next.
+
+    result (Result): Of ``train``.
+    """
+    split = ["train", *result.scores][-1]
+    if result.score_name in result.scores.get(split, ()):
+        yield _in_words(result, split)
+    if result.output is None:
+        yield "The model was not kept, because of --no-output."
+        return
+    model, code = str(result.output / "model-best"), with_code(arguments)
+    if result.can_chat and result.has_classes:
+        yield f"Classify a text: echo 'Hello!' | {command_line('predict', model, '-', *code)}"
+    elif result.can_chat:
+        yield f"Talk to it: {command_line('chat', model, *code)}"
+    if result.reads_files or code:  # The data is the user's.
+        yield f"Measure it in detail: {command_line('evaluate', model, '--split', split, *code)}"
+    else:
+        config = "intent.cfg" if result.has_classes else "ranker.cfg"
+        yield f"Train on your own data: {command_line('init', 'config', config)}"
+
+
+def _in_words(result: Any, split: str) -> str:
+    from ..metrics import higher_is_better
+
+    name, value = result.score_name, result.scores[split][result.score_name]
+    if name not in ("hits@1", "accuracy"):
+        better = {True: ": higher is better", False: ": lower is better", None: ""}
+        return f"{name} = {value:.3f} on the {split} data{better[higher_is_better(name)]}."
+    n, sizes = sum(result.choices.values()), list(result.choices)
+    among = f"{sizes[0]:,} candidates" if len(sizes) == 1 and sizes[0] else "its candidates"
+    right = f"the right {'class' if result.has_classes else 'reply'}"
+    did = f"ranked {right} first among {among}" if name == "hits@1" else f"gave {right}"
+    share = f"{100 * value:.1f} % of the {f'{n:,} {split}' if n else split} examples"
+    return f"{name} = {value:.3f}: for {share}, the model {did}."
