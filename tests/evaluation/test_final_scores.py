@@ -24,7 +24,7 @@ def test_final_scores_of_a_stream_have_the_intervals_of_data_in_memory(tmp_path,
     text = RANKER
     for old, new in changes:
         text = text.replace(old, new)
-    stream = text.replace("n_train = 40", "n_train = 40\nstreaming = true")
+    stream = text.replace("n_train = 34", "n_train = 34\nstreaming = true")
     quietly_train(text, tmp_path / "held", **ENDS)
     expected = found(tmp_path / "held")
     assert {"hits@1", "mrr"} <= set(expected[1]["dev"]) == set(expected[1]["test"])
@@ -41,9 +41,9 @@ def test_final_scores_of_a_stream_have_the_intervals_of_data_in_memory(tmp_path,
 
 
 def test_final_scores_of_a_long_stream_have_no_intervals(tmp_path, monkeypatch):
-    monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 48)
-    stream = RANKER.replace("n_train = 40", "n_train = 40\nstreaming = true")
+    monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 65)
+    stream = RANKER.replace("n_test = 10", "n_test = 12\nstreaming = true")
     result, _ = quietly_train(stream, tmp_path, training__max_steps=1)
     # One of the splits is longer.
     n = {split: scores["examples"] for split, scores in result.scores.items()}
-    assert n == {"dev": 47, "test": 50} and list(result.intervals) == ["dev"]
+    assert n == {"dev": 62, "test": 73} and list(result.intervals) == ["dev"]

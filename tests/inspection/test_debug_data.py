@@ -359,6 +359,6 @@ def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
     report = debug_data(TALKS + REPLIES, overrides={**changes, "tasks.talk.label_speaker": "agent"})
     (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
     assert warning.text == (
-        f"9 of 27 conversations of {path} are left out: label_speaker has no turn in them"
+        f"9 of 27 conversations of {path} are left out: label_speaker gives no reply in them"
     )
     assert report.as_dict()["splits"][0]["skipped"][0]["n_without"] == 9

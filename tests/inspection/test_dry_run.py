@@ -16,8 +16,8 @@ def run_dry(config=RANKER, output=None, overrides=None, **options):
 
 def test_dry_run_counts_are_those_of_training(tmp_path):
     found = run_dry()
-    # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
-    assert found.examples["coffee"]["train"] == 202
+    # 34 dialogues of the seed have 201 turns: 13 batches of 16 per epoch.
+    assert found.examples["coffee"]["train"] == 201
     assert (found.step_examples, found.steps_per_epoch, found.total_steps) == (16, 13, 26)
     result, _ = quietly_train(output=tmp_path)
     assert found.n_parameters == result.n_parameters
@@ -38,7 +38,7 @@ def test_dry_run_of_several_tasks_and_of_an_agent_without_weights():
     )
     found = run_dry(weightless)
     assert found.n_parameters == 0 and found.loss is None
-    assert found.examples["coffee"]["train"] == 202 and "hits@1" in found.dev
+    assert found.examples["coffee"]["train"] == 201 and "hits@1" in found.dev
 
 
 BASELINE = RANKER[RANKER.index("[agent]") : RANKER.index("[world]")]
@@ -73,7 +73,7 @@ def test_dry_run_writes_nothing_but_looks_at_the_folder(tmp_path, monkeypatch, c
     before = sorted(tmp_path.rglob("*"))
     assert main("train a.cfg --dry-run --output new".split()) == 0
     shown = capsys.readouterr()
-    assert ["coffee", "202"] == shown.out.splitlines()[2].split()[:2]
+    assert ["coffee", "201"] == shown.out.splitlines()[2].split()[:2]
     assert ["steps", "per", "epoch", "about", "13"] in [x.split() for x in shown.out.splitlines()]
     assert shown.err == "✔ Training can begin. Nothing was written.\n"
     assert main("train a.cfg --dry-run --output full".split()) == 1

@@ -1,13 +1,13 @@
-"""The generated task: sound dialogues, and no way around understanding them."""
+"""The generated task: dialogues that make sense, and no shortcut to the right reply."""
 
 import re
 from collections import Counter
 
 import pytest
 
+from thincdialog.api import load, train
 from thincdialog.errors import ConfigError
-from thincdialog.teachers import coffee_menu as menu
-from thincdialog.teachers.coffee_order import CoffeeOrder
+from thincdialog.teachers.coffee_order import MENU, CoffeeOrder
 
 
 @pytest.fixture(scope="module")
@@ -19,43 +19,82 @@ def dialogues(teacher, split):
     return list(teacher.first_episodes(split, 9999))
 
 
-def test_coffee_order_dialogues_have_four_to_six_turns(teacher):
+def kind_of(reply):
+    """What a reply is about: the kind whose sentence it is, whatever words fill its gaps."""
+    for kind, sentences in MENU["replies"].items():
+        for sentence in sentences:
+            parts = map(re.escape, re.split(r"\{\w+\}", sentence))
+            if re.fullmatch(".+?".join(parts), reply):
+                return kind
+    raise AssertionError(reply)
+
+
+def test_coffee_order_dialogues_have_four_to_eight_turns(teacher):
     counts = Counter(len(dialogue) for dialogue in dialogues(teacher, "train"))
-    assert set(counts) == {4, 5, 6} and sum(counts.values()) == 400
+    assert set(counts) == {4, 5, 6, 7, 8} and sum(counts.values()) == 400
 
 
-def test_coffee_order_candidates_are_one_sentence_with_other_words(teacher):
+def test_coffee_order_barista_greets_serves_and_says_goodbye_in_turn(teacher):
+    for dialogue in dialogues(teacher, "train"):
+        kinds = [kind_of(message["labels"][0]) for message in dialogue]
+        assert re.fullmatch(
+            r"(greet )?order size ((change|where|why) ){1,2}pay ?(thanks ?)?(bye)?", " ".join(kinds)
+        )
+
+
+def test_coffee_order_candidates_of_an_order_are_one_sentence_with_other_words(teacher):
+    kinds = ("drinks", "cups", "extras", "temperatures", "places")
+    names = [name for kind in kinds for name in MENU[kind]]
+    blank = re.compile("|".join([*names, *MENU["waiters"].values(), r"\d\.\d\d"]))
+    n_talks = 0
     for message in teacher.for_split("dev").examples():
-        candidates = message["label_candidates"]
-        assert len(set(candidates)) == len(candidates) == 20
-        assert len(message["eval_labels"]) == 1 and message["eval_labels"][0] in candidates
-        names = [*menu.DRINKS, *menu.CUPS, *menu.EXTRAS, *menu.TEMPERATURES, *menu.PLACES,
-                 *menu.WAITERS.values(), r"\d+"]  # fmt: skip
-        blank = re.compile("|".join(names))
-        sentences = {
-            re.sub(r"\b([Aa])n ", r"\1 ", blank.sub("_", candidate)) for candidate in candidates
-        }
-        assert len(sentences) == 1, sentences
+        candidates, (label,) = message["label_candidates"], message["eval_labels"]
+        assert len(set(candidates)) == len(candidates) == 20 and label in candidates
+        kind = kind_of(label)
+        if kind in ("greet", "why", "thanks", "bye"):
+            n_talks += 1
+            # Four greetings, of which one is the guest's; else one reply of its kind alone.
+            n_same = sum(kind_of(candidate) == kind for candidate in candidates)
+            assert n_same == (4 if kind == "greet" else 1)
+            assert len({kind_of(candidate) for candidate in candidates}) > 4
+        else:
+            assert len({blank.sub("_", candidate) for candidate in candidates}) == 1
+    assert n_talks > 100
+
+
+def test_coffee_order_greets_as_the_guest_does(teacher):
+    found = Counter()
+    for dialogue in dialogues(teacher, "train"):
+        if kind_of(dialogue[0]["labels"][0]) == "greet":
+            (greeting,) = (
+                g for g, ways in MENU["greetings"].items() if dialogue[0]["text"] in ways
+            )
+            assert dialogue[0]["labels"][0].startswith(greeting)
+            found[greeting] += 1
+    assert set(found) == set(MENU["greetings"])
 
 
 def test_coffee_order_bill_follows_from_what_was_said(teacher):
     """The price, worked out from the guest's words alone, by the printed menu."""
 
-    def said(words, text):
-        return next(i for i, ways in enumerate(words.values())
-                    for way in ways if way.lower() in text.lower())  # fmt: skip
+    def said(words, text, otherwise=None):
+        found = {i for i, ways in enumerate(words.values()) for way in ways
+                 if re.search(rf"\b{re.escape(way)}\b", text, re.I)}  # fmt: skip
+        assert len(found) == 1 or (not found and otherwise is not None), (text, found)
+        return found.pop() if found else otherwise
 
     for dialogue in dialogues(teacher, "test"):
-        drink = said(menu.DRINKS, dialogue[0]["text"])
-        guest = dialogue[1]["text"]
-        cup = next(i for i, ways in enumerate(menu.CUPS.values())
-                   for way in ways if re.search(rf"\b{way}\b", guest, re.I))  # fmt: skip
-        # "two lumps" before "whipped cream": no way of saying one holds another's.
-        extra = said(menu.EXTRAS, guest)
-        for message in dialogue[2:-1]:
-            cup += message["text"] in menu.BIGGER
-            cup -= message["text"] in menu.SMALLER
-        assert int(re.search(r"\d+", dialogue[-1]["labels"][0])[0]) == 3 + drink + 2 * cup + extra
+        kinds = [kind_of(message["labels"][0]) for message in dialogue]
+        order = kinds.index("order")
+        drink = said(MENU["drinks"], dialogue[order]["text"])
+        cup = said(MENU["cups"], dialogue[order + 1]["text"])
+        extra = said(MENU["extras"], dialogue[order + 1]["text"], otherwise=0)
+        for message in dialogue[order + 2 :]:
+            cup += message["text"] in MENU["bigger"]
+            cup -= message["text"] in MENU["smaller"]
+        bill = dialogue[kinds.index("pay")]["labels"][0]
+        cents = int(re.sub(r"\D", "", bill))
+        assert cents == 200 + 20 * drink + 60 * cup + 20 * (extra > 0)
 
 
 def test_coffee_order_splits_share_no_dialogue_and_seeds_differ(teacher):
@@ -88,3 +127,30 @@ def test_coffee_order_is_not_given_away_by_frequency_or_shared_words(teacher):
 def test_coffee_order_refuses_an_empty_split():
     with pytest.raises(ConfigError, match="'n_dev' of thincdialog.CoffeeOrder.v1 is 0"):
         CoffeeOrder(n_dev=0)
+
+
+SAID = {
+    "hello": ("greet", "Hello"), "Hi!": ("greet", "Hello"),
+    "good morning": ("greet", "Good morning"), "Good evening!": ("greet", "Good evening"),
+    "thanks": ("thanks", ""), "Thank you so much": ("thanks", ""),
+    "bye": ("bye", ""), "Goodbye!": ("bye", ""),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_quickstart_answers_small_talk_and_ranks_the_right_reply_first(root, tmp_path, seed):
+    result = train(
+        root / "configs" / "quickstart.cfg", output=tmp_path, overrides={"system.seed": seed}
+    )
+    assert result.scores["test"]["hits@1"] >= 0.99 and result.scores["dev"]["hits@1"] >= 0.99
+    chatbot = load(tmp_path / "model-best")
+    for text, (kind, start) in SAID.items():
+        chatbot.reset()
+        reply = chatbot.respond(text)
+        assert kind_of(reply) == kind and reply.startswith(start), (text, reply)
+    # All in one conversation, too.
+    chatbot.reset()
+    for text in ("good morning", "a coffee please", "small", "thanks", "bye"):
+        reply = chatbot.respond(text)
+        assert kind_of(reply) == SAID.get(text, ("order" if "coffee" in text else "size",))[0]

@@ -16,7 +16,7 @@ seed = 3
 
 [tasks.coffee]
 @teachers = "thincdialog.CoffeeOrder.v1"
-n_train = 40
+n_train = 34
 n_dev = 10
 n_test = 10
 

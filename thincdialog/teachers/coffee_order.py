@@ -1,25 +1,41 @@
-"""A dialogue task that needs no download: ordering in a cafe with a language of its own."""
+"""A dialogue task that needs no download: ordering in a cafe with its own names for things."""
 
 import random
-import re
-from functools import partial
-from itertools import product
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from functools import lru_cache, partial
+from itertools import chain, product
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import srsly
 
 from ..errors import ConfigError, Problem
 from ..messages import Episode, Message
 from ..registry import registry
-from . import coffee_menu as menu
 from .teacher import Teacher
 
-DRINKS, CUPS, EXTRAS = list(menu.DRINKS), list(menu.CUPS), list(menu.EXTRAS)
-TEMPERATURES = list(menu.TEMPERATURES)
-NAMES = {"drink": DRINKS, "temperature": TEMPERATURES, "cup": CUPS, "extra": EXTRAS}
+# What guests and barista say. Drinks, temperatures, cups, extras and greetings map the barista's
+# words to the guests': drinks and cups in the order of their prices, the default first.
+MENU: Dict[str, Any] = srsly.read_json(Path(__file__).with_name("coffee_menu.json"))
 N_CANDIDATES = 20
-CHEAPEST = 3  # acorns
+DRINKS, TEMPERATURES = list(MENU["drinks"]), list(MENU["temperatures"])
+CUPS, EXTRAS = list(MENU["cups"]), list(MENU["extras"])
+# Euros: 2.00 for the cheapest drink, 20 cents more for the next ones and for a topping, 60 cents
+# more for the next cups.
+PRICES = [f"{2 + 0.2 * step:.2f}" for step in range(N_CANDIDATES)]
+# All that the names in a reply can stand for.
+VALUES = {
+    "greeting": list(MENU["greetings"]),
+    "drink": DRINKS,
+    "temperature": TEMPERATURES,
+    "cup": CUPS,
+    "extra": EXTRAS,
+    "waiter": list(MENU["waiters"].values()),
+    "place": MENU["places"],
+    "price": PRICES,
+}
+SMALL_TALK = ("greet", "why", "thanks", "bye")
 
-
-# More are no first data, but a mistyped number.
+# A larger number is a typing error.
 MAX_DIALOGUES = 10_000_000
 
 
@@ -32,23 +48,22 @@ def CoffeeOrder(
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Guests order, change their minds and pay; the barista answers in the words of
-    the house. Dialogues of 4 to 6 turns are generated from a seed.
+    """Guests greet, order, change their minds, pay and say goodbye; the barista answers. Dialogues
+    of 4 to 8 turns are generated from a seed.
 
-    Each turn has 20 candidates, the same sentence with other drinks, cups, toppings,
-    people or prices. The guest's words and the barista's hardly overlap, later turns
-    change earlier choices, and most replies need what was said turns ago: what the
-    drink costs depends on drink, topping and the cup as changed. So neither word
-    overlap nor the most similar known dialogue finds the reply, but a small network
-    learns it in seconds.
+    Each turn has 20 candidates. In an order, they are the same sentence with other drinks, cups,
+    toppings, people or prices; in small talk, they are other replies. Guests and barista use
+    different words, later turns change earlier choices, and most replies depend on earlier turns:
+    the price depends on the drink, the topping and the cup as changed. So neither shared words
+    nor the most similar known dialogue give the reply, but a small network learns it in seconds.
 
-    n_train (int): Dialogues to train on, 1 or more.
-    n_dev (int): Dialogues of the split `dev`, 1 or more.
-    n_test (int): Dialogues of the split `test`, 1 or more.
-    seed (int): Another seed makes other dialogues.
+    n_train (int): Number of dialogues to train on, 1 or more.
+    n_dev (int): Number of dialogues of the split `dev`, 1 or more.
+    n_test (int): Number of dialogues of the split `test`, 1 or more.
+    seed (int): Seed of the generator; another seed gives other dialogues.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    streaming (bool): Make the dialogues anew for every epoch instead of holding them.
-    RAISES (ConfigError): If a split is to have no dialogue, or too many.
+    streaming (bool): Generate the dialogues again for every epoch instead of keeping them.
+    RAISES (ConfigError): If a split has no dialogue, or more than 10 million.
     """
     sizes = {"train": n_train, "dev": n_dev, "test": n_test}
     wrong = {split: n for split, n in sizes.items() if not 1 <= n <= MAX_DIALOGUES}
@@ -65,99 +80,171 @@ def CoffeeOrder(
 
 
 def coffee_orders(n_dialogues: int, seed: str) -> Iterator[Episode]:
-    """Dialogues of guests with the barista; the same for the same seed.
+    """Generate dialogues of guests with the barista; the same seed gives the same dialogues.
 
-    n_dialogues (int): How many.
-    seed (str): Seed of the first draw of every dialogue, with its number.
+    n_dialogues (int): Number of dialogues.
+    seed (str): Seed of the generator.
     """
-    for number in range(n_dialogues):
-        yield CoffeeDialogue(random.Random(f"{seed}/{number}")).turns()
+    rng = random.Random(seed)
+    for _ in range(n_dialogues):
+        yield CoffeeDialogue(rng).turns()
 
 
 class CoffeeDialogue:
-    """One guest: what was ordered so far, and how it is said.
+    """One guest and the order so far.
 
-    rng (random.Random): Decides on everything.
+    rng (random.Random): Draws the guest's choices and all sentences.
     """
 
     def __init__(self, rng: random.Random):
         self.rng = rng
-        self.ordered = {what: rng.choice(names) for what, names in NAMES.items()}
+        self.drink, self.cup = rng.choice(DRINKS), rng.choice(CUPS)
+        self.extra, self.temperature = rng.choice(EXTRAS), rng.choice(TEMPERATURES)
+        self.greets = rng.random() < 0.5
 
     def turns(self) -> Episode:
-        """The dialogue: order, cup and topping, one to three of (a new cup, another
-        temperature, where to wait) in any order, and the bill."""
-        middle = [self._resize, self._reheat, self._where]
-        self.rng.shuffle(middle)
-        n_middle = self.rng.choice([1, 2, 2, 3])
-        return [step() for step in (self._order, self._size, *middle[:n_middle], self._pay)]
+        """The dialogue: perhaps a greeting; drink, cup and topping; one or two of (another cup,
+        another temperature, where to wait, why the names) in any order; the bill; perhaps
+        thanks and a goodbye."""
+        draw = self.rng.random
+        middle = self.rng.sample((self._resize, self._reheat, self._where, self._why), 2)
+        steps = [self._greet] if self.greets else []
+        steps += [self._order, self._size, *middle[draw() < 0.5 :], self._pay]
+        steps += [self._thank] if draw() < 0.5 else []
+        steps += [self._leave] if draw() < 0.6 else []
+        return [step() for step in steps]
+
+    def _greet(self) -> Message:
+        greeting, text = self._greeting()
+        return self._talk(text, "greet", greeting=greeting)
+
+    def _greeting(self) -> Tuple[str, str]:
+        """The barista's greeting, and the guest's."""
+        greeting = self.rng.choice(VALUES["greeting"])
+        return greeting, self.rng.choice(MENU["greetings"][greeting])
 
     def _order(self) -> Message:
-        drink = self.rng.choice(menu.DRINKS[self.ordered["drink"]])
-        served = self.rng.choice(menu.TEMPERATURES[self.ordered["temperature"]])
-        stay = self.rng.choice(menu.STAYS)
-        text = self._say(menu.ORDERS, drink=drink, served=served, stay=stay)
-        text = f"{self.rng.choice(menu.OPENINGS)} {text}"
-        return self._turn(text, "order", temperature=TEMPERATURES, drink=DRINKS)
+        drink = self.rng.choice(MENU["drinks"][self.drink])
+        served = f", {self.rng.choice(MENU['temperatures'][self.temperature])}"
+        if self.temperature == TEMPERATURES[0] and self.rng.random() < 0.5:
+            served = ""
+        stay = self.rng.choice(MENU["stays"])
+        text = self._say(MENU["orders"], drink=drink, served=served, stay=stay)
+        if not self.greets and self.rng.random() < 0.5:
+            text = f"{self._greeting()[1]} {text}"
+        return self._serve(text, "order", temperature=TEMPERATURES, drink=DRINKS)
 
     def _size(self) -> Message:
-        size = self.rng.choice(menu.CUPS[self.ordered["cup"]])
-        extra = self.rng.choice(menu.EXTRAS[self.ordered["extra"]])
-        text = self._say(menu.SIZES, size=size, extra=extra)
-        drinks, cups = self._with_others("drink", 2), self._with_others("cup", 2)
-        return self._turn(text, "size", drink=drinks, cup=cups, extra=EXTRAS)
+        size = self.rng.choice(MENU["cups"][self.cup])
+        if self.extra == EXTRAS[0] and self.rng.random() < 0.5:
+            text = self._say(MENU["sizes_alone"], size=size)
+        else:
+            extra = self.rng.choice(MENU["extras"][self.extra])
+            text = self._say(MENU["sizes"], size=size, extra=extra)
+        drinks, cups = self._some(DRINKS, self.drink, 2), self._some(CUPS, self.cup, 2)
+        return self._serve(text, "size", drink=drinks, cup=cups, extra=EXTRAS)
 
     def _resize(self) -> Message:
-        old = self.ordered["cup"]
-        sizes = [CUPS.index(old) + step for step in (-1, 1)]
-        size = self.rng.choice([size for size in sizes if 0 <= size < len(CUPS)])
-        self.ordered["cup"] = CUPS[size]
-        sentences = menu.BIGGER if size > CUPS.index(old) else menu.SMALLER
-        return self._change(self._say(sentences), [old, CUPS[size]])
+        old = CUPS.index(self.cup)
+        new = self.rng.choice([cup for cup in (old - 1, old + 1) if 0 <= cup < len(CUPS)])
+        self.cup = CUPS[new]
+        sentences = MENU["bigger"] if new > old else MENU["smaller"]
+        return self._change(self._say(sentences), [CUPS[old], CUPS[new]])
 
     def _reheat(self) -> Message:
-        (other,) = set(TEMPERATURES) - {self.ordered["temperature"]}
-        self.ordered["temperature"] = other
-        served = self.rng.choice(menu.TEMPERATURES[other])
-        cups = self._with_others("cup", 2)
-        return self._change(self._say(menu.OTHER_WAY, served=served), cups)
+        self.temperature = TEMPERATURES[1 - TEMPERATURES.index(self.temperature)]
+        served = self.rng.choice(MENU["temperatures"][self.temperature])
+        text = self._say(MENU["other_way"], served=served)
+        return self._change(text, self._some(CUPS, self.cup, 2))
 
     def _change(self, text: str, cups: List[str]) -> Message:
-        drinks = self._with_others("drink", 5)
-        return self._turn(text, "change", temperature=TEMPERATURES, drink=drinks, cup=cups)
+        drinks = self._some(DRINKS, self.drink, 5)
+        return self._serve(text, "change", temperature=TEMPERATURES, drink=drinks, cup=cups)
 
     def _where(self) -> Message:
-        waiters = list(menu.WAITERS.values())
-        return self._turn(self._say(menu.WHERE), "where", waiter=waiters, place=menu.PLACES)
+        text = self._say(MENU["where"])
+        return self._serve(text, "where", waiter=VALUES["waiter"], place=MENU["places"])
+
+    def _why(self) -> Message:
+        return self._talk(self._say(MENU["why"]), "why")
 
     def _pay(self) -> Message:
-        prices = [str(CHEAPEST + acorns) for acorns in range(N_CANDIDATES)]
-        return self._turn(self._say(menu.PAY), "pay", acorns=prices)
+        return self._serve(self._say(MENU["pay"]), "pay", price=PRICES)
 
-    def _turn(self, text: str, kind: str, **values: List[str]) -> Message:
-        """A turn whose candidates are one sentence with all combinations of values."""
-        sentence = self.rng.choice(menu.REPLIES[kind])
-        replies = [
-            _sentence(sentence, dict(zip(values, combination)))
-            for combination in product(*values.values())
-        ]
-        self.rng.shuffle(replies)
-        # What the barista knows by now, in the words of the house.
-        cup, place = self.ordered["cup"], DRINKS.index(self.ordered["drink"])
-        acorns = CHEAPEST + place + 2 * CUPS.index(cup) + EXTRAS.index(self.ordered["extra"])
-        facts = {"waiter": menu.WAITERS[cup], "place": menu.PLACES[place % len(menu.PLACES)]}
-        label = _sentence(sentence, {**self.ordered, **facts, "acorns": str(acorns)})
-        return Message(text=text, labels=[label], label_candidates=replies)
+    def _thank(self) -> Message:
+        return self._talk(self._say(MENU["thanks"]), "thanks")
+
+    def _leave(self) -> Message:
+        return self._talk(self._say(MENU["goodbyes"]), "bye")
+
+    def _serve(self, text: str, kind: str, **values: List[str]) -> Message:
+        """A turn whose candidates are one sentence with all combinations of some values."""
+        sentence, place = self.rng.choice(MENU["replies"][kind]), DRINKS.index(self.drink)
+        right = {
+            "drink": self.drink,
+            "temperature": self.temperature,
+            "cup": self.cup,
+            "extra": self.extra,
+            "waiter": MENU["waiters"][self.cup],
+            "place": MENU["places"][place % len(MENU["places"])],
+            "price": PRICES[place + 3 * CUPS.index(self.cup) + (self.extra != EXTRAS[0])],
+        }
+        label = _filled(sentence, *((name, right[name]) for name in values))
+        return self._turn(text, label, _all_filled(sentence, values))
+
+    def _talk(self, text: str, kind: str, **right: str) -> Message:
+        """A turn of small talk: a single one of its candidates answers it."""
+        sentence = self.rng.choice(MENU["replies"][kind])
+        candidates = _all_filled(sentence, {name: VALUES[name] for name in right})
+        others = (_replies(other) for other in SMALL_TALK if other != kind)
+        candidates += map(self.rng.choice, others)
+        n_missing = N_CANDIDATES - len(candidates)
+        first = self.rng.randrange(len(_serving_replies()) - n_missing)
+        candidates += _serving_replies()[first : first + n_missing]
+        return self._turn(text, _filled(sentence, *right.items()), candidates)
+
+    def _turn(self, text: str, label: str, candidates: List[str]) -> Message:
+        # Rotated, which puts the label anywhere and takes a fifth of the time of a shuffle.
+        first = self.rng.randrange(N_CANDIDATES)
+        return Message(
+            text=text, labels=[label], label_candidates=candidates[first:] + candidates[:first]
+        )
 
     def _say(self, sentences: Sequence[str], **words: str) -> str:
         text = self.rng.choice(sentences).format(**words)
         return text[0].upper() + text[1:]
 
-    def _with_others(self, what: str, n_names: int) -> List[str]:
-        """What was ordered, and other names."""
-        others = [name for name in NAMES[what] if name != self.ordered[what]]
-        return [self.ordered[what], *self.rng.sample(others, n_names - 1)]
+    def _some(self, names: List[str], own: str, n_names: int) -> List[str]:
+        """Neighbours on a list, with the guest's own choice among them."""
+        first = names.index(own) - self.rng.randrange(n_names)
+        return [names[(first + place) % len(names)] for place in range(n_names)]
 
 
-def _sentence(sentence: str, words: Dict[str, str]) -> str:
-    return re.sub(r"\b([Aa]) (?=Albatross)", r"\1n ", sentence.format(**words))
+@lru_cache(maxsize=None)
+def _filled(sentence: str, *words: Any) -> str:
+    """A sentence with words in the places of their names; cached, for there are few."""
+    return sentence.format(**dict(words))
+
+
+def _all_filled(sentence: str, values: Dict[str, List[str]]) -> List[str]:
+    names = list(values)
+    return [_filled(sentence, *zip(names, words)) for words in product(*values.values())]
+
+
+@lru_cache(maxsize=None)
+def _replies(kind: str) -> List[str]:
+    """Every reply of a kind."""
+    found = []
+    for sentence in MENU["replies"][kind]:
+        used = {name: each for name, each in VALUES.items() if f"{{{name}}}" in sentence}
+        found += _all_filled(sentence, used)
+    return found
+
+
+@lru_cache(maxsize=None)
+def _serving_replies() -> List[str]:
+    """Every reply that is no small talk, in a fixed random order."""
+    kinds = (kind for kind in MENU["replies"] if kind not in SMALL_TALK)
+    found = list(chain.from_iterable(map(_replies, kinds)))
+    random.Random(0).shuffle(found)
+    return found
