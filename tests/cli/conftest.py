@@ -8,7 +8,7 @@ from tests.training.examples import RANKER
 from thincdialog.cli.main import main
 from thincdialog.config import shipped_configs
 
-CONFIG = RANKER.replace("n_train = 40", "n_train = 60").replace('"inline"', '"batch"')
+CONFIG = RANKER.replace("n_train = 34", "n_train = 60").replace('"inline"', '"batch"')
 CONFIG = CONFIG.replace("dropout = 0.2\n", "")
 # Of the coffee task: as little as shows that a command works.
 SMALL = (

@@ -212,7 +212,7 @@ OVERRIDES = {
     ],
     "--training.max_steps abc": [
         "--training.max_steps", "'max_steps' should be an integer, 0 or more, got \"abc\"",
-        "Stop after so many steps",
+        "Maximum number of optimizer steps",
     ],
     "--runner.@runners thincdialog.Hogwild.v1 --runner.workers 1025": [
         "--runner.workers", "'workers' of thincdialog.Hogwild.v1 is 1025", "give 1 to 1,024",

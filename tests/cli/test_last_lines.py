@@ -37,7 +37,7 @@ def test_last_lines_of_a_ranker_on_generated_data(last):
     lines, scores = last(RANKER)
     value = scores["test"]["hits@1"]
     assert lines == [
-        f"ℹ hits@1 = {value:.3f}: for {100 * value:.1f} % of the 50 test examples, the model "
+        f"ℹ hits@1 = {value:.3f}: for {100 * value:.1f} % of the 62 test examples, the model "
         "ranked the right reply first among 20 candidates.",
         f"ℹ Talk to it: {PROGRAM} chat output/b/model-best",
         f"ℹ Train on your own data: {PROGRAM} init config ranker.cfg",
@@ -79,9 +79,10 @@ def test_last_lines_of_a_classifier(last, tmp_path):
         f"ℹ Classify a text: echo 'Hello!' | {PROGRAM} predict output/b/model-best -",
         f"ℹ Measure it in detail: {PROGRAM} evaluate output/b/model-best --split test",
     ]
-    # Nothing was measured: no score is explained.
+    # Without dev and test data there is no score, and nothing that evaluate could add.
     lines, _ = last(LABELLED + END.format("accuracy"), "--paths.dev null --paths.test null")
-    assert lines[0].startswith("ℹ Classify a text: ") and lines[1].endswith("--split train")
+    assert lines[0].startswith("ℹ There is no score, because there is no dev or test data: ")
+    assert lines[1].startswith("ℹ Classify a text: ") and len(lines) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_last_lines_of_several_tasks(last):
 
 def test_last_lines_with_json_stay_away_from_stdout(run_small):
     code, out, err = run_small(f"train a.cfg --json {QUICK}")
-    assert code == 0 and "ℹ" not in out and json.loads(out)["choices"] == {"20": 50}
+    assert code == 0 and "ℹ" not in out and json.loads(out)["choices"] == {"20": 62}
     assert [line[0] for line in err.splitlines()[-4:]] == ["✔", "ℹ", "ℹ", "ℹ"]
 
 

@@ -98,8 +98,8 @@ COMMAND_LINES = {
     "nonsense": (2, "there is no command 'nonsense' - see"),
     "init konfig x.cfg": (2, "'init' needs one of: config, fill-config"),
     "init config": (2, "init config needs OUT"),
-    "init config --from nothing x.cfg": (1, "no config 'nothing' comes along - there are: "),
-    "init config x.cfg": (2, "no config 'x' comes along (there are: babi, "),
+    "init config --from nothing x.cfg": (1, "there is no shipped config 'nothing' - there are: "),
+    "init config x.cfg": (2, "there is no shipped config 'x' (there are: babi, "),
     "init config rankr.cfg": (2, "init config --from ranker rankr.cfg"),
     "init config -": (2, "name one with --from (there are: babi, "),
     "init config --from ranker my.cfg": (

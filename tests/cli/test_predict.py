@@ -163,7 +163,7 @@ def test_predict_reads_a_pipe(run, name):
     ("nowhere.csv", 1, "nowhere.csv  file not found"),
     ("train.csv --format tvs", 1, "there is no format 'tvs'; did you mean 'tsv'?"),
     ("train.csv --encoding utf8000", 1, "there is no encoding 'utf8000'"),
-    ("train.csv --delimiter ab", 2, "should be one letter, got 'ab'"),
+    ("train.csv --delimiter ab", 2, "should be a single character, got 'ab'"),
     ("train.csv --text-field said", 1, "the column 'said' is missing"),
     ("train.csv --text-field said", 1, "see --text-field; if the file has no header"),
     ("train.csv --format sharegt", 1, "there is no format 'sharegt'; did you mean 'sharegpt'?"),

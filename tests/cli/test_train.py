@@ -23,13 +23,14 @@ def test_train_saves_to_the_name_of_its_config_and_says_so_first(run_small, tmp_
 def test_train_again_is_an_error_whose_hints_work(run_small, tmp_path):
     assert run_small(f"train a.cfg {QUICK}")[0] == 0
     full = (
-        "✘ output/a  is not empty. Choose another folder with --output, go on with the run in it "
+        "✘ output/a  is not empty. Choose another folder with --output, resume its run "
         "with --resume, or replace it with --force.\n"
     )
     assert run_small(f"train a.cfg {QUICK}") == (1, "", full)
-    assert run_small(f"train a.cfg --dry-run {QUICK}") == (1, "", full)
+    assert run_small(f"train a.cfg --dry-run --output output/a {QUICK}") == (1, "", full)
+    assert run_small(f"train a.cfg --dry-run {QUICK}")[0] == 0  # Writes nothing anywhere.
     code, _, err = run_small("train a.cfg --resume --training.max_steps 4 --training.n_samples 0")
-    assert code == 0 and err.splitlines()[0] == "Going on from output/a/checkpoint-2."
+    assert code == 0 and err.splitlines()[0] == "Resuming from output/a/checkpoint-2."
     assert "Saving to output/a" in err.splitlines()
     code, _, err = run_small(f"train a.cfg --force {QUICK}")
     assert code == 0 and err.splitlines()[0] == "Saving to output/a"

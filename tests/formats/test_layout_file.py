@@ -36,7 +36,7 @@ def test_layout_files_are_checked(tmp_path, content, words):
 
 
 def test_layout_names_are_checked(tmp_path):
-    with pytest.raises(ConfigError, match="no layout 'sharegtp' comes.*did you mean 'sharegpt'"):
+    with pytest.raises(ConfigError, match="no shipped layout 'sharegtp'.*did you mean 'sharegpt'"):
         find_layout("sharegtp")
     with pytest.raises(DataError, match="my.yml  file not found"):
         find_layout(str(tmp_path / "my.yml"))

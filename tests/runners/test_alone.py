@@ -89,7 +89,7 @@ def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp
     command("train mine.cfg -o out --training.max_steps 12")
     for step in (26, 13):
         shutil.rmtree(tmp_path / "out" / f"checkpoint-{step}", ignore_errors=True)
-    assert "Going on from out/checkpoint-12" in command("train mine.cfg -o out --resume").err
+    assert "Resuming from out/checkpoint-12" in command("train mine.cfg -o out --resume").err
     assert weights(tmp_path / "out") == weights(tmp_path / "whole")
     assert read_log(tmp_path / "out")[-1]["loss_per_example"] == found[-1]["loss_per_example"]
 

@@ -361,7 +361,7 @@ OPTIMIZERS = {
 def learner(optimizer: str) -> str:
     text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[optimizer])
     text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
-    return text.replace("n_train = 40", "n_train = 320")
+    return text.replace("n_train = 34", "n_train = 320")
 
 
 @pytest.mark.slow
@@ -465,7 +465,7 @@ def test_threads_read_text_as_one_does(make, tokenizer):
     text = text.replace(
         'Adam.v1"\nlearn_rate = 0.01', 'SGD.v1"\nuse_averages = false\nlearn_rate = 0.0'
     )
-    text = text.replace("n_train = 40", "n_train = 120").replace("size = 16", "size = 2")
+    text = text.replace("n_train = 34", "n_train = 120").replace("size = 16", "size = 2")
     text = text.replace("thincdialog.Ranker.v1", AGENT[1])
     before = sys.getswitchinterval()
     try:

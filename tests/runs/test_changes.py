@@ -23,7 +23,7 @@ test = ${paths.test}
 SPLITS = RANKER.replace(
     RANKER[RANKER.index("[tasks.coffee]") : RANKER.index("[tokenizer]")], TASK
 ).replace('candidates = "inline"', 'candidates = "batch"')
-TO_GO_ON = "give the same data to go on, or begin another run in another --output"
+TO_GO_ON = "give the same data to resume, or start another run with another --output"
 
 
 def run(folder, config=SPLITS, n=6, **options):
@@ -122,7 +122,7 @@ def test_changed_data_is_refused_by_name(tmp_path, data, split):
     # The checkpoint is as it was: with the old data the run goes on.
     change(tmp_path, split, "77", "7")
     _, shown = go_on(folder, **data)
-    assert "Going on" in shown and "Changed since: training.max_steps 6 -> 8.\n" in shown
+    assert "Resuming from" in shown and "Changed since: training.max_steps 6 -> 8.\n" in shown
 
 
 def test_changed_test_data_is_listed(tmp_path, data):
@@ -146,7 +146,7 @@ def test_changed_place_of_the_same_data_is_harmless(tmp_path, data):
     (tmp_path / "moved").mkdir()
     moved = {name: shutil.move(path, tmp_path / "moved") for name, path in data.items()}
     _, shown = go_on(folder, **moved)
-    assert "Going on" in shown and "what is in" not in shown
+    assert "Resuming from" in shown and "what is in" not in shown
     assert all(f"paths.{split}" in shown for split in ("train", "dev", "test"))
 
 
@@ -171,7 +171,7 @@ def test_dev_data_cannot_be_taken_away_but_be_added_where_there_was_none(tmp_pat
         go_on(tmp_path / "with", **without)
     run(folder, **without)
     _, shown = go_on(folder, **data)
-    assert "Going on" in shown and "paths.dev None -> " in shown
+    assert "Resuming from" in shown and "paths.dev None -> " in shown
     # From now on it stays.
     change(tmp_path, "dev")
     with pytest.raises(DataError, match="dev.jsonl  has other content"):
@@ -198,7 +198,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
     moved = tmp_path / "moved.txt"
     moved.write_text(whole)
     _, shown = go_on(folder, **{**given, "tasks__it__candidates": str(moved)})
-    assert "Going on" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
+    assert "Resuming from" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
 
 
 def flip(path):
@@ -229,7 +229,7 @@ def test_one_byte_of_a_large_file_is_noticed(tmp_path, data, is_packed):
     assert path.stat().st_size > 6_000_000 and is_refused(path, folder, **given)
     flip(path)
     path.touch()
-    assert "Going on" in go_on(folder, **given)[1]
+    assert "Resuming from" in go_on(folder, **given)[1]
 
 
 def test_changed_layout_is_refused_by_name(tmp_path, data, monkeypatch):
@@ -243,7 +243,7 @@ def test_changed_layout_is_refused_by_name(tmp_path, data, monkeypatch):
     flip(layout)
     moved = shutil.move(layout, tmp_path / "moved.yml")
     _, shown = go_on(folder, config=config, tasks__it__layout=moved, **data)
-    assert "Going on" in shown and "tasks.it.layout 'my.yml' -> " in shown
+    assert "Resuming from" in shown and "tasks.it.layout 'my.yml' -> " in shown
 
 
 def test_changed_candidates_of_the_agent_are_refused_by_name(tmp_path, data):
@@ -260,7 +260,7 @@ def test_changed_candidates_of_the_agent_are_refused_by_name(tmp_path, data):
     with pytest.raises(ConfigError, match="fixed_candidates = None, but .*checkpoint-6 has '"):
         go_on(folder, **data)
     _, shown = go_on(folder, **{**given, "agent__fixed_candidates": moved})
-    assert "Going on" in shown and "agent.fixed_candidates" in shown
+    assert "Resuming from" in shown and "agent.fixed_candidates" in shown
 
 
 def test_changed_folder_of_data_is_refused_by_name(tmp_path):
@@ -274,4 +274,4 @@ def test_changed_folder_of_data_is_refused_by_name(tmp_path):
     assert is_refused(tmp_path / "data", folder, config, **given)
     shard.write_bytes(content)
     moved = shutil.move(tmp_path / "data", tmp_path / "moved")
-    assert "Going on" in go_on(folder, config=config, paths__train=moved)[1]
+    assert "Resuming from" in go_on(folder, config=config, paths__train=moved)[1]

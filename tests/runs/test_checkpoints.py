@@ -49,7 +49,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, folde
     DAMAGES[name](newest)
     _, shown = resume(folder)
     assert f"{newest} is damaged: " in shown
-    assert f"Going on from {folder / 'checkpoint-4'}." in shown
+    assert f"Resuming from {folder / 'checkpoint-4'}." in shown
     same(remains(folder), remains(trained.output))
     assert damage(newest) == "" and Checkpoints(folder).steps() == [4, 6]
 

@@ -13,7 +13,7 @@ from tests.fuzzing import SEED, TIMES
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER
 
-CONFIG = RANKER.replace('"inline"', '"batch"').replace("n_train = 40", "n_train = 8")
+CONFIG = RANKER.replace('"inline"', '"batch"').replace("n_train = 34", "n_train = 8")
 CONFIG = CONFIG.replace("= 10", "= 4")
 HOGWILD = "--runner.@runners=thincdialog.Hogwild.v1"
 RUNNERS = {"alone": [], "thread": [HOGWILD], "process": [HOGWILD, "--runner.executor=process"]}

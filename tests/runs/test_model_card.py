@@ -32,7 +32,7 @@ def test_model_card_has_scores_with_intervals_and_baselines(run):
         low, high = run.intervals[split]["hits@1"]
         shown = ["`hits@1`", f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{chance:.4f}"]
         assert rows(part)[4] == shown and low < value < high
-        assert "over 10 conversations, drawn 1,000 times anew." in part
+        assert "over 10 conversations, drawn 1,000 times." in part
         found = evaluate_in_detail(best, split=split)
         assert found.scores == run.scores[split] and found.intervals == run.intervals[split]
 

@@ -74,7 +74,7 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
     expected, seen, n_steps = whole(text, tmp_path)
     for step in (1, n_steps // 2 + 1, n_steps):
         crashes(text, tmp_path, step)
-    assert "Going on from" in ends_alike(text, tmp_path, expected, seen)
+    assert "Resuming from" in ends_alike(text, tmp_path, expected, seen)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
     for name in ("config.cfg", "scores.json", "notes.txt"):
         (folder / f".{name}.0123abcd").write_text("half")
     _, shown = resume(folder)
-    assert f"Going on from {folder / 'checkpoint-6'}." in shown
+    assert f"Resuming from {folder / 'checkpoint-6'}." in shown
     same(remains(folder), remains(trained.output))
     left = [".notes.0123abcd", ".notes.txt.0123abcd"]
     assert sorted(path.name for path in folder.glob(".*")) == left
@@ -272,7 +272,7 @@ def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypa
             patch.setattr(os, "unlink", dying)
             with pytest.raises(Crash):
                 quietly_train(output=folder, **ENDS)
-        assert "Going on from" in resume(folder)[1]
+        assert "Resuming from" in resume(folder)[1]
         same(remains(folder), expected)
         assert not list(folder.glob(".*"))
 
@@ -364,6 +364,6 @@ def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
         n_saving += any(folder.glob(".*.*"))
     assert n_saving > 3, "some kills came while something was saved"
     process = start_run(tmp_path, "killed")
-    assert "Going on from" in process.communicate()[1] and process.returncode == 0
+    assert "Resuming from" in process.communicate()[1] and process.returncode == 0
     same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
     assert learnt(tmp_path / "killed.notes") == expected

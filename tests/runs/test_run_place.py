@@ -104,7 +104,7 @@ def test_a_new_run_takes_the_place_of_all_of_the_old_one(folder):
     _, shown = quietly_train(
         "c.cfg", Path("out"), resume=True, system__seed=7, training__max_steps=6
     )
-    assert f"Going on from {Path('out/checkpoint-4')}" in shown
+    assert f"Resuming from {Path('out/checkpoint-4')}" in shown
 
 
 @registry.callbacks("tests.looking.v1")
@@ -196,8 +196,8 @@ def test_a_signal_before_anything_was_learnt_keeps_the_old_run(folder, capsys):
     assert main("train stop.cfg -o out --force --code code.py".split()) == 143
     assert files("out") == before
     assert capsys.readouterr().err.endswith(
-        "Interrupted before there was anything to save; what was saved before is untouched. Begin "
-        "anew with: python -m thincdialog train stop.cfg --output out --force --code code.py\n"
+        "Interrupted before there was anything to save; what was saved before is untouched. Start "
+        "again with: python -m thincdialog train stop.cfg --output out --force --code code.py\n"
     )
 
 
@@ -280,5 +280,5 @@ def test_a_killed_process_leaves_the_old_run(folder):
     assert {name: after[name] for name in before} == before
     assert load("out/model-best").respond("i want train 1")
     _, shown = quietly_train("c.cfg", Path("out"), resume=True, training__max_steps=6)
-    assert "Going on from out/checkpoint-4" in shown
+    assert "Resuming from out/checkpoint-4" in shown
     assert not list(Path("out").glob(".*"))

@@ -124,7 +124,7 @@ def test_init_from_goes_on_learning_and_needs_the_model_no_more(begin, tmp_path)
     resumed, shown = quietly_train(
         config, tmp_path / "second", resume=True, training__max_epochs=16.0
     )
-    assert "Going on from" in shown and "Beginning with" not in shown
+    assert "Resuming from" in shown and "Beginning with" not in shown
     assert resumed.stopped_because == "max_epochs = 16 reached"
 
 

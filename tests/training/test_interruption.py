@@ -125,7 +125,7 @@ def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, mo
     code, shown = command("-o", out, "--resume", moment=moment)
     assert code == (75 if "SIGTERM" in moment else 130), shown
     line = shown.splitlines()[-1]
-    assert f"Saved {out}/checkpoint-{step}. Go on with: python -m thincdialog train " in line
+    assert f"Saved {out}/checkpoint-{step}. Resume with: python -m thincdialog train " in line
     assert f"--output {out} --resume" in line
     assert "Traceback" not in shown
     assert command(line=words_of(line))[0] == 0
@@ -137,7 +137,7 @@ def test_signals_a_second_sigint_stops_at_once(command, tmp_path, whole):
     code, shown = command("-o", out, moment="learn 9 SIGTERM+SIGINT")
     assert code == 130 and "Traceback" not in shown
     # Nothing more is saved than the evaluation before it saved.
-    assert f"Saved {out}/checkpoint-7. Go on with: " in shown
+    assert f"Saved {out}/checkpoint-7. Resume with: " in shown
     assert command("-o", out, "--resume")[0] == 0
     same(remains(out), whole)
 
@@ -152,7 +152,7 @@ def test_signals_before_there_is_anything_to_save(command, tmp_path):
         code, shown = command(*more, moment=moment)
         assert code == 143
         line = shown.splitlines()[-1]
-        assert "Interrupted before there was anything to save. Go on with: " in line
+        assert "Interrupted before there was anything to save. Resume with: " in line
         assert line.endswith(f"--output {tmp_path}/out --resume --code {tmp_path}/code.py")
     assert command(line=words_of(line))[0] == 0
     code, shown = command("--no-output", moment="learn 3 SIGINT")
@@ -167,7 +167,7 @@ def test_signals_where_there_are_no_checkpoints(command, tmp_path, name, code):
     found, shown = command("-o", out, moment=f"learn 9 {name}")
     assert found == code, shown
     line = shown.splitlines()[-1]
-    said = "to be used as it is: there is no checkpoint to go on from. Begin anew with: "
+    said = "to be used as it is: there is no checkpoint to resume from. Start again with: "
     assert f"Saved {out}/model-last, {said}python -m thincdialog train " in line
     assert f"--output {out} --force" in line and "--resume" not in line
     assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 9

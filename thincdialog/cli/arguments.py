@@ -75,7 +75,7 @@ def declare(parser: Any, arguments: Iterable[Any]) -> None:
 
 
 def count(text: str, least: int = 0) -> int:
-    """A whole number, 0 or more."""
+    """Parse a whole number, 0 or more."""
     number = int(text)
     if number < least:
         raise argparse.ArgumentTypeError(f"should be {least} or more, got {number}")
@@ -83,7 +83,7 @@ def count(text: str, least: int = 0) -> int:
 
 
 def share(text: str) -> float:
-    """A number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     number = float(text)
     if not 0.0 <= number <= 1.0:
         raise argparse.ArgumentTypeError(f"should be from 0 to 1, got {text}")
@@ -91,55 +91,60 @@ def share(text: str) -> float:
 
 
 def listed(text: str) -> List[str]:
-    """What stands between commas."""
+    """Split a list at its commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def positive(text: str) -> int:
-    """A whole number, 1 or more."""
+    """Parse a whole number, 1 or more."""
     return count(text, 1)
 
 
 def letter(text: str) -> str:
-    """One letter; a tab may be written as ``\\t``."""
+    """Parse a single character; a tab may be written as ``\\t``."""
     text = "\t" if text == "\\t" else text
     if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"should be one letter, got '{text}'")
+        raise argparse.ArgumentTypeError(f"should be a single character, got '{text}'")
     return text
 
 
-CONFIG = argument("CONFIG", "config file, such as quickstart.cfg")
-MODEL = argument("MODEL", "folder of a saved model, or of a run for its best one")
+CONFIG = argument("CONFIG", "config file, for example quickstart.cfg")
+MODEL = argument("MODEL", "folder of a saved model, or of a run (its best model)")
 CODE = argument(
     "-c --code FILE",
-    "Python file that registers functions of yours; can be given several times",
+    "Python file with your registered functions; repeat it for several files",
     action="append",
 )
-GPU = argument("-g --gpu-id N", "number of the GPU, -1 for the CPU", int)
-MAX_LEN = argument("--max-len N", "letters of a text to show; 0 for all", count, 300)
-COLUMNS = argument("--columns A,B", "names of the columns of a table that has no header", listed)
+GPU = argument("-g --gpu-id N", "index of the GPU, -1 for the CPU (default: [system] gpu_id)", int)
+MAX_LEN = argument(
+    "--max-len N", "characters to show of each text, 0 for all (default: 300)", count, 300
+)
+COLUMNS = argument("--columns A,B", "column names of a table without a header row", listed)
 DELIMITER = argument(
-    "--delimiter X", "between the cells of a CSV file, told by its first line if not given", letter
+    "--delimiter X", "separator of a CSV file (default: detected in its first line)", letter
 )
 ENCODING = argument(
-    "--encoding NAME", "of the file that is read, such as cp1252; UTF-8 if not given"
+    "--encoding NAME", "encoding of the input file, such as cp1252 (default: UTF-8)"
 )
 THRESHOLD = argument(
-    "--threshold P", "what is less probable is not said: 0.0 to 1.0, 0 if not given", share, 0.0
+    "--threshold P",
+    'answer "I don\'t know." if the best reply is less probable than P (default: 0)',
+    share,
+    0.0,
 )
-FORCE = argument("--force", "replace files that are there")
-JSONL = argument("--jsonl", "one JSON object on a line")
+FORCE = argument("--force", "overwrite existing files")
+JSONL = argument("--jsonl", "print JSON lines, one object per example")
 
 
 def split(default: str) -> Argument:
     """--split, one of the three."""
-    about = f"which data, {default} if not given"
+    about = f"split of the data to use (default: {default})"
     return argument("--split", about, default=default, choices=SPLITS)
 
 
 def resamples(kind: Callable[[str], int]) -> Argument:
     """--resamples N; ``kind`` is ``count`` or ``positive``."""
-    return argument("--resamples N", "resamples of the bootstrap, 1,000 if not given", kind, 1000)
+    return argument("--resamples N", "number of bootstrap resamples (default: 1,000)", kind, 1000)
 
 
 def json_flag(what: str) -> Argument:
@@ -149,7 +154,7 @@ def json_flag(what: str) -> Argument:
 
 def json_file(what: str) -> Argument:
     """--json [FILE], "-" without a name; ``what`` is written then."""
-    return argument("--json [FILE]", f"write {what} to a file, or to stdout", const="-")
+    return argument("--json [FILE]", f"write {what} as JSON to FILE (default: stdout)", const="-")
 
 
 def trial(steps: str, default: int) -> List[Argument]:
@@ -158,8 +163,8 @@ def trial(steps: str, default: int) -> List[Argument]:
     steps (str): What ``--steps`` counts.
     default (int): Their number.
     """
-    n_steps = argument("--steps N", f"{steps}, {default} if not given", int, default)
-    return [CONFIG, n_steps, json_flag("all that was found"), CODE, GPU]
+    n_steps = argument("--steps N", f"{steps} (default: {default})", int, default)
+    return [CONFIG, n_steps, json_flag("the results"), CODE, GPU]
 
 
 def command_line(*words: str) -> str:

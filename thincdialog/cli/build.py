@@ -12,13 +12,12 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Reads the data, and writes into the folder of [loader] store what the teacher makes of it
-behind its mutators, and the token ids that the agent's tokenizer makes of that. Training
-then maps these files: data may be larger than memory, and nothing is tokenized twice.
-What is there and up to date stays; what was made of other data, settings or code is made
-anew. A build that was stopped goes on at the next call."""
+Reads the data, applies the mutators and writes the examples and their token ids into the
+folder [loader] store. Training then memory-maps these files, so your data may be larger than
+memory and no text is tokenized twice. Files that are up to date are kept; files made from
+other data, settings or code are built again. An interrupted build resumes at the next call."""
 
-ARGUMENTS = [CONFIG, json_flag("what was built"), CODE]
+ARGUMENTS = [CONFIG, json_flag("the list of built files"), CODE]
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -27,8 +27,8 @@ COMMANDS = {
 
 ARGUMENTS = [
     MODEL,
-    argument("--candidates FILE", "replies to choose from, one on a line"),
-    argument("--top N", "show so many replies with their probabilities", positive),
+    argument("--candidates FILE", "file with the replies to choose from, one per line"),
+    argument("--top N", "show the N best replies with their probabilities", positive),
     THRESHOLD,
     CODE,
     GPU,
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     chatbot = load(arguments.model, **common(arguments))
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
-        messages.info("/help shows the commands, /quit ends. \\n stands for a new line.")
+        messages.info("/help shows the commands, /quit ends. Type \\n for a line break.")
     lines = _lines(is_terminal)
     talk(chatbot, lines, is_terminal, candidates, **named(arguments, "top", "threshold"))
 

@@ -15,10 +15,8 @@ EXAMPLES = [
 ]
 
 ARGUMENTS = [
-    argument(
-        "A", "folder of a run or of a saved model, or a file that evaluate --predictions wrote"
-    ),
-    argument("B", "the same"),
+    argument("A", "folder of a run or a saved model, or a file from evaluate --predictions"),
+    argument("B", "the second one, given in the same way"),
     split("test"),
     json_file("all differences"),
     resamples(positive),

@@ -15,13 +15,13 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-It completes the program `thincdialog`: commands, options, files, and the settings
---section.key: all those with defaults, and those in a config or model that the command
-line names. Each TAB runs it for about a tenth of a second. Or for this session only:
-  source <(thincdialog completion bash)      (zsh: the same)
+With the script, TAB completes commands, options, files and settings
+(--section.key) of the program `thincdialog`; a config or model on the command line adds its own
+settings. Each TAB takes about 0.1 s. To try it in this session only:
+  source <(thincdialog completion bash)      (the same for zsh)
   thincdialog completion fish | source"""
 
-ARGUMENTS = [argument("shell", "which shell", choices=("bash", "zsh", "fish"))]
+ARGUMENTS = [argument("shell", "your shell", choices=("bash", "zsh", "fish"))]
 DEFAULTS = Path(__file__).parent.parent / "config" / "default_config.cfg"
 
 

@@ -24,26 +24,26 @@ def _sources() -> Iterable[str]:
 
 
 ARGUMENTS = [
-    argument("IN", "data file, plain or gzip'd", dest="source"),
-    argument("OUT", "file to write; NAME.gz is compressed", dest="target"),
-    argument("--from FORMAT", f"format of IN, told by the file if not given: {NAMES}; or a layout "
-             "of thincdialog.JSONLayout.v1, such as sharegpt or my.yml",
+    argument("IN", "data file, may be gzip-compressed", dest="source"),
+    argument("OUT", "output file; NAME.gz is gzip-compressed", dest="target"),
+    argument("--from FORMAT", f"format of IN: {NAMES}; or a layout of "
+             "thincdialog.JSONLayout.v1, such as sharegpt or my.yml (default: detected in IN)",
              suggest=_sources, dest="from_format"),
-    argument("--to FORMAT", "format of OUT; may be left out for .csv and .tsv",
+    argument("--to FORMAT", "format of OUT (default for .csv and .tsv: its extension)",
              suggest=lambda: NAMES.split(", "), dest="to_format"),
-    argument("--label-speaker WHO", "of conversations: whose turns are the labels (second, "
-             "first, both, or a speaker's name)", suggest=lambda: ("second", "first", "both")),
-    argument("--text-field NAME", "field or column of the text in labelled text", default="text"),
-    argument("--label-field NAME", "field or column of the label in labelled text",
+    argument("--label-speaker WHO", "in conversations, the speaker whose turns are the labels: "
+             "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
+    argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
+    argument("--label-field NAME", "field or column of the label (default: label)",
              default="label"),
     COLUMNS,
     DELIMITER,
     ENCODING,
-    argument("--drop A,B", "fields to leave out; labels: all but the first; history: each turn "
-             "becomes an example of its own; blanks: at the ends of lines", listed,
+    argument("--drop A,B", "fields to leave out. labels: all but the first; history: every turn "
+             "becomes a separate example; blanks: spaces at the ends of lines", listed,
              default=[], suggest=lambda: ("labels", "history", "blanks")),
-    argument("--skip", "leave out what cannot be read, and episodes that the format cannot hold"),
-    argument("--force", "replace a file that is there"),
+    argument("--skip", "leave out invalid rows, and episodes that the target format cannot hold"),
+    argument("--force", "overwrite OUT"),
 ]  # fmt: skip
 
 

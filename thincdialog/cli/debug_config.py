@@ -18,8 +18,8 @@ EXAMPLES = [
 
 ARGUMENTS = [
     CONFIG,
-    argument("--functions", "show the functions it uses"),
-    argument("--variables", "show the variables it uses"),
+    argument("--functions", "show the registered functions that the config uses"),
+    argument("--variables", "show the variables that the config uses"),
     json_flag("problems, functions and variables"),
     CODE,
 ]

@@ -16,26 +16,28 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Reads all data as the agent would, without training. All that cannot be read is listed. The
-exit code is then 1, unless on_bad_data = "skip" allows so much. It warns of:
+Reads all data as training would, but does not train. Lists every row that cannot be read; then
+the exit code is 1, unless on_bad_data = "skip" and max_bad_share allow it. Warns about:
 
-  fewer than 100 training examples, or fewer than 10 of a class
-  texts or labels that are missing or empty
-  labels that are no candidates, and classes that training lacks
-  more than half of the labels of dev or test that are among nobody's candidates
+  fewer than 100 training examples, or fewer than 10 examples of a class
+  missing or empty texts or labels
+  labels that are not among their candidates, and classes that only dev or test have
+  more than half of the dev or test labels outside every list of candidates
   a label that more than 90 % of the training examples have
-  more than 10 % duplicates, more than 1 % of the inputs with two different classes
-  more than 1 % of dev or test that stand in the training data, too; splits of one file
-  ids that occur twice
+  more than 10 % duplicates, or more than 1 % of the inputs with two different classes
+  more than 1 % of dev or test copied in the training data; one file used for two splits
+  duplicate ids
   more than 5 % unknown words
-  more than 10 % of the texts that the agent truncates
+  more than 10 % of the texts truncated by the agent
 
-The exit code is 0 with warnings, too."""
+Warnings do not change the exit code."""
 
 ARGUMENTS = [
     CONFIG,
-    argument("--split", "report on one split (others are compared with train)", choices=SPLITS),
-    argument("--no-histograms", "leave out the histograms"),
+    argument(
+        "--split", "report on one split; dev and test are compared with train", choices=SPLITS
+    ),
+    argument("--no-histograms", "do not draw histograms"),
     json_flag("the whole report"),
     CODE,
 ]

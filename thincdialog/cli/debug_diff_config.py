@@ -16,18 +16,19 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Compares complete configs, as `init fill-config` writes them: a setting that is not
-written counts with its default. Lines with + are the config's, lines with - are those of
-what it is compared to: the defaults, which are also those of the functions that the
-config names, or another config."""
+Compares complete configs, as `init fill-config` writes them, so a missing setting counts with its
+default. Lines with + are from CONFIG; lines with - are from the config or model that you compare
+it to, or from the defaults."""
 
 # Sign and colour of a line.
 SIGNS = {"same": (" ", 0), "added": ("+", 32), "removed": ("-", 31)}
 
 ARGUMENTS = [
-    argument("CONFIG", "config file, or a saved model's folder"),
-    argument("--compare-to OTHER", "config or model; the defaults if not given"),
-    argument("--full", "show unchanged lines, too"),
+    argument("CONFIG", "config file, or folder of a saved model"),
+    argument(
+        "--compare-to OTHER", "config or model to compare with (default: the default settings)"
+    ),
+    argument("--full", "also show unchanged lines"),
     json_flag("the differences"),
     CODE,
 ]

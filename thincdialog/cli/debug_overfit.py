@@ -13,12 +13,12 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains on the first training batch alone, with dropout switched off. A model that cannot
-learn one batch by heart will learn nothing else: then hints say what may be wrong.
-Writes nothing. Exit code 0 if it has learnt, 1 if not."""
+Trains on the first training batch only, without dropout. A model that cannot memorise one batch
+will not learn anything else either; hints then name likely causes. Writes nothing. The exit code
+is 0 if the model has memorised the batch, else 1."""
 
 
-ARGUMENTS = trial("steps at most", 200)
+ARGUMENTS = trial("maximum number of steps", 200)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,16 +16,16 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains for some steps and shows, for each layer and for what is no layer (in
-parentheses), the milliseconds that a step spends in it: forward, backward, both without
-the layers inside ("self"), with them ("total"), and its share of the step by "self". A
-layer that stands in several places is timed in all of them. Names are cut to the width
-of the terminal; --json has them whole. Writes nothing.
+Trains for some steps and shows how many milliseconds of a step each layer takes: forward,
+backward, both without inner layers ("self") and with them ("total"), and the share of the step
+by "self". Rows in parentheses are work outside the layers. A layer that is used in several
+places is timed in all of them. Names are cut to the width of your terminal; --json prints them
+in full. Writes nothing.
 
-On a GPU, times are those in which it works, measured while it is held until all of a
-step is asked for; the rest of a step, taken as in training, it has nothing to do.
-"kernels" are those that a layer starts itself: all of ours, of Thinc's and products;
-each of CuPy's functions counts as one, and what its compiled code calls is not seen."""
+On a GPU, the times are the GPU's busy times; the rest of a step, timed as in training, is its
+idle time. Busy times are measured while a kernel blocks the GPU until all kernels of the step
+are queued. "kernels" counts the kernels that a layer launches itself: our own, Thinc's and
+matrix products. A CuPy function counts as one; calls inside its compiled code are not seen."""
 
 HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
 # Of what a GPU is asked for, by line.

@@ -19,10 +19,10 @@ HIDDEN = ("id", "context", "episode_done")
 
 ARGUMENTS = [
     CONFIG,
-    argument("-n --num-examples N", "examples to show, 10 if not given; 0 for all", count, 10),
+    argument("-n --num-examples N", "examples to show, 0 for all (default: 10)", count, 10),
     split("train"),
-    argument("--shuffle", "in the order of training"),
-    argument("--tokens", "show how texts are tokenised"),
+    argument("--shuffle", "show the examples in training order"),
+    argument("--tokens", "show the tokens of each text"),
     MAX_LEN,
     JSONL,
     CODE,

@@ -15,7 +15,7 @@ EXAMPLES = [
 
 ARGUMENTS = [
     MODEL,
-    argument("-n --num-conversations N", "conversations to show, 5 if not given", count, 5),
+    argument("-n --num-conversations N", "conversations to show (default: 5)", count, 5),
     split("test"),
     MAX_LEN,
     JSONL,

@@ -26,12 +26,14 @@ ARGUMENTS = [
     json_file("all scores and intervals"),
     argument(
         "--predictions FILE",
-        "write each example with its reply, a JSON line each; examples then need no labels",
+        "write every example with the model's reply as JSON lines; needs no labels",
     ),
-    argument("--top N", "candidates in --predictions, 10 if not given", count, 10),
-    argument("--per-class", "show precision, recall and f1 of each class"),
+    argument("--top N", "candidates per example in --predictions (default: 10)", count, 10),
+    argument("--per-class", "show precision, recall and F1 of each class"),
     argument("--confusion", "show the confusion matrix"),
-    argument("--confusion-png FILE", "write it as a picture (needs the extra plot)"),
+    argument(
+        "--confusion-png FILE", "draw the confusion matrix into a file (needs the extra plot)"
+    ),
     resamples(count),
     FORCE,
     CODE,
@@ -104,5 +106,5 @@ def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
 
 def about_intervals(found: Any) -> str:
     """What the intervals are, in a line."""
-    times = f"{found.n_resamples:,} times anew"
+    times = f"{found.n_resamples:,} times"
     return f"95 % intervals: bootstrap, {found.n_drawn:,} {found.drawn} drawn {times}"

@@ -16,15 +16,15 @@ MADE = {
     "best.jsonl": "evaluate output/quickstart/model-best --predictions best.jsonl",
     "small.jsonl": "evaluate output/small/model-best --predictions small.jsonl",
 }
-_TALK = 'conversations of yours, a line each: {"turns": [{"speaker": "A", "text": "hi"}, ...]}'
+_TALK = 'your conversations, one per line: {"turns": [{"speaker": "A", "text": "hi"}, ...]}'
 YOURS = {
     "train.jsonl": _TALK,
     "dev.jsonl": _TALK,
     "test.jsonl": _TALK,
-    "intents.csv": 'labelled text of yours, with the columns "text" and "label"',
-    "tickets.csv": 'labelled text of yours, with the columns "body" and "label"',
-    "chats.json": 'what ShareGPT gives: [{"conversations": [{"from": "human", "value": "hi"}, ...',
-    "lines.txt": "texts of yours, one a line",
+    "intents.csv": 'your labelled texts, with the columns "text" and "label"',
+    "tickets.csv": 'your labelled texts, with the columns "body" and "label"',
+    "chats.json": 'a ShareGPT export: [{"conversations": [{"from": "human", "value": "hi"}, ...',
+    "lines.txt": "your texts, one per line",
 }
 _WRITE = ("-o", "--output", ">", ">>", "--json", "--png", "--svg", "--predictions")
 
@@ -58,4 +58,4 @@ def where_from(examples: Sequence[str]) -> List[str]:
     lines = [f"  {', '.join(files)}: {about}" for about, files in yours.items()]
     made = [MADE[name] for name in names if name in MADE]
     lines += [f"  python -m thincdialog {line}" for line in made if line not in examples]
-    return ["", "where their files come from:", *lines] if lines else []
+    return ["", "files used in these examples:", *lines] if lines else []

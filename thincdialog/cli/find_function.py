@@ -26,11 +26,11 @@ def _registries() -> Iterable[str]:
 
 
 ARGUMENTS = [
-    argument("[NAME]", "its registered name"),
-    argument("-r --registry REGISTRY", "look only in this one", suggest=_registries),
-    argument("--list [REGISTRY]", "list a registry, or the registries", const="",
+    argument("[NAME]", "registered name, for example thincdialog.Ranker.v1"),
+    argument("-r --registry REGISTRY", "registry to search (default: all)", suggest=_registries),
+    argument("--list [REGISTRY]", "list the functions of a registry, or all registries", const="",
              suggest=_registries),
-    json_flag("what is found"),
+    json_flag("the result"),
     CODE,
 ]  # fmt: skip
 

@@ -15,17 +15,17 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains anew for a few steps while the learning rate rises exponentially, and shows the
-loss at each rate. Suggests the rate at which most of the loss's fall is done, but no
-more than a tenth of the rate at which it rises again or runs off. Writes nothing but the
-picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
+Trains from scratch for a few steps while the learning rate grows exponentially, and shows the
+loss at each rate. Suggests the rate at which the loss has fallen most of the way, but at most
+a tenth of the rate at which it grows again or diverges. Writes only the picture, if
+you ask for one. Method: Smith 2017, https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [
-    argument("--start RATE", "rate of the first step, 1e-6 if not given", float, 1e-6),
-    argument("--end RATE", "rate of the last step, 1.0 if not given", float, 1.0),
-    argument("--png FILE", "draw the curve into a file, .png or .svg"),
+    argument("--start RATE", "learning rate of the first step (default: 1e-6)", float, 1e-6),
+    argument("--end RATE", "learning rate of the last step (default: 1.0)", float, 1.0),
+    argument("--png FILE", "draw the curve into a .png or .svg file"),
     FORCE,
-    *trial("steps in all", 100),
+    *trial("number of steps", 100),
 ]
 
 

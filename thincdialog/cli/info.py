@@ -17,7 +17,7 @@ OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
 
 ARGUMENTS = [
     argument("[MODEL]", "folder of a saved model"),
-    [argument("--markdown", "as a Markdown list"), json_flag("all of it")],
+    [argument("--markdown", "print a Markdown list"), json_flag("everything")],
 ]
 
 

@@ -25,12 +25,12 @@ def _names() -> Iterable[str]:
 
 
 ARGUMENTS = [
-    argument("--from NAME", "which config; that of OUT's name if not given", suggest=_names,
+    argument("--from NAME", "name of a shipped config (default: the name of OUT)", suggest=_names,
              dest="name"),
-    argument("--list", "list the configs that come along"),
+    argument("--list", "list the shipped configs"),
     json_flag("the list"),
     argument("-F --force", "overwrite OUT"),
-    argument("[OUT]", "file to write; - for stdout"),
+    argument("[OUT]", "output file, - for stdout"),
 ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
             messages.good(f"Wrote {code}")
         words = command_in(text)
         needs_data = any(word.startswith("--paths.") for word in words)
-        yours = ", with your own files for those behind --paths" if needs_data else ""
+        yours = ", with your own files after --paths" if needs_data else ""
         messages.info(f"Train{yours}: {command_line(*words)}")
 
 
@@ -76,5 +76,5 @@ def _what_there_is(name: str, out: str) -> str:
     known = list(shipped_configs())
     likely = difflib.get_close_matches(name, known, 1, 0.7) or ["quickstart"]
     command = command_line("init", "config", "--from", *likely, out)
-    which = "name one with --from" if out == "-" else f"no config '{name}' comes along"
+    which = "name one with --from" if out == "-" else f"there is no shipped config '{name}'"
     return f"{which} (there are: {', '.join(known)}). Say which one you want, as in: {command}"

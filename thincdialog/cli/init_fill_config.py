@@ -15,8 +15,8 @@ EXAMPLES = [
 
 ARGUMENTS = [
     CONFIG,
-    argument("[OUT]", "file to write; - for stdout"),
-    argument("-D --diff", "show what is added"),
+    argument("[OUT]", "output file (default: stdout)"),
+    argument("-D --diff", "show the added settings"),
     argument("-F --force", "overwrite OUT"),
     CODE,
 ]

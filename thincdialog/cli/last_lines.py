@@ -11,8 +11,11 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
 
     result (Result): Of ``train``.
     """
-    split = ["train", *result.scores][-1]
-    if result.score_name in result.scores.get(split, ()):
+    split = ["", *result.scores][-1]
+    if not split:
+        hint = "hold some out, for example with --tasks.NAME.dev_share 0.1"
+        yield f"There is no score, because there is no dev or test data: {hint}."
+    elif result.score_name in result.scores[split]:
         yield _in_words(result, split)
     if result.output is None:
         yield "The model was not kept, because of --no-output."
@@ -22,9 +25,9 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
         yield f"Classify a text: echo 'Hello!' | {command_line('predict', model, '-', *code)}"
     elif result.can_chat:
         yield f"Talk to it: {command_line('chat', model, *code)}"
-    if result.reads_files or code:  # The data is the user's.
+    if split and (result.reads_files or code):  # The data is the user's.
         yield f"Measure it in detail: {command_line('evaluate', model, '--split', split, *code)}"
-    else:
+    elif split:
         config = "intent.cfg" if result.has_classes else "ranker.cfg"
         yield f"Train on your own data: {command_line('init', 'config', config)}"
 

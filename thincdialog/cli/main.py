@@ -24,10 +24,10 @@ EXIT_CODES = {
     0: "success, also with warnings",
     1: "error in the config, the data, the model or the output",
     2: "error in the command line",
-    75: "stopped by SIGTERM or SIGHUP, training was saved: train --resume goes on",
-    129: "stopped by SIGHUP (the terminal has gone), nothing was saved to go on from",
+    75: "stopped by SIGTERM or SIGHUP; continue with train --resume",
+    129: "stopped by SIGHUP (the terminal was closed), without a checkpoint",
     INTERRUPTED: "interrupted by Ctrl-C",
-    143: "stopped by SIGTERM, nothing was saved to go on from",
+    143: "stopped by SIGTERM, without a checkpoint",
 }
 
 
@@ -41,28 +41,28 @@ class Command(NamedTuple):
 
 COMMANDS: Dict[str, Command] = {
     "train": Command("Train, evaluate and save a model"),
-    "build": Command("Make of large data once what training reads"),
-    "evaluate": Command("Measure a saved model on a split of its data", ("eval",)),
-    "predict": Command("Answer a file's texts or conversations, without labels"),
-    "compare": Command("Tell whether one of two models is better"),
+    "build": Command("Pre-tokenize data into an on-disk store, for data larger than memory"),
+    "evaluate": Command("Evaluate a saved model on a split of its data", ("eval",)),
+    "predict": Command("Write a model's replies or classes for the texts in a file"),
+    "compare": Command("Test whether one of two models is better"),
     "display-data": Command("Show examples of a task", ("dd",)),
-    "display-model": Command("Show a saved model's replies to examples", ("dm",)),
-    "find-lr": Command("Find a learning rate by a short training"),
-    "plot": Command("Show the curves of training runs", (), False),
-    "results": Command("Compare training runs in a table", (), False),
-    "convert": Command("Write a data file in another format", (), False),
-    "sweep": Command("Train with many settings, and compare"),
+    "display-model": Command("Show a saved model's replies to examples of its data", ("dm",)),
+    "find-lr": Command("Suggest a learning rate after a short training run"),
+    "plot": Command("Plot the learning curves of training runs", (), False),
+    "results": Command("List training runs with their scores in a table", (), False),
+    "convert": Command("Convert a data file to another format", (), False),
+    "sweep": Command("Search hyperparameters: train with many settings and compare"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
-    "init config": Command("Copy a config that comes along", (), False),
-    "init fill-config": Command("Write out all defaults of a config"),
-    "debug config": Command("Check a config, all problems at once"),
-    "debug data": Command("Show what is in the data, and warn"),
-    "debug overfit": Command("See whether a model can learn one batch by heart"),
-    "debug profile": Command("Show where the time of training goes"),
-    "debug diff-config": Command("Show what sets a config apart"),
-    "find-function": Command("Show a registered function", (), False),
-    "completion": Command("Let a shell complete command lines", (), False),
-    "info": Command("Show versions, or what a saved model is", (), False),
+    "init config": Command("Copy a shipped config, to start from", (), False),
+    "init fill-config": Command("Add every default setting to a config"),
+    "debug config": Command("Check a config and list all problems"),
+    "debug data": Command("Analyse the data and report likely problems"),
+    "debug overfit": Command("Check whether a model can memorise one batch"),
+    "debug profile": Command("Show how much time each layer takes in training"),
+    "debug diff-config": Command("Show how a config differs from the defaults or another config"),
+    "find-function": Command("Show a registered function: its arguments, file and line", (), False),
+    "completion": Command("Print a completion script for your shell", (), False),
+    "info": Command("Show versions, or describe a saved model", (), False),
 }
 GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
 
@@ -194,9 +194,9 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     lines = ["examples:", *(f"  python -m thincdialog {each}" for each in module.EXAMPLES)]
     lines += where_from(module.EXAMPLES)
     if command.takes_overrides:
-        lines[:0] = ["Any setting of the config can be changed: --section.key VALUE", ""]
+        lines[:0] = ["You can change any setting of the config: --section.key VALUE", ""]
     parser = argparse.ArgumentParser(
-        prog=f"thincdialog {name}",
+        prog=f"python -m thincdialog {name}",
         description=f"{command.about}.{getattr(module, 'ABOUT', '')}",
         epilog="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -204,9 +204,9 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     )
     declare(parser, module.ARGUMENTS)
     if command.takes_overrides:
-        about = "let loaders of ml_datasets unpickle files, which can run any code"
+        about = "allow loaders of ml_datasets to unpickle files, which can run any code"
         parser.add_argument("--allow-pickle", action="store_true", help=about)
-    about = f"show the whole traceback of an error (also: {TRACEBACK}=1)"
+    about = f"show the traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser
 
@@ -241,10 +241,10 @@ def _overview(names: List[str]) -> str:
     for name in names:
         titles = ", ".join([name, *COMMANDS[name].aliases])
         lines.append(f"  {titles:<26}{COMMANDS[name].about}")
-    lines += ["", "Each has its own help: python -m thincdialog train --help"]
+    lines += ["", "Every command has its own help: python -m thincdialog train --help"]
     if len(names) == len(COMMANDS):
         lines.append(
-            "Results go to stdout, progress and notes to stderr; with --json, stdout is JSON."
+            "Results go to stdout, progress and notes to stderr. With --json, stdout is JSON."
         )
         lines += ["", "exit codes:", *(f"  {code:<4}{what}" for code, what in EXIT_CODES.items())]
     return "\n".join(lines)

@@ -17,12 +17,12 @@ EXAMPLES = [
 WIDEST = 100
 
 ARGUMENTS = [
-    argument("RUN...", "output folder of a training run, or a log.jsonl", dest="runs"),
-    argument("--metrics A,B", "what to show; the loss and the score if not given", listed),
-    argument("--against", "the x axis, step if not given", default="step",
+    argument("RUN...", "output folder of a training run, or its log.jsonl", dest="runs"),
+    argument("--metrics A,B", "metrics to show (default: the loss and the score)", listed),
+    argument("--against", "unit of the x axis (default: step)", default="step",
              choices=("step", "epoch", "examples", "seconds")),
-    argument("--png FILE", "write a PNG picture, in place of one on the terminal"),
-    argument("--svg FILE", "write an SVG picture, in place of one on the terminal"),
+    argument("--png FILE", "write a PNG picture instead of drawing on the terminal"),
+    argument("--svg FILE", "write an SVG picture instead of drawing on the terminal"),
     FORCE,
 ]  # fmt: skip
 

@@ -27,11 +27,12 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Answers each text, row or conversation of a file, in its order and with all its fields. Labels
-are not needed, and not looked at. In a conversation, the partner's last turn is answered. CSV and
-TSV stay tables, with added columns; all else becomes JSON lines. Line n of a text file is line n
-of the output: where it is blank, the reply is null. Files may have any size: 1,024 rows are held
-at a time. A row that cannot be read is named and left out; the exit code is then 1."""
+Answers each text, row or conversation of a file; the output has the same order and keeps all
+fields. Labels are ignored. In a conversation, the model answers the partner's last turn. A CSV or
+TSV file stays a table and gets new columns; every other format becomes JSON lines. Line n of a
+text file becomes line n of the output, with the reply null if it is blank. Files may have any
+size, because 1,024 rows are held in memory at a time. An invalid row is named and left out; the
+exit code is then 1."""
 
 FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
 
@@ -44,25 +45,24 @@ def _formats() -> Iterable[str]:
 
 ARGUMENTS = [
     MODEL,
-    argument("FILE", "what to answer, plain or gzip'd; - for what is piped in"),
-    argument("-o --output FILE", "where to write; stdout if not given. NAME.gz is compressed"),
-    argument("--top N", "candidates or classes to give with scores, the best first", positive, 1),
+    argument("FILE", "input file, may be gzip-compressed; - for stdin"),
+    argument("-o --output FILE", "output file; NAME.gz is gzip-compressed (default: stdout)"),
+    argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),
     THRESHOLD,
     argument("--format NAME", f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as "
-             "messages, sharegpt or my.yml. If not given: as in the model's data, or as the "
-             "file's name and first line tell", suggest=_formats),
-    argument("--text-field NAME", "field or column of the text, as in the model's data if not "
-             "given"),
-    argument("--label-speaker WHO", "in conversations, who speaks for the model; if not given, as "
-             "in the model's data or the layout, or else all but the last speaker"),
-    argument("--system-turns HOW", "with a layout, what becomes of a system's turns: context, "
-             "field or drop; as in the model's data if not given",
+             "messages, sharegpt or my.yml (default: as in the training data, else detected in "
+             "the file)", suggest=_formats),
+    argument("--text-field NAME", "field or column of the text (default: as in the training data)"),
+    argument("--label-speaker WHO", "in conversations, the speaker whom the model replaces "
+             "(default: as in the training data or the layout, else all but the last speaker)"),
+    argument("--system-turns HOW", "with a layout, where system turns go: context, field or drop "
+             "(default: as in the training data)",
              choices=("context", "field", "drop")),
     COLUMNS,
     DELIMITER,
     ENCODING,
-    argument("--prefix NAME", "what the names of the added fields begin with", default=""),
-    argument("--force", "replace an output that is there"),
+    argument("--prefix NAME", "prefix for the names of the new fields (default: none)", default=""),
+    argument("--force", "overwrite the output file"),
     CODE,
     GPU,
 ]  # fmt: skip

@@ -28,11 +28,13 @@ FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","
 PLACES = ".4f"
 
 ARGUMENTS = [
-    argument("RUN...", "output folder of a training run, or one of many", dest="runs"),
+    argument("RUN...", "output folder of a training run, or a folder of several runs", dest="runs"),
     argument(
-        "--columns A,B", "what to show: names as in --csv, settings, or their last parts", listed
+        "--columns A,B",
+        "columns to show: names as in --csv, settings, or the last part of a setting",
+        listed,
     ),
-    [argument("--csv", "print all that is known as CSV"), json_flag("all that is known")],
+    [argument("--csv", "print every column as CSV"), json_flag("every column")],
 ]
 
 

@@ -19,26 +19,26 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Trains once for each combination of the values, one run after the other, each in a folder
-of its own in FOLDER. The same command again goes on: finished runs are left out, one that
-was interrupted continues from its checkpoint. A run that fails is noted, and the next one
-begins. With --random, values are drawn: from lists, or from ranges (bounds included):
+Trains one run for each combination of the values, one after the other, each in its own folder
+inside FOLDER. Run the same command again to resume: finished runs are skipped, and an interrupted
+run continues from its checkpoint. If a run fails, the failure is recorded and the next run starts.
+With --random, values are drawn from lists or from ranges (bounds included):
 
   log:1e-4..1e-1   uniform in the logarithm
   uniform:0..0.5   uniform
   int:1..8         whole numbers
 
-Ends with a table, the best run on dev first. Exit code 0 if any run has finished."""
+Prints a table at the end, the best run on dev first. The exit code is 0 if any run has finished."""
 
 ARGUMENTS = [
     CONFIG,
     argument("--over KEY=V1,V2",
-             "a setting and its values, or a range; can be given several times",
+             "a setting with its values or a range; repeat it for several settings",
              action="append", required=True),
-    argument("-o --output FOLDER", "output folder; each run gets a folder in it", required=True),
-    argument("--random N", "draw so many combinations; all of them if not given", count, 0),
-    argument("--seed N", "seed of the draws, 0 if not given", count, 0),
-    argument("--retry", "train again what failed before, too"),
+    argument("-o --output FOLDER", "output folder; each run gets a subfolder", required=True),
+    argument("--random N", "number of random combinations (default: all combinations)", count, 0),
+    argument("--seed N", "seed for --random (default: 0)", count, 0),
+    argument("--retry", "retry runs that failed before"),
     json_flag("runs and results"),
     CODE,
     GPU,

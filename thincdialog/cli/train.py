@@ -22,22 +22,27 @@ EXAMPLES = [
     "train intent.cfg -o output/mine --init-from output/intent/model-best "
     "--paths.train intents.csv",
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
-    "train quickstart.cfg --json > scores.json",
+    "train quickstart.cfg --no-output --json > scores.json",
 ]
 
 ARGUMENTS = [
     CONFIG,
-    argument("-o --output FOLDER", "where to save the models; output/NAME for NAME.cfg by default"),
+    argument(
+        "-o --output FOLDER",
+        "folder for models, checkpoints and logs (default: output/NAME for NAME.cfg)",
+    ),
     argument("--no-output", "save nothing, for a trial"),
-    argument("--force", "replace a run that is in the folder already"),
-    argument("--resume", "go on from the newest checkpoint in the folder; begin, if there is none"),
+    argument("--force", "replace the run in the output folder"),
+    argument("--resume", "resume from the newest checkpoint in the output folder, if there is one"),
     argument(
         "--init-from MODEL",
-        "begin with the weights of a saved model, or of a run's best ([training] init_from)",
+        "start from the weights of a saved model ([training] init_from)",
     ),
-    argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
-    argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
-    argument("--json", "print the scores at the end as JSON"),
+    argument(
+        "--dry-run", "check everything up to the first step, show counts and sizes, write nothing"
+    ),
+    argument("--file-friendly", "print plain lines on a terminal too: no progress bar, no colours"),
+    argument("--json", "print the final scores as JSON"),
     CODE,
     GPU,
 ]
@@ -49,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.no_output and (arguments.output or arguments.force or arguments.resume):
         raise UsageError("--no-output saves nothing: leave out --output, --force and --resume")
-    if arguments.output is None and not arguments.no_output:
+    is_trial = arguments.no_output or (arguments.dry_run and not arguments.resume)
+    if arguments.output is None and not is_trial:
         arguments.output = str(Path("output") / Path(arguments.config).name.removesuffix(".cfg"))
     if arguments.init_from is not None:
         arguments.overrides = {**arguments.overrides, "training.init_from": arguments.init_from}
@@ -90,10 +96,10 @@ def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -
             done += "; what was saved before is untouched"
             how = ["--force", *how * arguments.resume]
     elif not getattr(interrupt, "saved", True):
-        done += ", to be used as it is: there is no checkpoint to go on from"
+        done += ", to be used as it is: there is no checkpoint to resume from"
         how = ["--force"]
     command = train_command(arguments, [arguments.output, *how], arguments.overrides)
-    return f"{done}. {'Go on' if how == ['--resume'] else 'Begin anew'} with: {command}"
+    return f"{done}. {'Resume' if how == ['--resume'] else 'Start again'} with: {command}"
 
 
 def train_command(

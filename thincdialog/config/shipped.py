@@ -31,7 +31,7 @@ def find_shipped(name: str) -> Path:
         return known[name]
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean '{close[0]}'? There" if close else "there"
-    raise DialogError(f"no config '{name}' comes along - {hint} are: {', '.join(known)}")
+    raise DialogError(f"there is no shipped config '{name}' - {hint} are: {', '.join(known)}")
 
 
 def shipped_text(name: str, path: str) -> str:
@@ -43,10 +43,12 @@ def shipped_text(name: str, path: str) -> str:
     """
     file = find_shipped(name)
     text = file.read_text(encoding="utf8")
-    text = text.replace(
-        f" configs/{file.stem}.py ", f" {shlex.quote(str(code_beside(file, path)))} "
+    places = {f"{file.stem}.py": str(code_beside(file, path)), file.name: path}
+    return re.sub(
+        r" configs/(\S+)",
+        lambda found: f" {shlex.quote(places[found[1]])}" if found[1] in places else found[0],
+        text,
     )
-    return text.replace(f" configs/{file.name} ", f" {shlex.quote(path)} ")
 
 
 def code_beside(file: Path, path: str) -> Path:

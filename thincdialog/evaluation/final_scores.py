@@ -28,4 +28,4 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
     found = find_intervals(recorder.predictions, Scored.sums, teacher, scores, N_RESAMPLES)
     if recorder.is_whole and found.intervals:
         result.intervals[split] = found.intervals
-        result.drawn[split] = f"{found.n_drawn:,} {found.what}, drawn {N_RESAMPLES:,} times anew"
+        result.drawn[split] = f"{found.n_drawn:,} {found.what}, drawn {N_RESAMPLES:,} times"

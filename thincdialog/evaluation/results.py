@@ -39,6 +39,7 @@ class Result:
     choices (Dict[int, int]): Number of replies that the model can give to an example (0 if not
         known) to the number of labelled examples with as many, in test or else in dev; empty
         if the split is large.
+    left_out (Dict[str, int]): File to how many of its conversations, or examples, were left out.
     """
 
     score_name: str
@@ -57,6 +58,7 @@ class Result:
     has_classes: bool = False
     reads_files: bool = False
     choices: Dict[int, int] = field(default_factory=dict)
+    left_out: Dict[str, int] = field(default_factory=dict)
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines; of several

@@ -37,10 +37,12 @@ def fingerprint(path: str) -> Print:
 
 
 def files_in(path: str) -> List[str]:
-    """The files inside a folder, at any depth, sorted; a path that is no folder as it is."""
+    """The files inside a folder, at any depth, sorted; a path that is no folder as it is. The
+    library datasets leaves caches of later calls in its folders, which are no part of the data."""
     if not os.path.isdir(path):
         return [path]
-    return [str(each) for each in sorted(Path(path).rglob("*")) if each.is_file()]
+    files = (each for each in sorted(Path(path).rglob("*")) if each.is_file())
+    return [str(each) for each in files if not each.match("cache-*.arrow")]
 
 
 def checksum_of(file: BinaryIO) -> str:

@@ -56,7 +56,7 @@ class BadData:
             head = f"{self.path}  {self.n_skipped:,} {of_all} skipped ({percent(self)}):"
             lines += [head, *self.listed(N_NAMED)]
         if self.n_without:
-            why = "left out: label_speaker has no turn in them"
+            why = "left out: label_speaker gives no reply in them"
             lines.append(f"{self.path}  {self.n_without:,} {of_all} {why}")
         return "\n".join(lines)
 

@@ -93,7 +93,7 @@ def find_layout_file(name: str) -> Path:
         return known[name]
     if Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
         hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
-        text = f"no layout '{name}' comes along{hint}"
+        text = f"there is no shipped layout '{name}'{hint}"
         raise ConfigError([Problem("", text, "or give the path of a .yml or .json file")])
     return Path(name)
 

@@ -422,6 +422,8 @@ def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
     if isinstance(error, IsADirectoryError):
+        if (Path(path) / "state.json").is_file():
+            return DataError(path, "is a folder of datasets: read it with thincdialog.Dataset.v1")
         return DataError(path, "is a directory: give the file in it")
     if isinstance(error, FileNotFoundError):
         folder, name = Path(path).parent, Path(path).name

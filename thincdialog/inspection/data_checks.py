@@ -38,10 +38,10 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         if bad.n_skipped:
             text = f"{bad.n_skipped:,} {of_all} cannot be read and are skipped"
             named = "; ".join(bad.first[:3])
-            yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'
+            yield "reading", f"{text}: {named}", 'fix them; on_bad_data = "error" lists them all'
         if bad.n_without:
-            text = f"{bad.n_without:,} {of_all} are left out: label_speaker has no turn in them"
-            yield "reading", text, "nothing is learnt from them: see label_speaker"
+            text = f"{bad.n_without:,} {of_all} are left out: label_speaker gives no reply in them"
+            yield "reading", text, "training leaves them out: check label_speaker"
     see = "see that the fields have the names that the teacher reads"
     unlearnt = "nothing is learnt from them, and they are not scored"
     for check, some, what, hint in (

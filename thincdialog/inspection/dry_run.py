@@ -88,6 +88,7 @@ def dry_run(
                 for name, task in experiment.tasks.items()
             }
         )
+        run.note_bad_data()
         experiment.initialize(run.teacher, stream, "none")
         experiment.use_tokens(stream, "none")
         if experiment.agent.learns:

@@ -33,7 +33,7 @@ Prints = Mapping[str, Mapping[str, List[Print]]]
 
 # Files that must stay, and why. By those of test nothing is decided.
 FIXED = {"train": "", "dev": ", and by its scores the best model is chosen", "agent": ""}
-TO_GO_ON = "give the same data to go on, or begin another run in another --output"
+TO_GO_ON = "give the same data to resume, or start another run with another --output"
 
 
 class Change(NamedTuple):
@@ -150,7 +150,7 @@ def check_config(
         if not is_among(change.name, allowed):
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
-            hint = "give the old value to go on, or begin another run in another --output"
+            hint = "give the old value to resume, or start another run with another --output"
             problems.append(Problem(checked.where(*change.name.split(".")), text, hint))
     if problems:
         raise ConfigError(problems, checked.name)

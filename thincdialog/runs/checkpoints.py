@@ -23,12 +23,13 @@ from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# 3: places in files, and runs, know what was left out. Nothing resumes from an earlier one.
+# 3: checksums of whole files, of folders and of the agent's files; counts of what was left out.
+# No run resumes from an earlier format.
 FORMAT = 3
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
 N_KEPT = 2
-ANEW = "To begin anew, choose another --output, or use --force without --resume."
+ANEW = "To start again, choose another --output, or use --force without --resume."
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
@@ -80,7 +81,7 @@ class Checkpoints:
             reasons.append(f"{folder} is damaged: {reason}.")
         if reasons:
             raise ModelError(
-                f"{self.folder}  has no whole checkpoint to go on from. {' '.join(reasons)} {ANEW}"
+                f"{self.folder}  has no whole checkpoint to resume from. {' '.join(reasons)} {ANEW}"
             )
         return None
 

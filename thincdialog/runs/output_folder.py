@@ -48,8 +48,8 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
         raise OutputError(f"{folder}  is a file. Choose a folder with --output.")
     if folder.is_dir() and any(folder.iterdir()) and not force and not resume:
         raise OutputError(
-            f"{folder}  is not empty. Choose another folder with --output, go on with the run "
-            "in it with --resume, or replace it with --force."
+            f"{folder}  is not empty. Choose another folder with --output, resume its run "
+            "with --resume, or replace it with --force."
         )
     # Later on, it is we who hold it.
     if resume and has_checkpoint and is_running(folder):
@@ -78,8 +78,8 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             )
         if model.exists() and not has_checkpoint and not force:
             raise OutputError(
-                f"{folder}  holds {name}, but no checkpoint to go on from. Choose another folder "
-                "with --output, or add --force to begin anew."
+                f"{folder}  holds {name}, but no checkpoint to resume from. Choose another folder "
+                "with --output, or add --force to start again."
             )
 
 

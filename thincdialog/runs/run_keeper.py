@@ -178,7 +178,7 @@ class RunKeeper(Keeper):
             changes = check_config(self.experiment, state["config"], newest)
             self._fingerprints = fingerprints(self.experiment)
             others = check_data(self.experiment, state["data"], self._fingerprints, newest)
-        note(f"Going on from {newest}.")
+        note(f"Resuming from {newest}.")
         changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
         if changed:
             note(f"Changed since: {'; '.join(changed)}.")

@@ -25,7 +25,7 @@ def write_scores(folder: Path, result: Result) -> None:
     folder (Path): The run's folder.
     RAISES (OutputError): If it cannot be written.
     """
-    facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines")}
+    facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines", "left_out")}
     with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as beside:
         write_json(beside, finite(facts))
 
