@@ -61,7 +61,7 @@ def test_check_finds_nothing_wrong_with_a_good_config(config):
          "[training.optimizer] is built by '@optimizers', got '@layers'"),
         # wrong types
         ("= 10\n\n", "= 10.5\n\n", "'max_steps' should be an integer, 0 or more, got 10.5"),
-        ("= 10\n\n", "= null\n\n", "got null - Stop after so many steps of the optimizer"),
+        ("= 10\n\n", "= null\n\n", "got null - Maximum number of optimizer steps"),
         ('"thincdialog.Words.v1"', "3", "'@tokenizers' should be a name, got 3"),
         # ranges
         ("max_steps = 10", 'score_direction = "up"', '"auto" or "max" or "min", got "up"'),

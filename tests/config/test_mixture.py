@@ -41,9 +41,9 @@ def test_mixture_defaults_need_not_be_said():
         ("[mixture.weights]\nchat = 1\ndialogue = ${paths.much}", 2,
          "'dialogue' refers to ${paths.much}, which is not defined - did you mean ${paths}?"),
         ("[mixture]\nweights = [1, 2]", 1,
-         "'weights' should be a section or null, got [1, 2] - A number for each "
-         "task, 0 or more, in a section of its own: [mixture.weights] NAME = 2 Or null: "
-         "tasks are mixed in proportion to their sizes, so that all end together"),
+         "'weights' should be a section or null, got [1, 2] - Weight of each task, 0 or "
+         "more, in a separate section; null mixes tasks in proportion to their sizes, so that "
+         "all of them end together. For example: [mixture.weights] NAME = 2"),
         ("[mixture]\n[mixture.weight]\nchat = 1", 1,
          "has no sub-section 'weight' - did you mean 'weights'?"),
         (f"[tasks.macro]\n{TASK}", 0,
