@@ -1,4 +1,4 @@
-# Needs Python 3.10 or newer, make and git. Everything is installed into .venv.
+# You need Python 3.10 or newer, make and git. Everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
@@ -8,37 +8,37 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-quickstart: .venv/base ## Train a small dialogue model and talk to it (under 2 minutes, no download)
+quickstart: .venv/base ## Train your first model (under 2 minutes, no data is downloaded)
 	$(BIN)/python -m thincdialog train configs/quickstart.cfg --output output/quickstart --force
 
-test: .venv/test ## Run the tests
+test: .venv/test ## Run the quick tests
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: .venv/test ## Run the slow tests
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
-test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
+test-gpu: .venv/test ## Run the GPU tests on a stand-in for CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu -k "not device_losses" --ignore tests/runners/cluster --ignore tests/benchmarks
 
-lint: .venv/dev ## Check style
+lint: .venv/dev ## Check the style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/dev ## Check types
+types: .venv/dev ## Check the types
 	$(BIN)/mypy
 
-format: .venv/dev ## Put the code into its form
+format: .venv/dev ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/test ## Time the hot paths
+bench: .venv/test ## Run the benchmarks
 	@set -e; for file in $(filter-out %_gpu.py,$(wildcard tests/benchmarks/bench_*.py)); do echo "== $$file"; $(BIN)/python $$file; done
 
 bench-gpu: .venv/test ## Time training on a GPU (needs CuPy and a GPU)
 	$(BIN)/python tests/benchmarks/bench_gpu.py
 
-clean: ## Remove .venv, caches and builds; trained models in output/ stay
+clean: ## Remove .venv, caches and builds, but keep output/
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 

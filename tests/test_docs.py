@@ -63,8 +63,12 @@ def folder(tmp_path_factory):
     for split in ("train", "dev", "test"):
         rows = [json.dumps({"id": f"{split}{number}", "turns": talk}) for number in range(8)]
         (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    rows = [json.dumps({"turns": talk}) for _ in range(40)]
+    (folder / "chats.jsonl").write_text("\n".join(rows))
     with open(folder / "intents.csv", "w", newline="") as file:
-        csv.writer(file).writerows([("utterance", "intent"), *[("hi", "greet"), ("bye", "go")] * 9])
+        rows = [("hi", "greet"), ("bye", "go")] * 40
+        csv.writer(file).writerows([("utterance", "intent"), *rows])
+    (folder / "new.csv").write_text("utterance\nhi there\n")
     turns = [{"author": {"role": who}, "body": who} for who in ("client", "staff")]
     (folder / "tickets.jsonl").write_text(json.dumps({"ticket": "1", "messages": turns}))
     quickstart = folder / "configs" / "quickstart.cfg"
@@ -138,6 +142,18 @@ def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, m
     # Neither where the package is installed, nor in which line the function stands.
     shown = re.sub(r"\([^()]*(thincdialog/models[^:]*:)\d+", r"(\1", capsys.readouterr().err)
     assert shown in [re.sub(r"(\.py:)\d+", r"\1", text) for *_, text in blocks(PAGES[0])]
+
+
+def test_docs_changelog_keeps_to_its_form():
+    """Sections of Keep a Changelog, and entries that a reader takes in at one glance."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert versions and all(re.match(r"\d+\.\d+\.\d+ - ", version) for version in versions)
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
+    too_long = [entry for entry in entries if len(" ".join(entry.split())) > 200]
+    assert len(entries) > 20 and not too_long, too_long
 
 
 def test_docs_data_names_every_key_of_a_layout():

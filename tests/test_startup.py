@@ -56,7 +56,7 @@ def test_startup_help_and_usage_errors_import_nothing_heavy(root):
 
 
 def test_startup_imports_nothing_from_the_current_folder(root, tmp_path):
-    """But for what Python itself imports to find the package: see docs/strangers.md."""
+    """But for what Python itself imports to find the package: see docs/security.md."""
     look = [sys.executable, "-c", "import runpy, sys; print(*sys.modules)"]
     pythons = subprocess.run(look, capture_output=True, text=True, check=True).stdout.split()
     for name in {*sys.stdlib_module_names, *HEAVY, "sitecustomize"} - set(pythons):

@@ -1,4 +1,4 @@
-"""What docs/strangers.md promises: whatever lies in the place of a file of a model or a run, it
+"""What docs/security.md promises: whatever lies in the place of a file of a model or a run, it
 is used as it is meant to be, or one line says what is wrong. Nothing hangs or fills the memory."""
 
 import hashlib
