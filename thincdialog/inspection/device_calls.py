@@ -70,7 +70,6 @@ class _Calls:
         cupy = self.cupy
         self.replace(kernels, "_start", self.started)
         for module, name in (
-            (cupy.cuda.cublas, "sgemmStridedBatched"),
             (cublas, "gemmEx"),
             (cupy.cublas, "gemm"),
             (cupy.cublas, "nrm2"),

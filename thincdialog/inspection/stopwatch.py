@@ -7,8 +7,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from thinc.api import Model
 
-from ..layers.twin_layers import TwinLayers
-
 
 @dataclass
 class Spent:
@@ -49,8 +47,8 @@ class Stopwatch:
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
-        """Time every node of a model for a while, in all places where it stands, and nodes alike
-        that are run as one. The nodes stay as they are: what is run may depend on that.
+        """Time every node of a model for a while, in all places where it stands. The nodes stay
+        as they are: what is run may depend on that.
 
         names (List[str]): Of ``model.walk()``; backward passes go to "NAME backward".
         """
@@ -59,19 +57,14 @@ class Stopwatch:
         def call(node: Any, X: Any, is_train: bool) -> Any:
             return self._forward(known.get(id(node)), node._func, node, X, is_train)
 
-        def run(twins: Any, forward: Callable, X: Any, is_train: bool) -> Any:
-            name = _name_of_both(*(known.get(id(node), "") for node in twins.both))
-            return self._forward(name, forward, twins, X, is_train)
-
         with ExitStack() as stack:
-            for owner, name, replaced in (
-                (Model, "__call__", call),
-                (Model, "begin_update", lambda node, X: call(node, X, True)),
-                (Model, "predict", lambda node, X: call(node, X, False)[0]),
-                (TwinLayers, "run", run),
+            for name, replaced in (
+                ("__call__", call),
+                ("begin_update", lambda node, X: call(node, X, True)),
+                ("predict", lambda node, X: call(node, X, False)[0]),
             ):
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, replaced)
+                stack.callback(setattr, Model, name, getattr(Model, name))
+                setattr(Model, name, replaced)
             yield
 
     def _forward(
@@ -95,11 +88,3 @@ class Stopwatch:
             yield
         finally:
             delattr(owner, method)
-
-
-def _name_of_both(one: str, other: str) -> str:
-    """Of two nodes, as of one that stands in two parts of a model: "a+b/linear"."""
-    (part, _, own), (other_part, _, other_own) = one.rpartition("/"), other.rpartition("/")
-    if own != other_own:
-        return f"{one}+{other}"
-    return f"{'+'.join(sorted({part, other_part}))}/{own}"

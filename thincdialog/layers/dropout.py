@@ -1,6 +1,6 @@
 """What is left out at random in training: cells, or whole tokens."""
 
-from typing import Any, Callable, Tuple, Union
+from typing import Any, Callable, Tuple
 
 import numpy
 from thinc.api import Model
@@ -12,7 +12,6 @@ from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
 from ..registry import registry
 from .gradients import gradient_of_rows
-from .twin_layers import TwinLayers
 
 InT = Ragged
 OutT = Ragged
@@ -40,7 +39,7 @@ def _forward_cells(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]
     return Ragged(Y, X.lengths), lambda dY: Ragged(backprop(dY.dataXd), X.lengths)
 
 
-def rate_now(model: Union[Model, TwinLayers], is_train: bool) -> float:
+def rate_now(model: Model, is_train: bool) -> float:
     """The rate of a dropout layer; 0 where nothing is dropped."""
     is_on = is_train and model.attrs["is_enabled"]
     return float(model.attrs["dropout_rate"]) if is_on else 0.0

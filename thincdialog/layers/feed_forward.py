@@ -1,6 +1,6 @@
 """A feed-forward net beside a short cut."""
 
-from typing import Any, Callable, List, Optional, Tuple, Union
+from typing import Any, Callable, List, Optional, Tuple
 
 from thinc.api import Model, chain, residual
 from thinc.layers.chain import forward as forward_chain
@@ -14,7 +14,6 @@ from .dropout import CheckedDropout, rate_now
 from .gradients import gradient
 from .layer_norm import LayerNorm
 from .linear import Linear, Relu
-from .twin_layers import TwinLayers
 
 InT = Floats2d
 OutT = Floats2d
@@ -43,13 +42,10 @@ def ResidualFeedForward(
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not isinstance(model.ops, DialogCupyOps):
         return forward_chain(model, X, is_train)
-    return forward_on_device(model, X, is_train)
+    return _forward_on_device(model, X, is_train)
 
 
-def forward_on_device(
-    model: Union[Model[InT, OutT], TwinLayers], X: InT, is_train: bool
-) -> Tuple[OutT, Callable]:
-    """The forward pass of one layer, or of twins."""
+def _forward_on_device(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops: Any = model.ops
     short_cut, norm = model.layers
     relu, linear, dropout = short_cut.layers[0].layers
@@ -57,14 +53,14 @@ def forward_on_device(
     mask = ops.next_mask(rate_now(dropout, is_train))
     G = norm.get_param("G")
     H = ops.linear(X, W1, b1, is_cut=True)  # (nB, nH)
-    Z = ops.product(H, W2, trans2=True)  # (nB, nO)
+    Z = ops.gemm(H, W2, trans2=True)  # (nB, nO)
     Y, hat, scales = kernels.add_norm(Z, b2, X, (G, norm.get_param("b")), mask)
 
     def backprop(dY: OutT) -> InT:
         to = gradient(norm, "G"), gradient(norm, "b"), gradient(linear, "b")
         dX, dZ = kernels.backprop_add_norm(dY, G, hat, scales, mask, to)  # (nB, nO) each
         ops.add_product(gradient(linear, "W"), dZ, H, trans1=True)
-        dH = ops.product(dZ, W2)  # (nB, nH)
+        dH = ops.gemm(dZ, W2)  # (nB, nH)
         dW, db = gradient(relu, "W"), gradient(relu, "b")
         return ops.backprop_linear(dH, X, W1, dW, db, H, into=dX)
 

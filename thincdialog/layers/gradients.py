@@ -1,24 +1,19 @@
 """Gradients that layers add to, and those that nobody needs."""
 
-from typing import Any, Sequence, Tuple, Union
+from typing import Any, Sequence, Tuple
 
 from thinc.api import Model, Ops
 
 from ..ops.bags import add_to_rows
 from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.gpu.twins import Twins
-from .twin_layers import TwinLayers
 
 
-def gradient(model: Union[Model, TwinLayers], param: str) -> Any:
+def gradient(model: Model, param: str) -> Any:
     """The gradient of a parameter, to be added to in place; zeros if it has none yet.
 
-    model (Union[Model, TwinLayers]): The layer.
+    model (Model): The layer.
     param (str): Name of the parameter.
     """
-    if isinstance(model, TwinLayers):
-        one, other = (gradient(each, param) for each in model.both)
-        return Twins(one, other, model.n_first)
     if not model.has_grad(param):
         model.set_grad(param, model.ops.xp.zeros_like(model.get_param(param)))
     return model.get_grad(param)

@@ -1,6 +1,6 @@
 """A linear layer, alone or cut off at 0: Thinc's, with fewer kernels on a GPU."""
 
-from typing import Any, Callable, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple
 
 from thinc.api import Model
 from thinc.initializers import glorot_uniform_init, zero_init
@@ -12,7 +12,6 @@ from thinc.util import partial
 
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from .gradients import gradient
-from .twin_layers import TwinLayers
 
 InT = Floats2d
 OutT = Floats2d
@@ -55,22 +54,18 @@ def _layer(
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not isinstance(model.ops, DialogCupyOps):
         return thinc_linear(model, X, is_train)
-    return forward_on_device(model, X, is_train)
+    return _forward_on_device(model, X)
 
 
 def _forward_relu(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not isinstance(model.ops, DialogCupyOps):
         return thinc_relu(model, X, is_train)
-    return forward_on_device(model, X, is_train, is_cut=True)
+    return _forward_on_device(model, X, is_cut=True)
 
 
-def forward_on_device(
-    model: Union[Model[InT, OutT], TwinLayers], X: InT, is_train: bool, *, is_cut: bool = False
+def _forward_on_device(
+    model: Model[InT, OutT], X: InT, *, is_cut: bool = False
 ) -> Tuple[OutT, Callable]:
-    """The forward pass of one layer, or of twins.
-
-    is_cut (bool): Whether what is below 0 becomes 0.
-    """
     ops: Any = model.ops
     W = model.get_param("W")
     Y = ops.linear(X, W, model.get_param("b"), is_cut=is_cut)

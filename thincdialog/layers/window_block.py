@@ -1,6 +1,6 @@
 """One convolution with a short cut."""
 
-from typing import Any, Callable, Optional, Tuple, Union, cast
+from typing import Any, Callable, Optional, Tuple, cast
 
 from thinc.api import Maxout, Model, chain
 from thinc.types import Floats2d, Ragged
@@ -12,7 +12,6 @@ from ..registry import registry
 from .dropout import CheckedDropout, rate_now
 from .gradients import gradient
 from .layer_norm import LayerNorm
-from .twin_layers import TwinLayers
 
 InT = Ragged
 OutT = Ragged
@@ -58,7 +57,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     if not X.shape[0]:
         return Xr, lambda dYr: dYr
     if isinstance(ops, DialogCupyOps):
-        return forward_on_device(model, Xr, is_train)
+        return _forward_on_device(model, Xr, is_train)
     # (n_tokens, nO * (2 * window_size + 1))
     windows = ops.seq2col(ops.as_contig(X), window_size, lengths=Xr.lengths)
     Y, backprop_net = model.layers[0](windows, is_train)  # (n_tokens, nO)
@@ -75,10 +74,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     return Ragged(Y, Xr.lengths), backprop
 
 
-def forward_on_device(
-    model: Union[Model[InT, OutT], TwinLayers], Xr: InT, is_train: bool
-) -> Tuple[OutT, Callable]:
-    """The forward pass of one layer, or of twins, with a token or more."""
+def _forward_on_device(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    """The forward pass with a token or more."""
     ops, size = cast(Any, model.ops), model.attrs["window_size"]
     # (n_tokens, nO * (2 * size + 1))
     windows = ops.seq2col(ops.as_contig(Xr.dataXd), size, lengths=Xr.lengths)
@@ -88,7 +85,7 @@ def forward_on_device(
     W = of_pieces.reshape((-1, windows.shape[1]))  # (nO * n_pieces, nO * (2 * size + 1))
     G = norm.get_param("G")
     mask = ops.next_mask(rate_now(dropout, is_train))
-    pieces = ops.product(windows, W, trans2=True).reshape((-1, *b.shape))
+    pieces = ops.gemm(windows, W, trans2=True).reshape((-1, *b.shape))
     Y, run = kernels.maxout_norm(pieces, b, Xr.dataXd, (G, norm.get_param("b")), mask)
 
     def backprop(dYr: OutT) -> InT:
@@ -97,7 +94,7 @@ def forward_on_device(
         d_pieces = kernels.backprop_maxout_norm(dY, b, G, run, mask, to).reshape((-1, W.shape[0]))
         dW: Any = gradient(maxout, "W")
         ops.add_product(dW.reshape(W.shape), d_pieces, windows, trans1=True)
-        d_windows = ops.product(d_pieces, W)  # as wide as the windows
+        d_windows = ops.gemm(d_pieces, W)  # as wide as the windows
         return Ragged(ops.backprop_seq2col_beside(d_windows, size, Xr.lengths, dY), Xr.lengths)
 
     return Ragged(Y, Xr.lengths), backprop

@@ -8,7 +8,6 @@ from thinc.types import Floats2d, Ragged
 from ..layers.l2_normalise import L2Normalise
 from ..layers.scale import Scale
 from ..registry import registry
-from .encoded_in_one import encode_both
 
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
@@ -74,15 +73,15 @@ def BiEncoder(
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     gemm = model.ops.gemm
-    encoders = [model.get_ref(name) for name in ENCODERS]
-    # (n_examples, width), (n_candidates, width)
-    (contexts, candidates), backprop_encoders = encode_both(encoders, X, is_train)
+    encode_contexts, encode_candidates = map(model.get_ref, ENCODERS)
+    contexts, backprop_contexts = encode_contexts(X[0], is_train)  # (n_examples, width)
+    candidates, backprop_candidates = encode_candidates(X[1], is_train)  # (n_candidates, width)
     scores = gemm(contexts, candidates, trans2=True)  # (n_examples, n_candidates)
 
     def backprop(d_scores: OutT) -> InT:
         d_contexts = gemm(d_scores, candidates)  # (n_examples, width)
         d_candidates = gemm(d_scores, contexts, trans1=True)  # (n_candidates, width)
-        return backprop_encoders(d_contexts, d_candidates)
+        return backprop_contexts(d_contexts), backprop_candidates(d_candidates)
 
     return scores, backprop
 

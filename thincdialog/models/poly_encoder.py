@@ -15,7 +15,6 @@ from ..layers.pool import pool
 from ..layers.scale import Scale
 from ..registry import registry
 from .bi_encoder import ENCODERS, FORGETS_OUTPUT, tie_embeddings
-from .encoded_in_one import encode_both
 
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
@@ -84,14 +83,14 @@ def PolyEncoder(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    *encoders, score = model.layers
-    # (n_examples, n_codes * width), (n_candidates, width)
-    (contexts, candidates), backprop_encoders = encode_both(encoders, X, is_train)
+    encode_contexts, encode_candidates, score = model.layers
+    contexts, backprop_contexts = encode_contexts(X[0], is_train)  # (n_examples, n_codes * width)
+    candidates, backprop_candidates = encode_candidates(X[1], is_train)  # (n_candidates, width)
     scores, backprop_scores = score((contexts, candidates), is_train)  # (n_examples, n_candidates)
 
     def backprop(d_scores: OutT) -> InT:
         d_contexts, d_candidates = backprop_scores(d_scores)
-        return backprop_encoders(d_contexts, d_candidates)
+        return backprop_contexts(d_contexts), backprop_candidates(d_candidates)
 
     return scores, backprop
 

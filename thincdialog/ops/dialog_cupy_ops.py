@@ -10,7 +10,6 @@ from thinc.types import DeviceTypes, FloatsXd, Shape
 from ..registry import registry
 from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels, products
-from .gpu.twins import Twins, add_products, halves, lie_apart
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
 # Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
@@ -128,10 +127,8 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self, out: Any, x: Any, y: Any, *, trans1: bool = False, trans2: bool = False
     ) -> Any:
         """The product of x and y, transposed if wanted, is added to ``out`` in place, which is
-        contiguous. One of them may be twins: then each has a product of its own."""
-        if any(isinstance(each, Twins) for each in (out, y)):
-            self._twin_products(out, x, y, trans1, trans2, is_added=True)
-        elif self._is_rounded(x, y):
+        contiguous."""
+        if self._is_rounded(x, y):
             flags = {"trans1": trans1, "trans2": trans2}
             products.multiply(self.precision, x, y, out, is_added=True, **flags)
         elif x.size and y.size:
@@ -140,41 +137,9 @@ class DialogCupyOps(ExactProducts, CupyOps):
             self.xp.cublas.gemm(*turned, x, y, out, 1.0, 1.0)
         return out
 
-    def product(self, X: Any, W: Any, *, trans2: bool = False, into: Any = None) -> Any:
-        """The product of rows and a weight, transposed if wanted; or of twins, each with its own.
-
-        into (Optional[Floats2d]): To add it to.
-        """
-        if into is not None:
-            return self.add_product(into, X, W, trans2=trans2)
-        if not isinstance(W, Twins):
-            return self.gemm(X, W, trans2=trans2)
-        Y = self.xp.empty((X.shape[0], W.shape[0 if trans2 else 1]), dtype="f")
-        self._twin_products(Y, X, W, False, trans2, is_added=False)
-        return Y
-
-    def _twin_products(
-        self, out: Any, x: Any, y: Any, trans1: bool, trans2: bool, *, is_added: bool
-    ) -> None:
-        n_first = next(each.n_first for each in (out, y) if isinstance(each, Twins))
-        outs, xs, ys = (halves(each, n_first) for each in (out, x, y))
-        pairs = (outs, xs, ys)
-        are_alike = all(one.shape == other.shape for one, other in pairs)
-        if are_alike and not all(one.size for one, _ in pairs):
-            return
-        # Those with rounded factors are made one by one.
-        if self.precision == "float32" and are_alike and lie_apart(*pairs):
-            add_products(*pairs, trans1, trans2, float(is_added))
-            return
-        for of_out, of_x, of_y in zip(*pairs):
-            if is_added:
-                self.add_product(of_out, of_x, of_y, trans1=trans1, trans2=trans2)
-            elif of_out.size:
-                self.gemm(of_x, of_y, out=of_out, trans1=trans1, trans2=trans2)
-
     def linear(self, X: Any, W: Any, b: Any, *, is_cut: bool = False) -> Any:
         """Rows of X times the rows of W, plus b; what is below 0 becomes 0 if it is cut."""
-        return kernels.add_bias(self.product(X, W, trans2=True), b, is_cut=is_cut)
+        return kernels.add_bias(self.gemm(X, W, trans2=True), b, is_cut=is_cut)
 
     def backprop_linear(
         self, dY: Any, X: Any, W: Any, dW: Any, db: Any, Y: Any = None, into: Any = None
@@ -186,7 +151,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
         """
         dY = kernels.backprop_bias(dY, db, Y)
         self.add_product(dW, dY, X, trans1=True)
-        return self.product(dY, W, into=into)
+        return self.gemm(dY, W) if into is None else self.add_product(into, dY, W)
 
     def memory_hops(self, X: Any, lengths: Any, n_hops: int) -> Tuple[Any, Callable]:
         """Readings of memories, led by the last row of each example; see ``MemoryHops``.

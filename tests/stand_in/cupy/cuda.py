@@ -1,16 +1,13 @@
 """Devices that do at once what they are asked to do: two, or as many as CUDA_VISIBLE_DEVICES
 names."""
 
-import ctypes
 import os
 import socket
 from types import SimpleNamespace
 
-import numpy as np
-
 from . import _devices
 from . import _nccl as nccl  # noqa: F401
-from ._counts import launched, waited_only
+from ._counts import waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
 from ._streams import (  # noqa: F401
     CUDARuntimeError,
@@ -66,30 +63,7 @@ class Device:
         _devices.use(self._before.pop())
 
 
-def _matrices(address, shape, row, step, n):
-    """Matrices that lie ``step`` floats apart, as cuBLAS reads them: down their columns."""
-    for number in range(n):
-        floats = (ctypes.c_float * (row * shape[1])).from_address(address + 4 * number * step)
-        yield np.frombuffer(floats, dtype="f").reshape(shape[1], row).T[: shape[0]]
-
-
-def _strided_products(handle, t1, t2, m, n, k, alpha, A, lda, stepA, B, ldb, stepB, beta, C, ldc,
-                      stepC, count):  # fmt: skip
-    sizes = (lda * (m if t1 else k), ldb * (k if t2 else n), ldc * n)
-    if (A | B | C) % 4 or any(s < size for s, size in zip((stepA, stepB, stepC), sizes)):
-        raise ValueError("CUBLAS_STATUS_INVALID_VALUE: matrices that lie one behind the other")
-    launched("product", 1, max(m * k, n * k, m * n))
-    alpha, beta = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
-    of_A = _matrices(A, (k, m) if t1 else (m, k), lda, stepA, count)
-    of_B = _matrices(B, (n, k) if t2 else (k, n), ldb, stepB, count)
-    for a, b, c in zip(of_A, of_B, _matrices(C, (m, n), ldc, stepC, count)):
-        # As NumPy's products of rows, which are theirs transposed.
-        product = np.float32(alpha) * ((b if t2 else b.T) @ (a if t1 else a.T)).T
-        c[...] = product + np.float32(beta) * c if beta else product
-
-
 device = SimpleNamespace(Device=Device, get_cublas_handle=lambda: 1)
-cublas = SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1, sgemmStridedBatched=_strided_products)
 memory = SimpleNamespace(MemoryPool=MemoryPool, OutOfMemoryError=OutOfMemoryError, pool=pool)
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(

@@ -227,34 +227,28 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const fl
     }
 }
 
-// Two layers alike may share a batch: its first n_first rows belong to the one, and the others to
-// the other, whose weights have names that end so. Where there is one layer, it has all rows.
-
 // Adds a bias to each row, in place; then, if asked, what is below 0 becomes 0.
-extern "C" __global__ void add_bias(float* Y, const float* b, const float* b_other,
-        long long n_first, long long n, int width, int is_cut) {
+extern "C" __global__ void add_bias(float* Y, const float* b, long long n, int width,
+        int is_cut) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        float y = Y[i] + (i < n_first * width ? b : b_other)[i % width];
+        float y = Y[i] + b[i % width];
         Y[i] = is_cut && y < 0 ? 0.0f : y;
     }
 }
 
 // Adds the sums of columns of dY to db. With Y, cells where it is not above 0 do not count, and
 // dZ is dY without them.
-extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db,
-        float* db_other, float* dZ, const float* dY, const float* Y, int n_first, int n_rows,
-        int width) {
+extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, float* dZ,
+        const float* dY, const float* Y, int n_rows, int width) {
     __shared__ float part[1024];
     int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
     int n_tiles = (width + lanes - 1) / lanes;
-    for (int tile = blockIdx.x; tile < (db_other ? 2 : 1) * n_tiles; tile += gridDim.x) {
-        bool is_other = tile >= n_tiles;
-        int c = tile % n_tiles * lanes + lane, stop = is_other ? n_rows : n_first;
+    for (int tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+        int c = tile * lanes + lane;
         float own = 0;
         if (c < width && threadIdx.x < deep * lanes) {
-            int row = (is_other ? n_first : 0) + threadIdx.x / lanes;
-            for (; row < stop; row += deep) {
+            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
                 long long at = (long long)row * width + c;
                 float d = !Y || Y[at] > 0 ? dY[at] : 0.0f;
                 if (Y) dZ[at] = d;
@@ -262,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db,
             }
         }
         own = lane_sum(own, part);
-        if (threadIdx.x < lanes && c < width) (is_other ? db_other : db)[c] += own;
+        if (threadIdx.x < lanes && c < width) db[c] += own;
     }
 }
 
@@ -903,44 +897,35 @@ extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const
 
 // The same of skip + mask * (X + bias), which is `sum` where it is wanted; without G, that alone.
 extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, float* sum,
-        const float* X, const float* skip, const float* bias, const float* bias_other,
-        const float* G, const float* G_other, const float* b, const float* b_other, int n_first,
+        const float* X, const float* skip, const float* bias, const float* G, const float* b,
         int n_rows, int width, double eps, unsigned long long seed, unsigned long long number,
         double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
-        bool is_other = row >= n_first;
-        const float *gain = is_other ? G_other : G, *shift = is_other ? b_other : b;
         float* to = (sum ? sum : hat) + first;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float x = X[first + c] + (is_other ? bias_other : bias)[c];
+            float x = X[first + c] + bias[c];
             to[c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
         }
-        if (gain) {
-            norm_row(Y + first, hat + first, scales + row, to, gain, shift, width, eps, part);
-        }
+        if (G) norm_row(Y + first, hat + first, scales + row, to, G, b, width, eps, part);
     }
 }
 
 // The same of the highest of the pieces of each cell of X + bias; what comes of it is dropped out
 // and added to skip.
 extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int* which,
-        const float* X, const float* skip, const float* bias, const float* bias_other,
-        const float* G, const float* G_other, const float* b, const float* b_other, int n_first,
+        const float* X, const float* skip, const float* bias, const float* G, const float* b,
         int n_rows, int width, int n_pieces, double eps, unsigned long long seed,
         unsigned long long number, double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
-        bool is_other = row >= n_first;
-        const float *gain = is_other ? G_other : G, *shift = is_other ? b_other : b;
-        const float* of_pieces = is_other ? bias_other : bias;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            which[first + c] = highest_piece(X + (first + c) * n_pieces, of_pieces + c * n_pieces,
+            which[first + c] = highest_piece(X + (first + c) * n_pieces, bias + c * n_pieces,
                                              n_pieces, hat + first + c);
         }
-        norm_row(Y + first, hat + first, scales + row, hat + first, gain, shift, width, eps, part);
+        norm_row(Y + first, hat + first, scales + row, hat + first, G, b, width, eps, part);
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float factor = mask_of(first + c, seed, number, rate);
             Y[first + c] = skip[first + c] + Y[first + c] * factor;
@@ -950,20 +935,19 @@ extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int*
 
 // The gradient of the pieces; dN gets what of dY belongs to the normalised rows.
 extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const float* dY,
-        const float* G, const float* G_other, const float* hat, const float* scales,
-        const int* which, int n_first, int n_rows, int width, int n_pieces,
-        unsigned long long seed, unsigned long long number, double rate) {
+        const float* G, const float* hat, const float* scales, const int* which, int n_rows,
+        int width, int n_pieces, unsigned long long seed, unsigned long long number,
+        double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
-        const float* gain = row < n_first ? G : G_other;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             dN[first + c] = dY[first + c] * mask_of(first + c, seed, number, rate);
         }
         float mean, along;
-        norm_means(&mean, &along, dN + first, gain, hat + first, width, part);
+        norm_means(&mean, &along, dN + first, G, hat + first, width, part);
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = dN[first + c] * gain[c];
+            float d = dN[first + c] * G[c];
             d = scales[row] * (d - mean - hat[first + c] * along);
             for (int p = 0; p < n_pieces; p++) {
                 dX[(first + c) * n_pieces + p] = which[first + c] == p ? d : 0.0f;
@@ -974,21 +958,19 @@ extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const floa
 
 // Adds to the gradients of G and b: sums over the rows, a block for each tile of columns. With
 // d_bias, it is the same for dX, which may be wider.
-extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* dG_other,
-        float* db, float* db_other, float* d_bias, float* d_bias_other, const float* dY,
-        const float* hat, const float* dX, int n_first, int n_rows, int width,
+extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* db,
+        float* d_bias, const float* dY, const float* hat, const float* dX, int n_rows, int width,
         int width_of_bias) {
     __shared__ float part[1024];
     int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
     int n_tiles = (width + lanes - 1) / lanes;
     int n_all = n_tiles + (d_bias ? (width_of_bias + lanes - 1) / lanes : 0);
-    for (int tile = blockIdx.x; tile < (dG_other ? 2 : 1) * n_all; tile += gridDim.x) {
-        bool is_other = tile >= n_all, is_bias = tile % n_all >= n_tiles;
-        int c = (tile % n_all - (is_bias ? n_tiles : 0)) * lanes + lane;
-        int n = is_bias ? width_of_bias : width, stop = is_other ? n_rows : n_first;
-        int row = (is_other ? n_first : 0) + threadIdx.x / lanes;
+    for (int tile = blockIdx.x; tile < n_all; tile += gridDim.x) {
+        bool is_bias = tile >= n_tiles;
+        int c = (tile - (is_bias ? n_tiles : 0)) * lanes + lane;
+        int n = is_bias ? width_of_bias : width, row = threadIdx.x / lanes;
         float gain = 0, bias = 0;
-        for (; c < n && threadIdx.x < deep * lanes && row < stop; row += deep) {
+        for (; c < n && threadIdx.x < deep * lanes && row < n_rows; row += deep) {
             long long at = (long long)row * n + c;
             bias += is_bias ? dX[at] : dY[at];
             if (!is_bias) gain += dY[at] * hat[at];
@@ -997,23 +979,10 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, floa
         bias = lane_sum(bias, part);
         if (threadIdx.x >= lanes || c >= n) continue;
         if (is_bias) {
-            (is_other ? d_bias_other : d_bias)[c] += bias;
+            d_bias[c] += bias;
         } else {
-            (is_other ? dG_other : dG)[c] += gain;
-            (is_other ? db_other : db)[c] += bias;
-        }
-    }
-}
-
-// Rows of A, then zeros up to row n_first, rows of B, and zeros.
-extern "C" __global__ void join_rows(float* Y, const float* A, const float* B, int n_of_A,
-        int n_of_B, int n_first, int n_rows, int width) {
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        int at = row < n_first ? row : row - n_first;
-        bool is_there = at < (row < n_first ? n_of_A : n_of_B);
-        const float* from = (row < n_first ? A : B) + (long long)at * width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            Y[(long long)row * width + c] = is_there ? from[c] : 0.0f;
+            dG[c] += gain;
+            db[c] += bias;
         }
     }
 }
@@ -1086,10 +1055,9 @@ __device__ void sum_columns(float* parts, int* done, int n_rows, int width, int 
 // The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
 // is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
 extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
-        float* parts, int* done, const float* dY, const float* G, const float* G_other,
-        const float* hat, const float* scales, const float* more, int n_first, int n_rows,
-        int width, int n_row_blocks, int n_chunks, unsigned long long seed,
-        unsigned long long number, double rate) {
+        float* parts, int* done, const float* dY, const float* G, const float* hat,
+        const float* scales, const float* more, int n_rows, int width, int n_row_blocks,
+        int n_chunks, unsigned long long seed, unsigned long long number, double rate) {
     __shared__ float part[1024];
     if (blockIdx.x >= n_row_blocks) {
         int place = blockIdx.x - n_row_blocks;
@@ -1101,8 +1069,7 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, floa
     }
     for (int row = blockIdx.x; row < n_rows; row += n_row_blocks) {
         long long first = (long long)row * width;
-        const float* gain = row < n_first ? G : G_other;
-        backprop_norm_row(dX + first, dY + first, gain, hat + first, scales[row], width, part);
+        backprop_norm_row(dX + first, dY + first, G, hat + first, scales[row], width, part);
         for (int c = threadIdx.x; (more || d_dropped) && c < width; c += blockDim.x) {
             long long at = first + c;
             if (more) dX[at] += more[at];

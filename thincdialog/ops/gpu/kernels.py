@@ -4,13 +4,10 @@ int32, contiguous."""
 import math
 import threading
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 import numpy
-
-from .twins import Twins
 
 # Threads in a block; the same where a block adds up columns of many rows; blocks where a kernel
 # has no number of its own.
@@ -107,16 +104,6 @@ def _start(
 
 def _int(number: int) -> Any:
     return numpy.int32(number)
-
-
-def _both(weight: Any) -> Tuple[Any, Any]:
-    """Of twins both; else it alone."""
-    return weight[:2] if isinstance(weight, Twins) else (weight, None)
-
-
-def _n_first(weight: Any, n: int) -> Any:
-    """Rows of the first layer, of ``n``."""
-    return _int(weight.n_first if isinstance(weight, Twins) else n)
 
 
 def _floats(array: Any) -> Any:
@@ -223,9 +210,8 @@ def add_bias(Y: Any, b: Any, *, is_cut: bool = False) -> Any:
 
     is_cut (bool): Whether what is below 0 becomes 0.
     """
-    n, width = Y.shape
-    sizes = (numpy.int64(_n_first(b, n)), numpy.int64(Y.size), _int(width), _int(is_cut))
-    _start("add_bias", _of_size(Y.size), Y, *_both(b), *sizes)
+    sizes = (numpy.int64(Y.size), _int(Y.shape[1]), _int(is_cut))
+    _start("add_bias", _of_size(Y.size), Y, b, *sizes)
     return Y
 
 
@@ -239,8 +225,8 @@ def backprop_bias(dY: Any, db: Any, Y: Any = None) -> Any:
     n, width = dY.shape
     dY = _floats(dY)
     dZ = dY if Y is None else cupy.empty_like(dY)
-    n_blocks = 2 * -(-width // _TILE) if n else 0
-    arguments = (*_both(db), dZ, dY, Y, _n_first(db, n), _int(n), _int(width))
+    n_blocks = -(-width // _TILE) if n else 0
+    arguments = (db, dZ, dY, Y, _int(n), _int(width))
     _start("backprop_bias", n_blocks, *arguments, threads=_MANY_THREADS)
     return dZ
 
@@ -629,29 +615,13 @@ def _add_gains(dY: Any, hat: Any, gradients: Tuple[Any, Any, Any], dX: Any = Non
     None) that was added before and whose sums are those of dX."""
     (n, width), (dG, db, d_bias) = hat.shape, gradients
     of_bias = 0 if d_bias is None else math.prod(d_bias.shape)
-    n_blocks = 2 * (-(-width // _TILE) - (-of_bias // _TILE))
-    to = (*_both(dG), *_both(db), *_both(d_bias))
-    sizes = (_n_first(dG, n), _int(n), _int(width), _int(of_bias))
-    _start("backprop_gain", n_blocks, *to, dY, hat, dX, *sizes, threads=_MANY_THREADS)
-
-
-def join_rows(A: Any, B: Any, n_first: int, n: int) -> Any:
-    """Rows of A, and from row ``n_first`` those of B; zeros behind both, ``n`` rows in all."""
-    import cupy
-
-    Y = cupy.empty((n, *A.shape[1:]), dtype="f")
-    sizes = (A.shape[0], B.shape[0], n_first, n, math.prod(A.shape[1:]))
-    _start("join_rows", n, Y, _floats(A), _floats(B), *map(_int, sizes))
-    return Y
+    n_blocks = -(-width // _TILE) - (-of_bias // _TILE)
+    arguments = (dG, db, d_bias, dY, hat, dX, _int(n), _int(width), _int(of_bias))
+    _start("backprop_gain", n_blocks, *arguments, threads=_MANY_THREADS)
 
 
 def _place_of(mask: Mask) -> Tuple[Any, ...]:
     return numpy.uint64(mask.seed), numpy.uint64(mask.number), float(mask.rate)
-
-
-def _weights(*weights: Any) -> Iterator[Any]:
-    """Of each that of both layers."""
-    return chain.from_iterable(map(_both, weights))
 
 
 def add_norm(
@@ -662,8 +632,8 @@ def add_norm(
 
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, None, X, _floats(skip), *_weights(bias, *weights))
-    sizes = (_n_first(bias, n), _int(n), _int(width), _LEAST_VARIANCE)
+    given = (Y, hat, scales, None, X, _floats(skip), bias, *weights)
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("add_norm", n, *given, *sizes, *_place_of(mask))
     return Y, hat, scales
 
@@ -688,11 +658,11 @@ def maxout_norm(
     """
     import cupy
 
-    (n, width, n_pieces), sides = X.shape, _weights(bias, *weights)
+    n, width, n_pieces = X.shape
     Y, hat, which = (cupy.empty((n, width), dtype=kind) for kind in "ffi")
     scales = cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, which, _floats(X), _floats(skip), *sides)
-    sizes = (_n_first(bias, n), _int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
+    given = (Y, hat, scales, which, _floats(X), _floats(skip), bias, *weights)
+    sizes = (_int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
     _start("maxout_norm", n, *given, *sizes, *_place_of(mask))
     return Y, (hat, scales, which)
 
@@ -711,8 +681,8 @@ def backprop_maxout_norm(
 
     (hat, scales, which), (n, width), dY = run, dY.shape, _floats(dY)
     dX, dN = cupy.empty((n, *bias.shape), dtype="f"), cupy.empty_like(hat)
-    sizes = (_n_first(G, n), _int(n), _int(width), _int(bias.shape[1]))
-    given = (dX, dN, dY, *_both(G), hat, scales, which)
+    sizes = (_int(n), _int(width), _int(bias.shape[1]))
+    given = (dX, dN, dY, G, hat, scales, which)
     _start("backprop_maxout_norm", n, *given, *sizes, *_place_of(mask))
     _add_gains(dN, hat, gradients, dX)
     return dX
@@ -771,8 +741,8 @@ def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
 
     n, width = X.shape
     total = cupy.empty_like(X)
-    given = (None, None, None, total, X, skip, *_weights(bias, None, None))
-    _start("add_norm", n, *given, _int(n), _int(n), _int(width), 0.0, *_place_of(mask))
+    given = (None, None, None, total, X, skip, bias, None, None)
+    _start("add_norm", n, *given, _int(n), _int(width), 0.0, *_place_of(mask))
     return total
 
 
@@ -785,8 +755,8 @@ def add_dropped_and_norm(
     n, width = X.shape
     total, Y, hat = (cupy.empty_like(X) for _ in range(3))
     scales = cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, total, X, skip, *_weights(bias, *weights))
-    sizes = (_int(n), _int(n), _int(width), _LEAST_VARIANCE)
+    given = (Y, hat, scales, total, X, skip, bias, *weights)
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("add_norm", n, *given, *sizes, *_place_of(mask))
     return total, Y, hat, scales
 
@@ -817,8 +787,8 @@ def _backprop_normal(
     if d_normal is not None:
         sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
         gathered = (*d_normal, *sums)
-    arguments = (dX, d_dropped, *gathered, dY, *_both(G), hat, scales, more)
-    sizes = (_n_first(G, n), _int(n), _int(width), _int(n), _int(n_chunks))
+    arguments = (dX, d_dropped, *gathered, dY, G, hat, scales, more)
+    sizes = (_int(n), _int(width), _int(n), _int(n_chunks))
     _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place_of(mask))
     return dX, dX if d_dropped is None else d_dropped
 
