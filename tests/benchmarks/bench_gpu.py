@@ -6,14 +6,13 @@ the CPU, and how far it is from what the card can do. Prints tables in Markdown.
 
 Steps are those of the shipped configs, from the texts on; the first epoch, in which texts become
 ids, does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
-ids of the same batches, which lie on the card before, and the same precision of products (bf16 by
-autocast, which computes attention in bf16 as well; ours stays float32). Launches, waits and copies
-are counted by the project's stand-in for CuPy, in a process of its own (it needs a C++ compiler).
+ids of the same batches, which lie on the card before. Launches, waits and copies are counted by the
+project's stand-in for CuPy, in a process of its own (it needs a C++ compiler).
 
-The limits are what the card reaches in a large product of the case's precision (in bf16 with the
-kernel that rounds its factors) and in a large copy. The memory that a step needs counts weights and
-rows of embeddings only. Kernels of our own and products are told one by one, each between two
-events, less what two events take with nothing between them; CuPy's own kernels are not told.
+The limits are what the card reaches in a large product and in a large copy. The memory that a step
+needs counts weights and rows of embeddings only. Kernels of our own and products are told one by
+one, each between two events, less what two events take with nothing between them; CuPy's own
+kernels are not told.
 
 On the stand-in, which tells no times, these are "-", as are those of steps that let the card wait
 for the host in their midst. Without a GPU the exit code is 1.
@@ -57,8 +56,6 @@ RANKING = {ENCODER: TRANSFORMER, "agent.model.share": "all", **ROWS}
 CASES = {
     "ranker (bags)": ("ranker", {}),
     "transformer ranker": ("ranker", RANKING),
-    "transformer ranker, tf32": ("ranker", {**RANKING, "system.precision": "tf32"}),
-    "transformer ranker, bf16": ("ranker", {**RANKING, "system.precision": "bf16"}),
     "transformer classifier": (
         "intent", {
             "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
@@ -127,8 +124,6 @@ class Ours:
             "system.gpu_id": gpu_id, "system.ops": "fast" if has_numba else "numpy",
             f"{OPTIMIZER}.use_averages": False,
         }  # fmt: skip
-        if gpu_id < 0:
-            overrides["system.precision"] = "float32"
         config = ROOT / "configs" / f"{file}.cfg"
         self.trial = stack.enter_context(prepared(config, overrides, stderr=io.StringIO()))
         self.model, self.ops = self.trial.model, self.trial.model.ops
@@ -190,10 +185,7 @@ def torch_steps(torch, name, batches):
             inputs.append((given, torch.from_numpy(right).to(device)))
 
         def torch_step(number):
-            precision = CASES[name][1].get("system.precision")
-            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-            with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
-                step(*inputs[number % len(inputs)])
+            step(*inputs[number % len(inputs)])
 
         return [torch_step]
     if name.startswith("ranker"):
@@ -385,8 +377,8 @@ def measure(name, size, card, torch, counted, folder):
 
 
 HEADER = [
-    "training step", "examples/s", "PyTorch (bf16: attention too)", "x PyTorch", "GPU idle",
-    "launches", "waits", "copies", "of product limit (bf16: with rounding)",
+    "training step", "examples/s", "PyTorch", "x PyTorch", "GPU idle",
+    "launches", "waits", "copies", "of product limit",
     "of memory limit (weights, rows of embeddings)", "one CPU thread", "x CPU thread",
 ]  # fmt: skip
 OF_KERNELS = ["training step", "kernel (CuPy's own: none)", "launches", "us a step", "of the step"]

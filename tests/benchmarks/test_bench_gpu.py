@@ -38,7 +38,7 @@ def test_bench_gpu_fills_its_tables(root):
     assert not done.returncode, done.stderr
     steps, kernels = tables(done.stdout)
     assert {row["waits"] for row in steps} == {"0"} and {row["copies"] for row in steps} == {"1"}
-    times = ("examples/s", "GPU idle", "x CPU thread")
+    times = ("examples/s", "PyTorch", "GPU idle", "of product limit", "x CPU thread")
     if hasattr(cupy, "is_stand_in"):
         assert done.stdout.startswith("No GPU: a stand-in for CuPy, which tells no times.\n")
         assert {row[name] for row in steps for name in row if name in times or "(" in name} == {"-"}

@@ -41,7 +41,7 @@ def go_on(folder, n=8, **options):
 def test_run_from_before_a_setting_existed_had_its_default():
     now = Experiment.from_config(RANKER, {"training.accumulate_gradient": 2})
     before = deepcopy(dict(now.checked.interpolated))
-    del before["system"]["precision"]
+    del before["mixture"]["unit"]
     assert check_config(now, before, "it") == []
     del before["training"]["accumulate_gradient"]
     with pytest.raises(ConfigError, match="accumulate_gradient = 2, but it has 1 ") as caught:

@@ -251,36 +251,6 @@ def test_device_counts_of_a_re_ranker(root, tmp_path, cupy, monkeypatch):
         assert counts.launches <= 84 and counts.waits <= 2 and counts.h2d <= 14
 
 
-# Launches of a step with "bf16", of which products are at least so many.
-OF_BF16 = {
-    "quickstart": (71, 12),
-    "MemoryReader": (37, 3),
-    "BiLSTM": (71, 12),
-    "CNN": (95, 12),
-    "transformer classifier": (175, 4 * 12),
-    "poly-encoder": (340, 4 * 12),
-}
-
-
-@pytest.mark.parametrize("name", OF_BF16)
-def test_device_counts_of_rounded_products(name, root, tmp_path, cupy):
-    """All products are of the precision; factors that are rounded before take a kernel more."""
-    most_launches, fewest_products = OF_BF16[name]
-    launches, products = {}, {}
-    for precision in ("float32", "tf32", "bf16"):
-        settings = {"system.precision": precision, "size": 16}
-        counts = counts_of_a_step(cupy, root, tmp_path, name, **settings)
-        kinds = {key: n for key, n in counts.lines.items() if key[1].startswith("product")}
-        wanted = "product" if precision == "float32" else f"product {precision}"
-        assert {kind for _, kind, _ in kinds} == {wanted}
-        assert (counts.waits, counts.h2d) == (0, 1)
-        launches[precision], products[precision] = counts.launches, sum(kinds.values())
-    assert fewest_products <= products["float32"] <= products["tf32"] == products["bf16"]
-    n_more = products["tf32"] - products["float32"]
-    assert launches["tf32"] == launches["float32"] + n_more
-    assert launches["bf16"] == launches["tf32"] + products["bf16"] <= most_launches
-
-
 @pytest.mark.parametrize("n_microbatches", [1, 3])
 @pytest.mark.parametrize("model", ["BagEncoder", "CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
 def test_device_counts_no_launch_over_a_whole_table(model, n_microbatches, root, tmp_path, cupy):
@@ -428,14 +398,3 @@ def test_device_losses_of_the_same_weights_are_those_of_the_cpu(
                 assert float(found.loss) == pytest.approx(float(wanted.loss), rel=1e-6)
                 norm = float(found.gradient_norm)
                 assert norm == pytest.approx(float(wanted.gradient_norm), rel=3e-5)
-
-
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_device_losses_of_rounded_products_stay_near(precision, root, tmp_path, cupy):
-    losses = []
-    for each in ("float32", precision):
-        changes = {**COMPARED["transformer"], "system.precision": each}
-        with training(root, tmp_path, "transformer", size=32, **changes) as step:
-            reports = [step() for _ in range(6)]
-        losses.append([float(report.loss) / report.n_losses for report in reports])
-    assert losses[1] != losses[0] and losses[1] == pytest.approx(losses[0], rel=0.02)

@@ -69,56 +69,6 @@ def train_fast(tmp_path):
     return quietly_train(LAZY, tmp_path / "run", **settings)[0]
 
 
-@pytest.mark.parametrize("more", [[], ["--system.ops", "fast"]])
-def test_devices_precision_of_a_gpu_is_refused_on_the_cpu(more, tmp_path, capsys):
-    config = tmp_path / "my.cfg"
-    config.write_text(LAZY.replace("[system]", '[system]\nprecision = "bf16"'))
-    line = config.read_text().splitlines().index('precision = "bf16"') + 1
-    said = '[system] precision = "bf16" is one of a GPU, but gpu_id = -1 - set precision = '
-    for command in (["debug", "config"], ["train", "-o", str(tmp_path / "out")]):
-        assert main([*command, str(config), *more]) == 1
-        shown = capsys.readouterr().err
-        assert f'  {config}:{line}  {said}"float32", or --gpu-id 0\n' in shown
-        assert "1 problem" in shown
-    assert not (tmp_path / "out").exists()
-    assert main(["debug", "config", str(config), "--system.precision", "half"]) == 1
-    assert 'should be "float32" or "tf32" or "bf16", got "half"' in capsys.readouterr().err
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_devices_models_of_any_precision_go_on_with_it_and_answer_anywhere(precision, tmp_path):
-    settings = {"system__gpu_id": 0, "system__precision": precision}
-    whole, _ = quietly_train(LAZY, tmp_path / "whole", training__max_steps=6, **settings)
-    quietly_train(LAZY, tmp_path / "run", training__max_steps=4, **settings)
-    with pytest.raises(ConfigError, match=rf"precision = 'float32', but .* has '{precision}'"):
-        more = {"training__max_steps": 6, "system__gpu_id": 0}
-        quietly_train(LAZY, tmp_path / "run", resume=True, **more)
-    quietly_train(LAZY, tmp_path / "run", resume=True, training__max_steps=6, **settings)
-    bits = [(tmp_path / run / LAST / "weights.npy").read_bytes() for run in ("whole", "run")]
-    assert bits[0] == bits[1]
-    for overrides in ({"system.gpu_id": -1}, {"system.precision": "float32"}):
-        scores = evaluate(tmp_path / "whole" / BEST, overrides=overrides)
-        assert scores["loss"] == pytest.approx(whole.scores["test"]["loss"], rel=0.02)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_devices_answers_are_float32_whatever_training_was(precision, tmp_path, monkeypatch):
-    cupy = pytest.importorskip("cupy")
-    if not hasattr(cupy, "is_stand_in"):
-        pytest.skip("this GPU has what it has")
-    settings = {"system__gpu_id": 0, "system__precision": precision}
-    result, _ = quietly_train(LAZY, tmp_path / "run", training__max_steps=4, **settings)
-    model = tmp_path / "run" / BEST
-    monkeypatch.setattr(cupy.cuda.Device, "compute_capability", "75")
-    assert evaluate(model) == result.scores["test"]
-    with cupy.counted() as counts:
-        assert load(model).respond("Good morning!")
-    products = {name for _, name, _ in counts.lines if name.startswith("product")}
-    assert products == {"product"}
-
-
 @registry.losses("spoilt.v1")
 class Spoilt:
     """Cross-entropy that a user has got wrong: nan for some batches."""

@@ -40,7 +40,6 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "seed": Setting(int, 0),
         "gpu_id": Setting(int, -1),
         "ops": Setting(Literal["numpy", "fast"]),
-        "precision": Setting(Literal["float32", "tf32", "bf16"]),
     },
     "mixture": {
         "unit": Setting(Literal["episodes", "examples", "words"]),

@@ -65,12 +65,10 @@ class _Calls:
 
     def replace_all(self) -> None:
         import cupyx
-        from cupy_backends.cuda.libs import cublas
 
         cupy = self.cupy
         self.replace(kernels, "_start", self.started)
         for module, name in (
-            (cublas, "gemmEx"),
             (cupy.cublas, "gemm"),
             (cupy.cublas, "nrm2"),
             (cupyx, "scatter_add"),

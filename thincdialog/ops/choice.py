@@ -9,27 +9,21 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
-from .dialog_cupy_ops import DialogCupyOps, Precision
+from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .dialog_ops import DialogNumpyOps
-
-# Compute capability, times ten, of the first GPUs that multiply tf32 and bf16.
-_OF_ROUNDED_PRODUCTS = 80
 
 DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 
 
-def get_dialog_ops(
-    gpu_id: int = -1, ops: str = "numpy", precision: Precision = "float32"
-) -> DialogOps:
+def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
     """Ops for the CPU, or for one GPU. Changes nothing but CuPy's current device.
 
     gpu_id (int): Number of the GPU, from 0; -1 for the CPU.
     ops (str): The CPU's: "numpy", or "fast" for compiled kernels. A GPU has its own.
-    precision (str): Of products on a GPU: "float32", "tf32" or "bf16". The CPU's are float32.
     RETURNS (DialogOps): New ops with a generator of their own.
-    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing, or it has no such
-        products, or compiled kernels and numba is missing.
+    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing, or compiled
+        kernels and numba is missing.
     """
     if gpu_id < 0:
         return DialogFastOps() if ops == "fast" else DialogNumpyOps()
@@ -57,14 +51,8 @@ def get_dialog_ops(
             f"gpu_id = {gpu_id}, but this machine has {n_gpus} GPU(s), numbered from 0. "
             "Use --gpu-id with one of them, or -1 for the CPU."
         )
-    capability = cupy.cuda.Device(gpu_id).compute_capability
-    if precision != "float32" and int(capability) < _OF_ROUNDED_PRODUCTS:
-        raise DialogError(
-            f'precision = "{precision}" needs a GPU of compute capability 8.0 or higher, but GPU '
-            f'{gpu_id} has {capability[:-1]}.{capability[-1]}. Set precision = "float32".'
-        )
     set_active_gpu(gpu_id)
-    return DialogCupyOps(device_id=gpu_id, precision=precision)
+    return DialogCupyOps(device_id=gpu_id)
 
 
 def _why_not() -> str:
@@ -86,13 +74,12 @@ def ops_to_train(system: Mapping[str, Any]) -> DialogOps:
     system (Mapping[str, Any]): Its section of this name.
     RAISES (DialogError): See ``get_dialog_ops``.
     """
-    return get_dialog_ops(system["gpu_id"], system["ops"], system["precision"])
+    return get_dialog_ops(system["gpu_id"], system["ops"])
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
-    """The same for a model that is trained: its products are float32, as those of evaluations are
-    at the least, and every GPU has these. It needs no compiled kernels either, so that where
-    numba is missing, NumPy computes (another last digit at most).
+    """The same for a trained model, which needs no compiled kernels: if numba is missing, NumPy
+    computes (results differ in the last digit at most).
 
     system (Mapping[str, Any]): See ``ops_to_train``.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.

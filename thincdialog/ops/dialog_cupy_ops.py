@@ -1,7 +1,6 @@
 """Thinc's ops of a GPU, with kernels of our own that never let the host wait."""
 
-from functools import partial
-from typing import Any, Callable, Dict, Literal, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, cast
 
 import numpy
 from thinc.api import CupyOps
@@ -9,15 +8,13 @@ from thinc.types import DeviceTypes, FloatsXd, Shape
 
 from ..registry import registry
 from .dialog_ops import ExactProducts, stream_seed
-from .gpu import kernels, products
+from .gpu import kernels
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
 # Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
 BASE = 10000.0
 # Tables of turns have so many places at least: few batches need larger ones.
 _FEWEST_PLACES = 1024
-# Of what is multiplied; weights, sums and all that is no product stay float32.
-Precision = Literal["float32", "tf32", "bf16"]
 _NO_PLACES: Any = numpy.zeros((0, 0), dtype="f")
 
 
@@ -29,29 +26,19 @@ class DialogCupyOps(ExactProducts, CupyOps):
 
     device_type (DeviceTypes): "gpu".
     device_id (int): Number of the GPU, from 0.
-    precision (str): Of products that need not be exact: "float32", "tf32" or "bf16".
     """
 
     name = "thincdialog_cupy"
 
-    def __init__(
-        self,
-        device_type: DeviceTypes = "gpu",
-        device_id: int = 0,
-        *,
-        precision: Precision = "float32",
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, device_type: DeviceTypes = "gpu", device_id: int = 0, **kwargs: Any) -> None:
         super().__init__(device_type, device_id, **kwargs)
-        self.precision = precision
         self.known_numbers = KnownNumbers(self.xp, lambda: self._stream)
         self._turns: Dict[int, Tuple[Any, Any]] = {}
         self._zeros: Dict[Any, Any] = {}
         self.seed(0)
 
     def __reduce__(self) -> Tuple[Any, ...]:  # A copy knows nothing.
-        made = partial(type(self), precision=self.precision)
-        return made, (self.device_type, self.device_id)
+        return type(self), (self.device_type, self.device_id)
 
     def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
         """Start the random draws of one microbatch (see ``stream_seed``)."""
@@ -110,28 +97,12 @@ class DialogCupyOps(ExactProducts, CupyOps):
 
     # --- products -----------------------------------------------------------------
 
-    def gemm(
-        self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
-    ) -> Any:
-        if not self.has_exact_products and self._is_rounded(x, y):
-            flags = {"trans1": trans1, "trans2": trans2}
-            return products.multiply(self.precision, x, y, out, **flags)
-        return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
-
-    def _is_rounded(self, x: Any, y: Any) -> bool:
-        """Whether a product of these is one in which factors are rounded."""
-        are_floats = x.dtype == y.dtype == numpy.float32 and x.ndim == y.ndim == 2
-        return self.precision != "float32" and are_floats and x.size > 0 and y.size > 0
-
     def add_product(
         self, out: Any, x: Any, y: Any, *, trans1: bool = False, trans2: bool = False
     ) -> Any:
         """The product of x and y, transposed if wanted, is added to ``out`` in place, which is
         contiguous."""
-        if self._is_rounded(x, y):
-            flags = {"trans1": trans1, "trans2": trans2}
-            products.multiply(self.precision, x, y, out, is_added=True, **flags)
-        elif x.size and y.size:
+        if x.size and y.size:
             turned = ("T" if trans else "N" for trans in (trans1, trans2))
             x, y = (self.xp.ascontiguousarray(each, dtype="f") for each in (x, y))
             self.xp.cublas.gemm(*turned, x, y, out, 1.0, 1.0)

@@ -458,7 +458,7 @@ class Experiment:
 def training_ops(checked: CheckedConfig) -> Any:
     """The ops that a config asks for.
 
-    RAISES (ConfigError): If they need a package that is not installed, or a GPU for a precision.
+    RAISES (ConfigError): If they need a package that is not installed.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
     problems = missing_for_ops(checked)
@@ -468,17 +468,9 @@ def training_ops(checked: CheckedConfig) -> Any:
 
 
 def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
-    """What the ops of a config need, if it is missing: a package, or a GPU."""
+    """The package that the ops of a config need, if it is missing."""
     system = checked.interpolated["system"]
-    gpu_id, precision = system["gpu_id"], system["precision"]
-    # Workers that are given GPUs have these precisions, whatever this process has.
-    runner = checked.interpolated["runner"]
-    gives_gpus = runner.get("num_workers") and runner.get("num_gpus_per_worker")
-    if gpu_id < 0 and precision != "float32" and not gives_gpus:
-        text = f'[system] precision = "{precision}" is one of a GPU, but gpu_id = {gpu_id}'
-        hint = 'set precision = "float32", or --gpu-id 0'
-        return [Problem(checked.where("system", "precision"), text, hint)]
-    if gpu_id >= 0 or system["ops"] != "fast":
+    if system["gpu_id"] >= 0 or system["ops"] != "fast":
         return []
     try:
         load_kernels("rows")

@@ -78,16 +78,6 @@ def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
     assert rows(found) == rows(alone)
 
 
-def test_gpus_of_ray_workers_multiply_as_the_config_says(cluster, tmp_path):
-    few = {"training.max_steps": 2, "system.precision": "bf16"}
-    alone = run(tmp_path / "alone", {**few, **HERE})[0]
-    assert run(tmp_path / "two", {**few, **ON_GPUS})[0] == alone
-    plain = run(tmp_path / "plain", {**few, **HERE, "system.precision": "float32"})[0]
-    assert plain != alone
-    with pytest.raises(ConfigError, match="is one of a GPU"):
-        run(tmp_path / "cpu", {**few, **ON_GPUS, "num_workers": 0})
-
-
 def test_gpus_of_ray_workers_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
     """Workers say whether they have it."""
     ask, taken = Team.each, []

@@ -268,18 +268,6 @@ extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int
     }
 }
 
-// The upper halves of X and Y, rounded to the nearest and, halfway, to the even one; nan stays so.
-extern "C" __global__ void round_to_bf16(unsigned short* x, unsigned short* y,
-        const unsigned int* X, const unsigned int* Y, long long n, long long m) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n + m;
-            i += (long long)gridDim.x * blockDim.x) {
-        unsigned int bits = i < n ? X[i] : Y[i - n];
-        bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
-        bits = is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
-        (i < n ? x[i] : y[i - n]) = bits >> 16;
-    }
-}
-
 // X times exp(s), which is cut off at the highest.
 extern "C" __global__ void scale(float* Y, const float* X, const float* s, long long n,
         double highest) {

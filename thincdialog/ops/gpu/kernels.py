@@ -231,17 +231,6 @@ def backprop_bias(dY: Any, db: Any, Y: Any = None) -> Any:
     return dZ
 
 
-def round_to_bf16(X: Any, Y: Any) -> Tuple[Any, Any]:
-    """The upper halves of the bits of two arrays, which are bfloat16, as uint16; rounded to the
-    nearest, and to even ones between two."""
-    import cupy
-
-    rounded = tuple(cupy.empty(each.shape, dtype="u2") for each in (X, Y))
-    sizes = (numpy.int64(X.size), numpy.int64(Y.size))
-    _start("round_to_bf16", _of_size(X.size + Y.size), *rounded, X, Y, *sizes)
-    return rounded
-
-
 def scale(X: Any, s: Any, highest: float) -> Any:
     """X times exp(s), which is at most ``highest``."""
     import cupy

@@ -1,1 +1,0 @@
-"""What of ``cupy_backends`` is needed, beside the stand-in for ``cupy``."""
