@@ -92,7 +92,7 @@ class NothingToLearnError(TrainingError):
 
 
 class DeviceMemoryError(DialogError):
-    """The memory of a GPU has no room for a single example."""
+    """The memory of a GPU has no room for a batch, or for the weights."""
 
 
 class WorkerError(DialogError):

@@ -316,10 +316,6 @@ class ReadingOptions(NamedTuple):
     other_fields: bool = False
 
 
-# Among the counts of a step: batches that did not fit a GPU's memory and were learnt in parts.
-SPLIT_BATCHES = "split_batches"
-
-
 class StepReport(NamedTuple):
     """What came of an update of the weights.
 

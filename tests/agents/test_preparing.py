@@ -45,9 +45,9 @@ def plans(monkeypatch):
     """Of each batch that was learnt, whether its plan was prepared."""
     found, planned = [], ModelAgent.planned
 
-    def noting(self, batch, rows=None):
+    def noting(self, batch):
         found.append(batch.prepared is not None and batch.prepared.draws == self.draws)
-        return planned(self, batch, rows)
+        return planned(self, batch)
 
     monkeypatch.setattr(ModelAgent, "planned", noting)
     return found

@@ -311,18 +311,16 @@ class ClassifierAgent(ModelAgent):
         backprop(d_logits)
         return replies
 
-    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
         """Conversations, or features; each example's class, and how much each class counts, where
         that is not the same."""
-        if len(rows) < len(batch.rows):
-            batch = batch.take(rows)
         numbers: List[Any] = [self.targets(batch).astype("i")]
         if self.loss_weights is not None:
             numbers.append(np.array(self.loss_weights, dtype="f"))
         if self.n_features is not None:
             numbers.append(self._features(batch))
         texts = [] if text is None else [(text.contexts(batch), CONTEXT)]
-        return Plan(batch, batch, texts, numbers, lambda: self.classes)
+        return Plan(batch, texts, numbers, lambda: self.classes)
 
     def targets(self, batch: Batch) -> Any:
         """Number of each example's class; every example has ``labels``.

@@ -9,7 +9,7 @@ from ..metrics import AverageMetric, Metric, SumMetric
 from ..metrics.exact import exact_sum
 from ..models.gradient_sum import GradientSum
 from ..ops.later import MOST_WAITING, Number, add_up, settle
-from ..protocol import SPLIT_BATCHES, StepReport
+from ..protocol import StepReport
 
 # Counts that are reported as means, and what they are divided by; all are better lower.
 _SHARES = {
@@ -61,28 +61,6 @@ class Counters:
         self.packs: List[Tuple[Any, int]] = []
         self.batches: List[Batch] = []
 
-    def waiting(self) -> Tuple[Any, ...]:
-        """What waits for an update, and how many losses of an evaluation are known, for
-        ``go_back``."""
-        return (
-            self.examples,
-            (self.losses[:], self.n_losses),
-            (self.n_right[:], self.n_judged),
-            Counter(self.counts),
-            self.batches[:],
-            (len(self._told.losses), self._told.n_losses),
-        )
-
-    def go_back(self, waiting: Tuple[Any, ...]) -> None:
-        """Forget what came to wait since."""
-        self.examples, losses, right, counts, batches, (n_told, n_losses) = waiting
-        (self.losses, self.n_losses), (self.n_right, self.n_judged) = losses, right
-        self.losses, self.n_right, self.batches = self.losses[:], self.n_right[:], batches[:]
-        self.counts.clear()
-        self.counts.update(counts)
-        del self._told.losses[n_told:]
-        self._told.n_losses = n_losses
-
     def learn(self, batch: Batch) -> None:
         """A batch was learnt, or waits for the update."""
         self.batches.append(batch)
@@ -102,10 +80,6 @@ class Counters:
         """The loss of an example is known that nothing is learnt from."""
         self._told.losses.append(loss)
         self._told.n_losses += 1
-
-    def split_evaluation(self) -> None:
-        """A batch of an evaluation did not fit a GPU's memory, and was answered in parts."""
-        self._told.n_split += 1
 
     def mean_loss(self) -> float:
         """Of the examples that wait and whose losses are known, one or more."""
@@ -134,7 +108,7 @@ class Counters:
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats); in training the accuracy, where it is known; where text was
         read, tokens and padding (the share of cells that hold no token) and what was truncated,
-        too; and batches of an evaluation that were split. Means of nothing are left out."""
+        too. Means of nothing are left out."""
         told = self._told
         counts = told.counts + self.counts
         losses = exact_sum(settle([*told.losses, *self.losses]))
@@ -150,8 +124,6 @@ class Counters:
             report["padding_fraction"] = AverageMetric(n_cells - n_tokens, n_cells)
             for name, whole in _SHARES.items():
                 report[name] = AverageMetric(counts[name], counts[whole])
-        if told.n_split:
-            report[SPLIT_BATCHES] = SumMetric(told.n_split)
         return {
             name: metric
             for name, metric in report.items()
@@ -177,7 +149,6 @@ class _Told:
         self.n_losses = 0
         self.n_right: List[Number] = []
         self.n_judged = 0
-        self.n_split = 0
         self.counts: Counter = Counter()
 
 

@@ -31,6 +31,7 @@ from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
     ConfigError,
     DataError,
+    DeviceMemoryError,
     DialogError,
     ModelError,
     Problem,
@@ -76,7 +77,6 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
-from .parts_of_batches import answer_what_fits, learn_what_fits, too_large
 from .plan import Plan
 from .preparing import Preparing
 
@@ -117,8 +117,6 @@ class ModelAgent(ConversationAgent, Learner):
     # Seed and step that random draws follow from.
     _draws: Tuple[int, int] = (0, 0)
     _microbatch = 0
-    # Examples of microbatches before this one, whose gradients are kept apart.
-    n_before = 0
 
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
@@ -361,16 +359,16 @@ class ModelAgent(ConversationAgent, Learner):
         labelled = batch.labelled()
         try:
             if not len(labelled.rows):
-                return answer_what_fits(self, batch)
-            replies = learn_what_fits(self, labelled)
+                return self.answer(batch)
+            replies = self.learn(labelled)
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
+            if is_out_of_memory(error):
+                raise self._too_large(batch, is_training=len(labelled.rows) > 0) from error
             # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
-            if is_out_of_memory(error):
-                raise too_large(self, batch, is_learnt=len(labelled.rows) > 0) from error
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
                 lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
@@ -385,31 +383,38 @@ class ModelAgent(ConversationAgent, Learner):
         places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
-    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
-        """What there is to learn from some rows of a batch; of no examples, if nothing. Another
-        thread may ask for it while this agent learns: it changes nothing.
+    def _too_large(self, batch: Batch, is_training: bool) -> DeviceMemoryError:
+        """The error for a batch that does not fit into the memory of a GPU."""
+        ids, longest = batch.ids(), int(self.batch_lengths(batch).counts.max())
+        shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
+        size = "a smaller width or max_context in [agent]"
+        remedy = (
+            f"[evaluation.world.batcher], {size}, or use fewer candidates or the CPU (--gpu-id -1)"
+        )
+        if is_training:
+            remedy = f"[world.batcher] (training.accumulate_gradient adds batches up), or {size}"
+        many = f"a batch of {len(ids):,} examples of up to {longest:,} tokens"
+        return no_room(f"{many} ({shown}). Set a smaller {remedy}.")
 
-        rows (np.ndarray): Their places in it, ascending.
+    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
+        """What there is to learn from a batch; of no examples, if nothing. Another thread may ask
+        for it while this agent learns: it changes nothing.
+
         text (Optional[TextEncoder]): What reads the texts, if there is anything to read them.
         """
         raise NotImplementedError
 
-    def planned(
-        self, batch: Batch, rows: Optional[np.ndarray] = None
-    ) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
+    def planned(self, batch: Batch) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
         """The plan of a batch, as it was prepared or made now; and, if it has any examples, its
         texts and its numbers on the model's device.
-
-        rows (Optional[np.ndarray]): Places of some rows of it; None for all.
         """
         prepared, batch.prepared = batch.prepared, None
         ops: Any = self.model.ops
-        if prepared is not None and rows is None and prepared.draws == self.draws:
+        if prepared is not None and prepared.draws == self.draws:
             plan, found = prepared.plan, ops.known_numbers.use(prepared.packed)
             self.counters.counts.update(prepared.counts)
         else:
-            rows = np.arange(len(batch.rows)) if rows is None else rows
-            plan = self.plan(batch, rows, self._text)
+            plan = self.plan(batch, self._text)
             if not len(plan.batch.rows):
                 return plan, [], []
             found = put(ops, (*plan.role, self._microbatch), *plan.arrays())
@@ -436,21 +441,6 @@ class ModelAgent(ConversationAgent, Learner):
         if not is_ours(type(self)) or not isinstance(self.model.ops, DialogCupyOps):
             return None
         return Preparing(self, n)
-
-    def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
-        """As ``learn`` for some rows of a batch. The gradients of all parts add up to that of the
-        batch.
-
-        rows (np.ndarray): Their places in it, ascending.
-        """
-        return self.learn(batch.take(rows))
-
-    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
-        """As ``answer`` for some rows of a batch.
-
-        rows (np.ndarray): Their places in it, ascending.
-        """
-        return self.answer(batch.take(rows))
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -530,11 +520,11 @@ class ModelAgent(ConversationAgent, Learner):
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         self._draws, self._microbatch = (seed, step), number
-        counters, self.n_before = self.counters, 0
+        counters = self.counters
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
-        self.n_before, parameters = counters.examples, self.parameters
+        parameters = self.parameters
         if counters.microbatches is None:
             counters.microbatches = GradientSum(parameters.ops, parameters.stretches)
         with self._saying_what_has_no_room():

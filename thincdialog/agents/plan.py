@@ -14,16 +14,14 @@ class Plan(NamedTuple):
     """What is learnt of a batch.
 
     batch (Batch): The examples that are learnt.
-    whole (Batch): Those whose candidates they are told from.
     texts (Sequence[Tuple[Encoded, int]]): What the model reads, each with its field.
     numbers (Sequence[np.ndarray]): What else it is given, such as where the right ones are.
     replies (Callable): Gives the texts that these numbers stand for.
-    places (Optional[List[int]]): Where the examples stand among those that were to be learnt;
-        None if they are all of them.
+    places (Optional[List[int]]): Index of each example in the batch before examples with bad
+        candidates were ignored; None if none were.
     """
 
     batch: Batch
-    whole: Batch
     texts: Sequence[Tuple[Encoded, int]]
     numbers: Sequence[np.ndarray]
     replies: Callable[[], Sequence[str]]

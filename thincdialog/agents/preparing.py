@@ -6,8 +6,6 @@ from collections import Counter, deque
 from functools import partial
 from typing import Any, Callable, Deque, NamedTuple, Optional
 
-import numpy as np
-
 from ..examples.batch import Batch
 from ..ops.copies_ahead import CopiesAhead
 from ..ops.device_memory import is_out_of_memory
@@ -67,7 +65,7 @@ class Preparing:
         counts = Counter() if text is None else text.counts
         counts.clear()
         try:
-            plan: Plan = agent.plan(batch, np.arange(len(batch.rows)), text)
+            plan: Plan = agent.plan(batch, text)
         except Exception:
             return  # Who learns it comes upon the same.
         if not len(plan.batch.rows):
@@ -81,6 +79,6 @@ class Preparing:
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            return  # It is learnt in parts, if it must be.
+            return  # Training on the batch makes its plan again, or raises the error.
         self._before.appendleft(packed.on_host)
         batch.prepared = Prepared(plan, Counter(counts), draws, packed)

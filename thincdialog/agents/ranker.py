@@ -26,16 +26,14 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import lowest_limits
-from ..errors import ConfigError, DataError, DeviceMemoryError, Problem
+from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
 from ..formats.candidates import read_list
-from ..formats.wording import short
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
-from ..ops.device_memory import in_parts_that_fit, no_room
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
@@ -321,70 +319,51 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        return self._learn(*self.planned(batch), len(batch.rows))
-
-    def learn_part(self, batch: Batch, rows: np.ndarray) -> Optional[Sequence[Message]]:
-        """As ``learn`` for some rows of a batch, which are told from the candidates of all."""
-        return self._learn(*self.planned(batch, rows), len(rows))
-
-    def _learn(
-        self, plan: Plan, texts: Sequence[Ragged], numbers: Sequence[Any], n_rows: int
-    ) -> Optional[Sequence[Message]]:
-        batch = plan.batch
-        if not len(batch.rows):
+        plan, texts, numbers = self.planned(batch)
+        good, n_rows = plan.batch, len(batch.rows)
+        if not len(good.rows):
             return None
         if not self.has_looked:
-            self.lone_replies.see(self._n_choices(plan.whole))
+            self.lone_replies.see(self._n_choices(good))
         (tokens, candidates), (targets, *more) = texts, numbers
         mask, n_candidates = more[0] if more else None, candidates.lengths.shape[0]
-        X = (self.collated(batch, tokens), candidates)
+        X = (self.collated(good, tokens), candidates)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
-        self.check_scores(scores, (len(batch.rows), n_candidates))
+        self.check_scores(scores, (len(good.rows), n_candidates))
         given = (targets, mask)
-        d_scores, replies = self.judged(batch, scores, self.loss, given, plan.replies, mask)
+        d_scores, replies = self.judged(good, scores, self.loss, given, plan.replies, mask)
         backprop(d_scores)
         return replies if plan.places is None else in_their_places(replies, plan.places, n_rows)
 
-    def plan(self, batch: Batch, rows: np.ndarray, text: Optional[TextEncoder]) -> Plan:
+    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
         """Conversations and distinct candidates; where each example's right one is, and which
-        each may be told from, where these are not all."""
+        each may be ranked against, where these are not all."""
         assert text is not None
-        n_rows, good = len(rows), self._good_rows(batch)
-        places: Optional[List[int]] = None
+        good, places = self._good_rows(batch), None
         if good is not None:
-            own = np.isin(good, rows)
-            places = np.searchsorted(rows, good[own]).tolist()
-            rows, batch = own.nonzero()[0], batch.take(good)
-            text.counts["ignored_examples"] += n_rows - len(rows)
-        whole = batch
-        if len(rows) < len(whole.rows):
-            batch = whole.take(rows)
-        if not len(rows):
-            return Plan(batch, whole, (), (), list, places)
+            text.counts["ignored_examples"] += len(batch.rows) - len(good)
+            batch, places = batch.take(good), good.tolist()
+        if not len(batch.rows):
+            return Plan(batch, (), (), list, places)
         if self.candidates == "batch":
-            contexts, candidates, numbers = text.pairs(whole)
-            if batch is not whole:
-                contexts = text.contexts(batch)
+            contexts, candidates, numbers = text.pairs(batch)
             texts = [(contexts, CONTEXT), (candidates, LABEL)]
-            right = numbers if batch is whole else numbers[rows]
-            return Plan(batch, whole, texts, [right], partial(_in_order, numbers, whole), places)
+            return Plan(batch, texts, [numbers], partial(_in_order, numbers, batch), places)
         allowed: List[np.ndarray] = []
-        of_all = whole if self.candidates == "batch_all" else batch
         if self.candidates in ("fixed", "vocab"):
             numbered = self._numbers(self.fixed)
         else:
-            lists = of_all.column("label_candidates")
+            lists = batch.column("label_candidates")
             numbered = _number(each for of_row in lists for each in of_row)
         if self.candidates == "inline":
             allowed = [np.zeros((len(lists), len(numbered)), dtype=bool)]
             for index, of_row in enumerate(lists):
                 allowed[0][index, [numbered[each] for each in of_row]] = True
-        numbers = np.array([numbered[each] for each in of_all.first_labels()], dtype="i")
+        numbers = np.array([numbered[each] for each in batch.first_labels()], dtype="i")
         among = list(numbered)
-        candidates = text.labels(among, lowest_limits(of_all, numbers, len(numbered)))
+        candidates = text.labels(among, lowest_limits(batch, numbers, len(numbered)))
         texts = [(text.contexts(batch), CONTEXT), (candidates, LABEL)]
-        right = numbers if batch is of_all else numbers[rows]
-        return Plan(batch, whole, texts, [right, *allowed], lambda: among, places)
+        return Plan(batch, texts, [numbers, *allowed], lambda: among, places)
 
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -414,14 +393,7 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        return self.answer_part(batch, np.arange(len(batch.rows)))
-
-    def answer_part(self, batch: Batch, rows: np.ndarray) -> Sequence[Message]:
-        """As ``answer`` for some rows of a batch, which may bring candidates for each other."""
-        of_batch, pools = self._choices(batch)
-        lists = [of_batch[row] for row in rows.tolist()]
-        if len(rows) < len(batch.rows):
-            batch = batch.take(rows)
+        lists, pools = self._choices(batch)
         inputs = self.inputs(batch)
         vectors = self.model.get_ref("context_encoder").predict(inputs)
         eval_labels = batch.column("eval_labels")
@@ -576,26 +548,7 @@ class RankerAgent(ModelAgent):
         return CandidateVectors(self.model.ops, self._encode_candidates, counts=counts)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
-        """In parts, if a GPU has no room for all of them."""
-        encoder, before = self.model.get_ref("candidate_encoder"), self.counters.waiting()
-
-        def encode(parts: Sequence[np.ndarray]) -> Floats2d:
-            if len(parts) == 1:
-                return encoder.predict(self.replies(texts))
-            own = ([texts[number] for number in part.tolist()] for part in parts)
-            vectors = [encoder.predict(self.replies(each)) for each in own]
-            self.counters.split_evaluation()
-            return self.model.ops.xp.concatenate(vectors)
-
-        def too_large() -> DeviceMemoryError:
-            text = (
-                f"a single candidate, such as {short(texts[0])}. Set a smaller width or max_label"
-            )
-            return no_room(f"{text} in [agent], or answer on the CPU (--gpu-id -1).")
-
-        return in_parts_that_fit(
-            len(texts), encode, lambda: self.counters.go_back(before), too_large
-        )
+        return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
 
 
 class _Scored(NamedTuple):

@@ -52,8 +52,7 @@ total_steps (Optional[float]): Steps of the whole run as far as is known now.
 
 More keys may be there, such as padding_fraction, left_out (file to how many of its conversations or
 examples were left out so far), or gpu_bytes (memory that a GPU's pool holds, the
-most that was needed at once) and split_batches (that did not fit in there, and were learnt in
-parts); a logger that writes all writes them, too.
+most that was needed at once); a logger that writes all writes them, too.
 """
 
 from dataclasses import dataclass

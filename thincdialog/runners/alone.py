@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Mapping
 
 from ..evaluation.evaluate_agent import evaluate_agent
-from ..protocol import SPLIT_BATCHES, Learner, StepReport
+from ..protocol import Learner, StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
@@ -42,7 +42,6 @@ class Alone(Runner):
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
         self.world.prepare_ahead(experiment.training["accumulate_gradient"])
-        self.note, self.has_split, self.has_split_evaluation = note, False, False
 
     def end(self) -> None:
         self.world.shutdown()
@@ -65,10 +64,6 @@ class Alone(Runner):
             step + 1,
             experiment.training["accumulate_gradient"],
         )
-        if report.counts.get(SPLIT_BATCHES) and not self.has_split:
-            self.has_split = True
-            text = f"[world] the batch of step {step + 1} does not fit the memory of the GPU"
-            self.note(f"{text}: such batches are learnt in parts (split_batches in log.jsonl)")
         return [report] if report.examples else []
 
     def sign_of_life(self) -> Any:
@@ -76,12 +71,7 @@ class Alone(Runner):
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         make_world = self.experiment.evaluation["world"]
-        scores = evaluate_agent(self.experiment.agent, teacher, make_world)
-        if scores.get(SPLIT_BATCHES) and not self.has_split_evaluation:
-            self.has_split_evaluation = True
-            text = "[evaluation] a batch does not fit the memory of the GPU: such batches are"
-            self.note(f"{text} answered in parts (split_batches in its scores)")
-        return scores
+        return evaluate_agent(self.experiment.agent, teacher, make_world)
 
     def state(self) -> Dict[str, Any]:
         return self.world.state()

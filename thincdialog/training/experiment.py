@@ -197,7 +197,7 @@ class Experiment:
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                # What can be split was; the rest is weights, and what is kept of each.
+                # Errors of batches and of steps are explained where they are raised.
                 text = "what [agent.model] and [training.optimizer] keep. Set a smaller width or "
                 text += "vocabulary, or use the CPU (--gpu-id -1)."
                 raise no_room(text) from error

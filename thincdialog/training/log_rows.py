@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from ..metrics import AverageMetric
 from ..metrics.exact import ExactSum, exact_sum
 from ..ops.later import MOST_WAITING, Later, settle
-from ..protocol import SPLIT_BATCHES, StepReport
+from ..protocol import StepReport
 from .progress import Position
 
 # Begins the names of counts of steps, by how many versions old their gradient was.
@@ -125,7 +125,7 @@ class LogRows:
             "seconds": seconds,
             **more,
         }
-        for name in ("ignored_examples", "dropped_gradients", SPLIT_BATCHES):
+        for name in ("ignored_examples", "dropped_gradients"):
             if counts[name]:
                 row[name] = counts[name]
         # How many steps had a gradient so many versions old.

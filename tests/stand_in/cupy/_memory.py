@@ -1,6 +1,5 @@
 """The pool that gives out a device's memory: what is free again is given out anew, cut to size."""
 
-import gc
 import threading
 from collections import deque
 from contextlib import contextmanager
@@ -41,27 +40,20 @@ class MemoryPool:
     def __init__(self, allocator=None):
         self.given_back = deque()  # Filled at any time, even while memory is looked for.
         self._chunks, self._lock, self._total, self._largest = set(), threading.RLock(), 0, None
-        self._limit = 0
-
-    def set_limit(self, size):
-        """Bytes that it may take in all; 0 for any number."""
-        self._limit = size
 
     def cut(self, n_bytes):
         with self._lock:
             size = max(1, -(-n_bytes // _UNIT)) * _UNIT
             if self._largest is not None and size > self._largest:
-                raise self._no_room(size)
+                raise OutOfMemoryError(
+                    f"Out of memory allocating {size:,} bytes (allocated so far: {self._total:,} "
+                    "bytes)."
+                )
             self._take_back()
             fitting = [each for each in self._chunks if each.is_free and each.size >= size]
             if fitting:
                 chunk = min(fitting, key=lambda each: each.size)
             else:
-                if 0 < self._limit < self._total + size:
-                    gc.collect()
-                    self.free_all_blocks()
-                    if self._limit < self._total + size:
-                        raise self._no_room(size)
                 took(size)
                 self._total += size
                 chunk = _Chunk(size)
@@ -74,11 +66,6 @@ class MemoryPool:
                 self._chunks.add(rest)
             chunk.is_free = False
             return chunk
-
-    def _no_room(self, size):
-        return OutOfMemoryError(
-            f"Out of memory allocating {size:,} bytes (allocated so far: {self._total:,} bytes)."
-        )
 
     def _take_back(self):
         while self.given_back:
@@ -97,12 +84,6 @@ class MemoryPool:
         with self._lock:
             self._take_back()
             return sum(each.size for each in self._chunks if not each.is_free)
-
-    def free_stretches(self):
-        """Bytes of each that is free, in blocks that are taken from the device."""
-        with self._lock:
-            self._take_back()
-            return [each.size for each in self._chunks if each.is_free]
 
     def total_bytes(self):
         return self._total
