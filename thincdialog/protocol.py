@@ -39,7 +39,6 @@ from .ops.later import Number
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
-LearnerT = TypeVar("LearnerT", bound="Learner")
 _EACH = "a list of Messages, one for each"
 
 
@@ -482,35 +481,6 @@ class Learner(Agent):
             thread is to do with the next one.
         """
         return None
-
-    @property
-    def has_looked(self) -> bool:
-        """Whether it has seen enough of what comes (``look``)."""
-        return True
-
-    def look(self, batch: Any) -> bool:
-        """Look at one of the batches that it will ``learn`` first. Before the first step it is
-        given them in their order, till it ``has_looked``; of a stream, none.
-
-        RETURNS (bool): Whether there is anything in it to learn from.
-        RAISES (DialogError): If it is known by now that learning will come to nothing.
-        """
-        return True
-
-    def onlooker(self: LearnerT, look: Callable[[Any], Any]) -> LearnerT:
-        """A copy that learns nothing: a function is given what it should ``learn``."""
-        copy = self.clone()
-        # Whoever calls it finds this one first, as do copies of the copy.
-        copy.__dict__["learn"] = look
-        return copy
-
-    def check_learnt(self, n_steps: int) -> None:
-        """See, as training ends, or as all batches of it were looked at, that there was something
-        to learn.
-
-        n_steps (int): Steps of the whole run; or of batches, those with anything to learn from.
-        RAISES (NothingToLearnError): If it is known that there was not.
-        """
 
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they

@@ -326,7 +326,7 @@ def moments(kind, sizes, is_held, settings):
         "callbacks": [],
     }
     checked = SimpleNamespace(interpolated={"training": {}})
-    learner = SimpleNamespace(weights=None, check_learnt=lambda n_steps: None)
+    learner = SimpleNamespace(weights=None)
     experiment = SimpleNamespace(
         training=training, checked=checked, optimizer=None, learner=learner, left_out=dict
     )

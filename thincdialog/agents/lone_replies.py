@@ -1,17 +1,17 @@
-"""Right replies that are told from nothing but themselves."""
+"""An error for training in which no batch has a candidate except the right reply."""
 
 from ..errors import NothingToLearnError
 
-# Batches, from the first one on, after which there is no hope.
+# Number of batches, from the first one, after which training ends.
 MOST_BATCHES = 100
 
 
 class LoneReplies:
-    """Sees whether training, as it begins, has anything to tell right replies from. Some batches
-    without are no error: an epoch may end in a batch of one.
+    """Checks the first batches of training for candidates that a right reply can be ranked
+    against. A few batches without any are no error: an epoch may end in a batch of one.
 
-    n_batches (int): Seen so far.
-    is_over (bool): Whether there was something.
+    n_batches (int): Batches so far, all without such candidates.
+    is_over (bool): Whether a batch had some; then no batch needs to be checked.
     """
 
     def __init__(self) -> None:
@@ -19,26 +19,18 @@ class LoneReplies:
         self.is_over = False
 
     def see(self, n_candidates: int) -> None:
-        """A batch comes.
+        """Check a batch.
 
-        n_candidates (int): Most that any of its right replies is told from, itself counted.
-        RAISES (NothingToLearnError): If none of very many batches, from the first one on, had
-            more than one.
+        n_candidates (int): Highest number of candidates of an example, the right reply included.
+        RAISES (NothingToLearnError): If none of the first ``MOST_BATCHES`` batches had two.
         """
         if self.is_over or n_candidates > 1:
             self.is_over = True
             return
         self.n_batches += 1
         if self.n_batches >= MOST_BATCHES:
-            raise self.error("the first")
-
-    def error(self, which: str) -> NothingToLearnError:
-        """The error for all batches that were seen.
-
-        which (str): Of training: "the first", or "all".
-        """
-        return NothingToLearnError(
-            f"In {which} {self.n_batches} batches, right replies are their only candidates: "
-            "there is nothing to tell them from, so nothing is learnt. Set candidates = "
-            '"fixed" or "inline" in [agent], or let batches be larger in [world].'
-        )
+            raise NothingToLearnError(
+                f"In the first {self.n_batches} batches, right replies are their only candidates: "
+                "there is nothing to rank them against, so nothing is learned. Set candidates = "
+                '"fixed" or "inline" in [agent], or let batches be larger in [world].'
+            )

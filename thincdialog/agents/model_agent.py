@@ -615,11 +615,6 @@ class ModelAgent(ConversationAgent, Learner):
             return options._replace(other_fields=True)
         return options._replace(n_features=0)
 
-    def choosing(self, batch: Batch) -> Sequence[Message]:
-        """The messages of a batch, with the candidates that learning tells their labels
-        from, where these are those of the batch."""
-        return batch
-
     def weights_changed(self) -> None:
         self.parameters.version += 1
 

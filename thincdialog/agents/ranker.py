@@ -196,15 +196,6 @@ class RankerAgent(ModelAgent):
             return own
         return self._numbers(self.words if source == "vocab" else self.fixed) or None
 
-    def choosing(self, batch: Batch) -> Sequence[Message]:
-        if self.candidates not in ("batch", "batch_all"):
-            return batch
-        replies = batch.first_labels()
-        if self.candidates == "batch_all":
-            replies = [text for texts in batch.column("label_candidates") for text in texts or ()]
-        replies = list(dict.fromkeys(replies))
-        return [Message(message, label_candidates=replies) for message in batch]
-
     # --- what is learnt besides weights ---------------------------------------------
 
     def survey(self, train: Teacher) -> None:
@@ -290,17 +281,6 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    @property
-    def has_looked(self) -> bool:
-        return self.lone_replies.is_over
-
-    def look(self, batch: Batch) -> bool:
-        good = self._good_rows(batch)
-        batch = batch if good is None else batch.take(good)
-        if len(batch.rows):
-            self.lone_replies.see(self._n_choices(batch))
-        return len(batch.rows) > 0
-
     def _n_choices(self, batch: Batch) -> int:
         """Most candidates that a label of the batch is told from, itself among them."""
         if self.candidates == "batch":
@@ -312,18 +292,12 @@ class RankerAgent(ModelAgent):
             return len(set().union(*lists))
         return max(map(len, lists), default=0)
 
-    def check_learnt(self, n_steps: int) -> None:
-        lone = self.lone_replies
-        # A run that went on has not seen how it began.
-        if not lone.is_over and 0 < n_steps <= lone.n_batches:
-            raise lone.error("all")
-
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         plan, texts, numbers = self.planned(batch)
         good, n_rows = plan.batch, len(batch.rows)
         if not len(good.rows):
             return None
-        if not self.has_looked:
+        if not self.lone_replies.is_over:
             self.lone_replies.see(self._n_choices(good))
         (tokens, candidates), (targets, *more) = texts, numbers
         mask, n_candidates = more[0] if more else None, candidates.lengths.shape[0]

@@ -118,11 +118,6 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    @property
-    def has_looked(self) -> bool:
-        # Wrong replies are drawn from all of them, where the batch has none.
-        return True
-
     def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
         n = len(batch.rows)

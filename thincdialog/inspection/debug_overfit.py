@@ -165,9 +165,22 @@ def _score(agent: Any, batch: Batch) -> float:
     """The share of replies that are right."""
     labels = batch.first_labels()
     agent.weights_changed()
-    answers = agent.answer(agent.choosing(batch))
+    answers = agent.answer(_with_candidates(agent, batch))
     agent.weights_changed()
     return sum(label == _best(answer) for label, answer in zip(labels, answers)) / len(batch)
+
+
+def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
+    """The messages with the candidates that a ranker ranks their labels against in training, if
+    these are the candidates of the batch."""
+    source = getattr(agent, "candidates", None)
+    if source not in ("batch", "batch_all"):
+        return batch
+    replies = batch.first_labels()
+    if source == "batch_all":
+        replies = [text for texts in batch.column("label_candidates") for text in texts or ()]
+    replies = list(dict.fromkeys(replies))
+    return [Message(message, label_candidates=replies) for message in batch]
 
 
 def _best(answer: Message) -> Optional[str]:

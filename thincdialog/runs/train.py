@@ -23,7 +23,6 @@ from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.first_batches import show_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
@@ -174,8 +173,6 @@ class TrainingRun:
             for split in task.splits:
                 if shared := shared_file(task, split):
                     self._note(f"[tasks.{name}] {split}: {shared}.")
-        if state is None:
-            show_first_batches(experiment)
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)

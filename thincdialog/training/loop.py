@@ -211,7 +211,6 @@ class TrainingLoop:
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
-            self.experiment.learner.check_learnt(position.step)
             self._must_evaluate |= self._evaluated_step < position.step
             self._evaluate_if_due()
             self._must_save |= self._has_checkpoints and self._saved_step < position.step
