@@ -366,21 +366,6 @@ WRONG = {
         r"loss\(\) returned a tuple of 2 .*, but should return a gradient .* in float32",
         1,
     ),
-    "loss is nan": (
-        *builds("losses", "loss", LOSS.format("Z, Z[:, 0] * np.float32('nan')")),
-        r"loss\(\) returned nan or inf for finite numbers. The loss is not finite",
-        0,
-    ),
-    "forward gives nan": (
-        *layer(["return Ragged(X.data / np.float32(0), X.lengths), lambda dY: dY"]),
-        r"forward\(\) returned nan or inf for finite numbers. The loss is not finite",
-        0,
-    ),
-    "backprop gives inf": (
-        *layer(["return X, lambda dY: Ragged(dY.data / np.float32(0), dY.lengths)"]),
-        r"<lambda>\(\) returned nan or inf for finite numbers. The gradient is not finite",
-        0,
-    ),
     "no forward": (
         *builds("layers", "chain(TokenEmbed(8), pool('max'), Model('own', None))"),
         r"build\(\) gave None as the forward of 'own', but should give a function",
@@ -678,6 +663,23 @@ def test_wrong_code_is_told_in_one_line_that_says_where(run, folder, case):
             0,
             "✔ my.cfg: nothing is wrong\n",
         )
+
+
+NOT_FINITE = {
+    "loss": builds("losses", "loss", LOSS.format("Z, Z[:, 0] * np.float32('nan')")),
+    "forward": layer(["return Ragged(X.data / np.float32(0), X.lengths), lambda dY: dY"]),
+    "backprop": layer(["return X, lambda dY: Ragged(dY.data / np.float32(0), dY.lengths)"]),
+}
+
+
+@pytest.mark.parametrize("case", NOT_FINITE)
+def test_numbers_that_are_not_finite_name_the_examples(run, folder, case):
+    write(folder, *NOT_FINITE[case])
+    exit_code, _, err = run("train my.cfg --code code.py")
+    what = "gradient" if case == "backprop" else "loss"
+    said = rf"The {what} is not finite; training stopped\. Examples of the batch: \w+/\d+, "
+    assert exit_code == 1 and re.search(said, err) and "Traceback" not in err
+    assert run("debug config my.cfg --code code.py")[0] == 0
 
 
 @pytest.mark.parametrize(

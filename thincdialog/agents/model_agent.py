@@ -41,9 +41,7 @@ from ..errors import (
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..layers.watched import (
-    NotFiniteError,
     changed_rows,
-    finding_not_finite,
     look_at,
     refused_by_layer,
 )
@@ -361,8 +359,6 @@ class ModelAgent(ConversationAgent, Learner):
             if not len(labelled.rows):
                 return self.answer(batch)
             replies = self.learn(labelled)
-        except TrainingError as error:
-            raise self._traced(error, [labelled]) from None
         except Exception as error:
             if is_out_of_memory(error):
                 raise self._too_large(batch, is_training=len(labelled.rows) > 0) from error
@@ -548,28 +544,6 @@ class ModelAgent(ConversationAgent, Learner):
             text += "a smaller width or vocabulary, or an optimizer that keeps less"
             raise no_room(f"{text} (thincdialog.SparseSGD.v1).") from error
 
-    def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the user's function that gave
-        them first, if one did: what was learnt is learnt once more, and looked at.
-
-        batches (Sequence[Batch]): Of the step.
-        """
-        ops: Any = self.model.ops
-        batches = list(batches)
-        self.give_up()
-        try:
-            with finding_not_finite():
-                for number, batch in enumerate(batches):
-                    ops.seed(*self._draws, number)
-                    self.learn(batch)
-        except NotFiniteError as found:
-            return TrainingError(f"{found}. {error}")
-        except TrainingError:
-            pass
-        finally:
-            self.give_up()
-        return error
-
     @on_own_device
     def _found_not_finite(
         self, what: str, ids: Callable[[], Sequence[Optional[str]]]
@@ -605,7 +579,8 @@ class ModelAgent(ConversationAgent, Learner):
                 norm = parameters.update(optimizer, 1.0 / counters.examples, later)
             except TrainingError:
                 error = not_finite("gradient", counters.ids)
-                raise self._traced(error, counters.batches) from None
+                self.give_up()
+                raise error from None
             self.weights_changed()
             return counters.step(norm)
 

@@ -1,10 +1,8 @@
 """Layers of users: what their ``forward`` and ``backprop`` return is looked at."""
 
 import math
-from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import chain
-from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, List, Optional, Set, Tuple
 
 from thinc.api import Model
 from thinc.types import Padded, Ragged
@@ -25,48 +23,6 @@ from ..registry import registry
 # The attribute of a model that says which function of a user's has built it.
 MADE_BY = "made_by"
 _NO_OUTPUT = (type(None), str, bytes, bool, int, float, dict)
-
-
-# Whether a layer must give finite numbers where it was given such: found out once a loss is not.
-_MUST_BE_FINITE = ContextVar("must_be_finite", default=False)
-
-
-class NotFiniteError(CodeError):
-    """A user's layer gives nan or inf, and was not given any."""
-
-
-@contextmanager
-def finding_not_finite() -> Iterator[None]:
-    """A stretch in which layers of users are looked at for nan and inf.
-
-    RAISES (NotFiniteError): Names the first one that gives such.
-    """
-    token = _MUST_BE_FINITE.set(True)
-    try:
-        yield
-    finally:
-        _MUST_BE_FINITE.reset(token)
-
-
-def check_finite(function: Callable, given: Any, found: Any) -> None:
-    """Where it is to be found out: see that what a user's function returned is finite, if
-    what it was given is.
-
-    RAISES (NotFiniteError): If it is not.
-    """
-    if not _MUST_BE_FINITE.get() or not is_users(function):
-        return
-    if is_finite(given) and not is_finite(found):
-        raise NotFiniteError(f"{place_of(function)} returned nan or inf for finite numbers")
-
-
-def is_finite(X: Any) -> bool:
-    """Whether all numbers of a layer's input or output are; ids always are."""
-    if isinstance(X, (list, tuple)):
-        return all(map(is_finite, X))
-    array: Any = X.data if isinstance(X, (Ragged, Padded)) else X
-    dtype = getattr(array, "dtype", None)
-    return dtype is None or dtype.kind != "f" or math.isfinite(float(array.sum(dtype="d")))
 
 
 class WatchedForward:
@@ -95,7 +51,6 @@ class WatchedForward:
         if isinstance(Y, _NO_OUTPUT):
             raise wrong_value(self.forward, Y, "an array (or Ragged, Padded, a list) as Y")
         _check_floats(self.forward, Y)
-        check_finite(self.forward, X, Y)
         before, after = _row_counts(X), _row_counts(Y)
         if before and after and not before & after:
             self.change = f"{_told(min(after))} for {_told(min(before))}"
@@ -111,7 +66,6 @@ class WatchedForward:
                 given = dX.data if isinstance(dX, (Ragged, Padded)) else dX
                 raise wrong_value(backprop, given, kind)
             _check_floats(backprop, dX)
-            check_finite(backprop, dY, dX)
             return dX
 
         return Y, watched
