@@ -1,28 +1,23 @@
 """Vectors of candidate replies, encoded once for as long as the weights stay."""
 
-from collections import Counter
 from threading import Lock
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from thinc.api import Ops
 from thinc.types import Floats2d
 
-# Lists of texts, by their identity, with their vectors and what was counted as they were read.
-Lasting = Dict[int, Tuple[Sequence[str], Floats2d, Counter]]
 # Bytes of vectors of passing texts that are kept.
 MOST_BYTES = 1 << 27
 
 
 class CandidateVectors:
     """Encodes texts and keeps their vectors, for several threads, too: those of lists that last,
-    and those of texts that pass by until there are too many; then it begins anew.
+    and those of texts that pass by, which are all dropped once there are too many.
 
     encode (Callable[[List[str]], Floats2d]): Texts to vectors, shape (n, width).
     chunk (Optional[int]): Texts encoded together; if None, 512, and 8,192 on a GPU, to which
         a large batch costs little.
     most_bytes (int): Of vectors of passing texts; more only if one call needs them.
-    counts (Optional[Counter]): Where ``encode`` counts what it reads. Whoever asks first for
-        vectors that were kept counts as much.
     """
 
     def __init__(
@@ -31,51 +26,23 @@ class CandidateVectors:
         encode: Callable[[List[str]], Floats2d],
         chunk: Optional[int] = None,
         most_bytes: int = MOST_BYTES,
-        counts: Optional[Counter] = None,
     ):
         self.ops, self.encode = ops, encode
         self.chunk = chunk or (8192 if ops.device_type == "gpu" else 512)
         self.most_bytes = most_bytes
-        self.counts: Counter = Counter() if counts is None else counts
         self._version = -1
         self._lock = Lock()
-        self._kept: Tuple[Any, Lasting] = None, {}
         self._forget()
 
     def forget(self) -> None:
         """Give back the memory of all vectors."""
         with self._lock:
-            self._kept = None, {}
             self._forget()
 
     def _forget(self) -> None:
-        self._lasting: Lasting = {}
-        self._taken_up: Lasting = {}
+        # Lists of texts, by their identity, with their vectors.
+        self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
         self._forget_passing()
-
-    def lasting(self, version: int) -> Lasting:
-        """The vectors of lists that last, for ``keep``."""
-        with self._lock:
-            self._come_to(version)
-            return {**self._taken_up, **self._lasting}
-
-    def keep(self, mark: Callable[[], Any], lasting: Lasting) -> None:
-        """Keep vectors that hold wherever the mark is the same.
-
-        mark (Callable): Gives it; it is not asked for where there is nothing to keep.
-        """
-        self._kept = (mark(), lasting) if lasting else (None, {})
-
-    def kept(self, mark: Callable[[], Any]) -> Lasting:
-        """Those that were kept with this mark, if any; see ``keep``."""
-        known, lasting = self._kept
-        return lasting if lasting and known == mark() else {}
-
-    def take_up(self, lasting: Lasting, version: int) -> None:
-        """Know vectors that were kept; they hold for this version of the weights."""
-        with self._lock:
-            self._come_to(version)
-            self._taken_up = lasting
 
     def _forget_passing(self) -> None:
         # Each text's row in a table, which has room for more of them.
@@ -90,13 +57,8 @@ class CandidateVectors:
         """
         with self._lock:
             self._come_to(version)
-            if id(texts) in self._taken_up:
-                self._lasting[id(texts)] = self._taken_up.pop(id(texts))
-                self.counts.update(self._lasting[id(texts)][2])
-            elif id(texts) not in self._lasting:
-                before = Counter(self.counts)
-                vectors = self._encoded(texts)
-                self._lasting[id(texts)] = texts, vectors, self.counts - before
+            if id(texts) not in self._lasting:
+                self._lasting[id(texts)] = texts, self._encoded(texts)
             return self._lasting[id(texts)][1]
 
     def of(self, texts: Sequence[str], version: int) -> Floats2d:
@@ -128,7 +90,7 @@ class CandidateVectors:
         if self._table is None:
             self._table = vectors
         elif end > len(self._table):
-            # Twice as many, as far as they may be, so that each row is seldom copied.
+            # Twice as many, as far as they may be, so that each row is rarely copied.
             most = min(2 * n_known, self.most_bytes // vectors[0].nbytes)
             table = self.ops.alloc2f(max(end, most), vectors.shape[1])
             table[:n_known] = self._table[:n_known]

@@ -1,6 +1,5 @@
 """Answers with the best of many candidate replies."""
 
-from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -8,7 +7,6 @@ from typing import (
     Callable,
     Collection,
     Dict,
-    Iterator,
     List,
     Literal,
     Mapping,
@@ -17,7 +15,6 @@ from typing import (
     Sequence,
     Tuple,
 )
-from zlib import crc32
 
 import numpy as np
 from thinc.api import Model, Ops
@@ -161,21 +158,6 @@ class RankerAgent(ModelAgent):
     def weights_changed(self) -> None:
         super().weights_changed()
         self._vectors.forget()
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """As of any model; but candidates that were encoded in the last such stretch are not
-        encoded again if the weights are the same, whoever may have changed them."""
-        known = self._vectors
-        kept = known.kept(self._checksum)
-        with super().evaluating():
-            known.take_up(kept, self.parameters.version)
-            yield
-            kept = known.lasting(self.parameters.version)
-        known.keep(self._checksum, kept)
-
-    def _checksum(self) -> int:
-        return crc32(self.model.ops.to_numpy(self.weights))
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
@@ -518,8 +500,7 @@ class RankerAgent(ModelAgent):
         return texts.index(right[0]) if right[0] in texts else -1
 
     def _new_vectors(self) -> CandidateVectors:
-        counts = self.counters.counts
-        return CandidateVectors(self.model.ops, self._encode_candidates, counts=counts)
+        return CandidateVectors(self.model.ops, self._encode_candidates)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
