@@ -1,10 +1,12 @@
 """What is wrong with a config. tests/cli/mistakes.py holds what users get wrong most."""
 
 import pytest
+import thinc.api
+from thinc.api import Linear, chain, with_padded
 
 from tests.config.examples import GOOD, with_agent
-from thincdialog.api import ConfigError
-from thincdialog.config import check_config, load_config
+from thincdialog.api import ConfigError, registry
+from thincdialog.config import check_config, load_config, resolve_config
 
 
 def only_problem(config, overrides=None):
@@ -196,3 +198,29 @@ def test_check_what_a_function_finds_wrong_has_the_line_of_its_argument():
     assert many == f"--world.batcher.budget  {text} {10**18} - {hint}, and at most {10**12:,}"
     buffer = found("budget = 1\nbuffer = 0")
     assert buffer.startswith(f"config:{line + 1}  [world.batcher] 'buffer'")
+
+
+LSTM = '@layers = "LSTM.v1"\nnO = 8\nnI = 8\n'
+
+
+@registry.layers("test_check.WithLSTM.v1")
+def build_with_lstm():
+    return chain(Linear(8, 8), with_padded(thinc.api.LSTM(8, 8)))
+
+
+@pytest.mark.parametrize(
+    "block, place",
+    [
+        (f"[agent.layer]\n{LSTM}", ""),
+        (f'[agent.layer]\n@layers = "with_padded.v1"\n\n[agent.layer.layer]\n{LSTM}', ".layer"),
+        ('[agent.layer]\n@layers = "test_check.WithLSTM.v1"\n', ""),
+    ],
+)
+def test_check_refuses_thincs_lstm_and_names_ours(block, place):
+    config = with_agent(block)
+    (problem,) = map(str, check_config(config))
+    line = 2 + config.split("\n").index(f"[agent.layer{place}]")
+    assert problem.startswith(f"config:{line}  [agent.layer{place}] Thinc's LSTM.v1 ")
+    assert '@layers = "thincdialog.BiLSTM.v1"' in problem and "\n" not in problem
+    with pytest.raises(ConfigError, match="BiLSTM"):
+        resolve_config(load_config(config))

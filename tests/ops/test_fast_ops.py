@@ -14,10 +14,7 @@ from thincdialog.registry import registry
 
 SHAPES = [(0,), (0, 4), (3, 0), (1, 1), (5, 7), (2, 3, 4), (33, 130)]
 LENGTHS = [[], [1], [0], [3, 0, 2, 1], [0, 0, 4], [1] * 20, [40, 3]]
-ACTIVATIONS = [
-    "relu", "relu_k", "clipped_linear", "hard_sigmoid", "hard_tanh", "hard_swish",
-    "hard_swish_mobilenet", "swish", "dish", "gelu", "gelu_approx", "mish", "sigmoid",
-]  # fmt: skip
+ACTIVATIONS = ["relu", "swish", "gelu", "sigmoid"]
 FAST, STOCK = DialogFastOps(), NumpyOps(use_blis=False)
 
 
@@ -61,9 +58,7 @@ def test_fast_ops_activations(name, shape):
     X, dY = floats(shape), floats(shape, 1)
     given = {"relu": [FAST.relu(X)], "swish": [X, FAST.swish(X)], "sigmoid": [FAST.sigmoid(X)]}
     given = given.get(name, [X])
-    # Thinc's hard_sigmoid and hard_tanh leave the gradient as it is.
-    keeps = "hard_" in name and "swish" not in name
-    for inplace in [False] if keeps else [False, True]:
+    for inplace in (False, True):
         check(name, X, inplace=inplace)
         check(f"backprop_{name}", dY, *given, inplace=inplace)
 
@@ -113,9 +108,6 @@ def test_fast_ops_sequences(lengths, width):
         check("reduce_last", X, n)
     if n_rows or not width:
         check("reduce_sum", X, n)
-        check("softmax_sequences", X, n)
-        Y = FAST.softmax_sequences(X, n)
-        check("backprop_softmax_sequences", floats(X.shape, 2), Y, n)
     if n_rows and 0 not in lengths:
         check("reduce_mean", X, n)
     for name in ("backprop_reduce_sum", "backprop_reduce_mean"):
@@ -177,17 +169,6 @@ def test_fast_ops_tables_refuse_rows_that_are_not_there():
     same(table, floats((7, 5)))
 
 
-@pytest.mark.parametrize("n", [0, 1, 50])
-def test_fast_ops_hashes(n):
-    ids = np.random.default_rng(n).integers(0, 2**63, size=n).astype("u8") * 2 + 1
-    for seed in (0, 1, 2**32 - 1):
-        assert (FAST.hash(ids, seed) == STOCK.hash(ids, seed)).all()
-    for size in (1, 2, 5):
-        found = FAST.ngrams(size, ids)
-        assert found.shape == (max(0, n - size + 1),)
-        assert not n or (found == STOCK.ngrams(size, ids)).all()
-
-
 @pytest.mark.parametrize("n", [0, 1, 3000])
 def test_fast_ops_adam(n):
     W, dW, mom1 = (floats((n,), seed) for seed in range(3))
@@ -207,7 +188,7 @@ def test_fast_ops_dropout_draws_what_the_numpy_ops_draw():
 
 def test_fast_ops_other_types_go_the_way_they_went():
     X = floats((5, 6)).astype("d")
-    for name in ("relu", "swish", "mish", "softmax"):
+    for name in ("relu", "swish", "softmax"):
         same(getattr(FAST, name)(X.copy()), getattr(STOCK, name)(X.copy()))
     same(FAST.reduce_sum(X, sizes([2, 3])), STOCK.reduce_sum(X, sizes([2, 3])))
 

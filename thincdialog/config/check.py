@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
+from thinc.api import Model
 
 from ..contract import (
     CodeError,
@@ -344,6 +345,11 @@ class Checker:
             problem = wrong_value(info.function, built, wanted)
             self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
             return None
+        if isinstance(built, Model) and any(map(_is_lstm_of_thinc, built.walk())):
+            text = f"[{'.'.join(path)}] Thinc's LSTM.v1 computes wrong gradients on the CPU"
+            hint = 'write @layers = "thincdialog.BiLSTM.v1", which reads a Ragged without padding'
+            self.add((*path, f"@{info.registry}"), text, hint)
+            return None
         if not is_users(info.function):
             return built
         try:
@@ -360,6 +366,10 @@ class Checker:
         if takes_nothing(annotation):
             hint = f"no value of a config has this type: annotate int, float or bool ({info.where})"
         self.add_at(path, text, hint)
+
+
+def _is_lstm_of_thinc(layer: Model) -> bool:
+    return layer.attrs.get("registry_name") == "LSTM.v1"
 
 
 def _where_else(registry_name: str, name: str) -> str:

@@ -8,7 +8,7 @@ from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.compiled_lstm import LSTMRun
+from ..ops.compiled_ops import LSTMRun
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.known_numbers import derived, on_host
@@ -25,7 +25,8 @@ _FLOATS = 32768
 def BiLSTM(nO: int, nI: Optional[int] = None) -> Model[InT, OutT]:
     """Each token's vector, aware of everything before it (first half of the columns)
     and after it (second half). No padding: a step computes the sequences that are long
-    enough for it. (Thinc's LSTM.v1 has wrong gradients on the CPU in 8.3.)
+    enough for it. (Thinc's ``LSTM.v1`` has wrong
+    gradients on the CPU in 8.3, so configs with it are refused.)
 
         i, f, o = sigmoid(W x_t + U h_(t-1) + b);  g = tanh(likewise)
         c_t = f c_(t-1) + i g;  h_t = o tanh(c_t)

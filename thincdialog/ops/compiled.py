@@ -8,7 +8,7 @@ import numpy
 
 from ..errors import MissingPackageError
 
-FLOAT32, INT32, UINT64 = numpy.dtype("f"), numpy.dtype("i"), numpy.dtype("u8")
+FLOAT32, INT32 = numpy.dtype("f"), numpy.dtype("i")
 
 
 @lru_cache(maxsize=None)

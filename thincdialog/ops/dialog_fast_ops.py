@@ -8,10 +8,8 @@ import numpy
 from thinc.types import FloatsXd
 
 from ..registry import registry
-from .compiled import INT32, UINT64, are_alike, are_plain, load_kernels
-from .compiled_activations import CompiledActivations
-from .compiled_lstm import CompiledLSTM
-from .compiled_sequences import CompiledSequences
+from .compiled import INT32, are_alike, are_plain, load_kernels
+from .compiled_ops import CompiledOps
 from .dialog_ops import DialogNumpyOps
 
 # glibc's numbers of these settings, and the highest it takes for the first.
@@ -20,7 +18,7 @@ _LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 
 
 @registry.ops("thincdialog_fast")
-class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, DialogNumpyOps):
+class DialogFastOps(CompiledOps, DialogNumpyOps):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
     them at once. Results are the same but for the last digits. A kernel is compiled for this
     machine when it is called first, in about a second, and is kept on disk.
@@ -109,20 +107,6 @@ class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, Dialog
         if not load_kernels("tables").scatter_add(table, indices, values):
             raise beyond(table)
         return None
-
-    def hash(self, ids: Any, seed: int) -> Any:
-        if not are_plain(ids, dtype=UINT64, ndim=1):
-            return super().hash(ids, seed)
-        keys = numpy.empty((ids.shape[0], 4), dtype="u4")
-        load_kernels("tables").hash_ids(ids, int(seed) & 0xFFFFFFFF, keys)
-        return keys
-
-    def ngrams(self, n: int, keys: Any) -> Any:
-        if not are_plain(keys, dtype=UINT64, ndim=1):
-            return super().ngrams(n, keys)
-        hashes = numpy.empty((max(0, keys.shape[0] - n + 1) if n > 0 else 0,), dtype="u8")
-        load_kernels("tables").ngrams(n, keys, hashes)
-        return hashes
 
     def adam(
         self,

@@ -32,30 +32,25 @@ def _gates(gates: Any, c_before: Any, c: Any, t: Any, h: Any) -> None:
 
 
 @kernel
-def lstm(G: Any, Ut: Any, h0: Any, c0: Any, sizes: Any, C: Any, T: Any, H: Any) -> None:
-    """Run over all steps.
+def lstm(G: Any, Ut: Any, sizes: Any, C: Any, T: Any, H: Any) -> None:
+    """Run over all steps, from outputs and cells of 0.
 
     G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; becomes the gates.
     Ut (Floats2d): Shape (nH, 4 nH).
-    h0 (Floats1d): Output before the first step, shape (nH,).
-    c0 (Floats1d): Cell before the first step.
     C (Floats2d): Cells, shape (n_rows, nH); written.
     T (Floats2d): tanh of the cells; written.
     H (Floats2d): Outputs; written.
     """
+    zeros = np.zeros(Ut.shape[0], np.float32)
     start = last = 0
     for step in range(sizes.shape[0]):
         n = sizes[step]
         stop = start + n
-        if step == 0:
-            for r in range(n):
-                add_product(h0.reshape((1, -1)), Ut, G[r : r + 1])
-                _gates(G[r], c0, C[r], T[r], H[r])
-        else:
+        if step:
             add_product(H[last : last + n], Ut, G[start:stop])
-            for k in range(n):
-                r = start + k
-                _gates(G[r], C[last + k], C[r], T[r], H[r])
+        for k in range(n):
+            r = start + k
+            _gates(G[r], C[last + k] if step else zeros, C[r], T[r], H[r])
         last, start = start, stop
 
 
@@ -81,18 +76,18 @@ def _backprop_gates(
 
 @kernel
 def backprop_lstm(
-    dH: Any, U: Any, h0: Any, c0: Any, sizes: Any, G: Any, C: Any, T: Any, H: Any, dG: Any,
-    before: Any,
-) -> None:  # fmt: skip
+    dH: Any, U: Any, sizes: Any, G: Any, C: Any, T: Any, H: Any, dG: Any, before: Any
+) -> None:
     """The gradient, back through all steps.
 
     dH (Floats2d): Gradient of the outputs, shape (n_rows, nH).
     U (Floats2d): Shape (4 nH, nH).
-    h0, c0, sizes, G, C, T, H: As ``lstm`` had and left them.
+    sizes, G, C, T, H: As ``lstm`` had and left them.
     dG (Floats2d): Gradient before the gates' activation, shape (n_rows, 4 nH); written.
     before (Floats2d): Output of the step before, shape (n_rows, nH); written.
     """
     n_first = sizes[0] if sizes.shape[0] else 0
+    zeros = np.zeros(dH.shape[1], np.float32)
     d_out = np.zeros((n_first, dH.shape[1]), np.float32)
     dc = np.zeros((n_first, dH.shape[1]), np.float32)
     stop = dH.shape[0]
@@ -102,8 +97,8 @@ def backprop_lstm(
         last = start - sizes[step - 1] if step else 0
         for k in range(n):
             r = start + k
-            before[r] = H[last + k] if step else h0
-            c_before = C[last + k] if step else c0
+            before[r] = H[last + k] if step else zeros
+            c_before = C[last + k] if step else zeros
             _backprop_gates(dH[r], d_out[k], dc[k], G[r], c_before, T[r], dG[r])
         if step:
             d_out[:n] = 0

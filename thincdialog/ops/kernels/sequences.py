@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .elementary import exp
 from .kernel import kernel
 
 _F = np.float32
@@ -83,44 +82,6 @@ def backprop_reduce_max(dY: Any, which: Any, lengths: Any, dX: Any) -> bool:
             dX[start + which[b, j], j] = dY[b, j]
         start += lengths[b]
     return True
-
-
-@kernel
-def softmax_sequences(X: Any, lengths: Any, Y: Any) -> None:
-    """exp(x) over its sum in the column of a sequence; x no further than 20 from 0."""
-    start = 0
-    total = np.empty(X.shape[1], np.float32)
-    for b in range(lengths.shape[0]):
-        total[:] = 0
-        for t in range(start, start + lengths[b]):
-            x, y = X[t], Y[t]
-            for j in range(total.shape[0]):
-                inside = _F(-20) if x[j] < _F(-20) else x[j]
-                y[j] = exp(_F(20) if inside > _F(20) else inside)
-                total[j] += y[j]
-        for t in range(start, start + lengths[b]):
-            y = Y[t]
-            for j in range(total.shape[0]):
-                y[j] /= total[j]
-        start += lengths[b]
-
-
-@kernel
-def backprop_softmax_sequences(dY: Any, Y: Any, lengths: Any, dX: Any) -> None:
-    """y (dy - sum of y dy in the column of the sequence)"""
-    start = 0
-    total = np.empty(Y.shape[1], np.float32)
-    for b in range(lengths.shape[0]):
-        total[:] = 0
-        for t in range(start, start + lengths[b]):
-            y, dy = Y[t], dY[t]
-            for j in range(total.shape[0]):
-                total[j] += y[j] * dy[j]
-        for t in range(start, start + lengths[b]):
-            y, dy, dx = Y[t], dY[t], dX[t]
-            for j in range(total.shape[0]):
-                dx[j] = y[j] * (dy[j] - total[j])
-        start += lengths[b]
 
 
 @kernel

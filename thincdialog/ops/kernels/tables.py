@@ -1,4 +1,4 @@
-"""Rows of tables: gathered, added up, added to; and the hashes that choose them.
+"""Rows of tables: gathered, added up, added to.
 
 Tables are float32, shape (n_rows, width); row numbers int32. A kernel that RETURNS False
 has met a number beyond the table.
@@ -10,7 +10,6 @@ import numpy as np
 
 from .kernel import kernel
 
-_U = np.uint64
 # Digits of the radix sort.
 _BITS = 11
 _DIGITS = 1 << _BITS
@@ -121,42 +120,3 @@ def sum_by_key(values: Any, keys: Any, sources: Any) -> Tuple[Any, Any]:
             for j in range(total.shape[0]):
                 total[j] += value[j]
     return distinct, sums
-
-
-@kernel
-def _mixed(h: Any) -> Any:
-    h ^= h >> _U(33)
-    h *= _U(0xFF51AFD7ED558CCD)
-    h ^= h >> _U(33)
-    h *= _U(0xC4CEB9FE1A85EC53)
-    return h ^ (h >> _U(33))
-
-
-@kernel
-def hash_ids(ids: Any, seed: int, keys: Any) -> None:
-    """Four 32-bit keys of each 64-bit id: MurmurHash3, 128 bits."""
-    start = _U(seed) ^ _U(8)
-    for i in range(ids.shape[0]):
-        first = ids[i] * _U(0x87C37B91114253D5)
-        first = (first << _U(31)) | (first >> _U(33))
-        first = ((first * _U(0x4CF5AD432745937F)) ^ start) + start
-        second = start + first
-        first, second = _mixed(first), _mixed(second)
-        first += second
-        second += first
-        keys[i, 0], keys[i, 1] = np.uint32(first), np.uint32(first >> _U(32))
-        keys[i, 2], keys[i, 3] = np.uint32(second), np.uint32(second >> _U(32))
-
-
-@kernel
-def ngrams(n: int, keys: Any, hashes: Any) -> None:
-    """One hash of every n neighbours: MurmurHash2, 64 bits."""
-    factor, shift = _U(0xC6A4A7935BD1E995), _U(47)
-    for i in range(hashes.shape[0]):
-        h = _U(8 * n) * factor
-        for k in range(n):
-            key = keys[i + k] * factor
-            key ^= key >> shift
-            h = (h ^ (key * factor)) * factor
-        h = (h ^ (h >> shift)) * factor
-        hashes[i] = h ^ (h >> shift)
