@@ -215,7 +215,7 @@ def changed(model, name, change):
     resign(model)
 
 
-def test_strangers_sizes_are_compared_before_memory_is_taken(models, tmp_path):
+def test_strangers_sizes_that_need_too_much_memory_are_refused(models, tmp_path, capsys):
     copy = shutil.copytree(models["ranker"], tmp_path / "model")
     config = (copy / "config.cfg").read_text()
     (copy / "config.cfg").write_text(config.replace("width = 16", "width = 800000000"))
@@ -228,8 +228,12 @@ def test_strangers_sizes_are_compared_before_memory_is_taken(models, tmp_path):
                 node["dims"][name] = size * 50_000_000 if size in (16, 32) else size
 
     changed(copy, "layout.json", widen)
-    with pytest.raises(ModelError, match=r"config.cfg asks for [\d,]{12,} numbers in the layer"):
+    with pytest.raises(ModelError, match=r"ask for more memory than is free: Unable to alloc"):
         answer(copy)
+    with no_longer_than(SECONDS), little_memory():
+        assert main(["evaluate", str(copy)]) == 1
+    shown = capsys.readouterr().err
+    assert str(copy) in shown and "Traceback" not in shown and shown.count("✘") == 1
 
 
 def test_strangers_numbers_that_are_none_are_refused(models, tmp_path):

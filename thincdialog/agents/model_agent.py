@@ -52,7 +52,6 @@ from ..models.bi_encoder import FORGETS_OUTPUT
 from ..models.gradient_sum import GradientSum
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
-from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.device_memory import is_out_of_memory, no_room
@@ -274,8 +273,8 @@ class ModelAgent(ConversationAgent, Learner):
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
-            if is_out_of_memory(error):  # That is said for all of a run.
-                raise
+            if isinstance(error, MemoryError) or is_out_of_memory(error):
+                raise  # The command line has a message for it.
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
@@ -338,8 +337,10 @@ class ModelAgent(ConversationAgent, Learner):
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
         try:
-            with sizes_of(folder, self.model):
-                self.lay_out_weights()
+            self.lay_out_weights()
+        except MemoryError as error:
+            text = f"config.cfg and layout.json ask for more memory than is free: {error}"
+            raise ModelError(f"{folder}  {text}") from error
         except ConfigError as error:
             text = f"config.cfg and layout.json do not fit: {error.problems[0].text}"
             raise ModelError(f"{folder}  {text}. Save the model again.") from error
