@@ -306,6 +306,10 @@ def test_gpu_kernels_scale_grows_no_further_than_its_end(xp):
     close(kernels.scale(X, s, 100.0), 100 * X.get())
     close(kernels.backprop_scale(dY, X, s, 100.0, ds), 100 * dY.get())
     assert ds.get() == before
+    kernels.backprop_scale(-X, X, s, 100.0, ds)
+    assert ds.get() == before
+    kernels.backprop_scale(X, X, s, 100.0, ds)
+    close(ds, before + 100 * (X.get() ** 2).sum())
 
 
 @pytest.mark.gpu

@@ -25,7 +25,8 @@ def Scale(initial: float = 10.0, *, maximum: float = 100.0) -> Model[InT, OutT]:
         Y = min(exp(s), maximum) * X
 
     initial (float): exp(s) at first, above 0.
-    maximum (float): Where it stops growing, at least ``initial``.
+    maximum (float): Where it stops growing, at least ``initial``. Beyond it, only gradients that
+        lower s are taken.
     X (Floats2d): Shape (nB, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     RAISES (ValueError): If not 0 < initial <= maximum.
@@ -54,8 +55,10 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        is_free = grown <= model.attrs["maximum"]
-        model.inc_grad("s", (xp.sum(dY * X) * factor * is_free).astype("f"))
+        ds = xp.sum(dY * X) * factor
+        # Beyond the maximum, s may only become smaller.
+        is_free = (grown <= model.attrs["maximum"]) | (ds > 0)
+        model.inc_grad("s", (ds * is_free).astype("f"))
         return dY * factor
 
     return Y, backprop

@@ -296,7 +296,8 @@ extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, uns
     const volatile float* of_blocks = sums;
     total = 0;
     for (int i = 0; i < gridDim.x; i++) total += of_blocks[i];
-    if (is_free) ds[0] += total * factor;
+    // Beyond the highest, s may only become smaller.
+    if (is_free || total > 0) ds[0] += total * factor;
 }
 
 // For the last block: in how many rows the best is the target, and the sum of their losses.
