@@ -97,3 +97,49 @@ gpu_id = 0
     assert main(["debug", "config", str(path), "--system.gpu_id", "-1"]) == 1
     shown = capsys.readouterr().err
     assert "1 problem in" in shown and "[baselines.other] has weights" in shown
+
+
+def schedule(name, settings):
+    return f"""[training.optimizer]
+@optimizers = "Adam.v1"
+
+[training.optimizer.learn_rate]
+@schedules = "{name}"
+initial_rate = 0.01
+warmup_steps = 2
+{settings}
+"""
+
+
+def problems_of(schedule, **changes):
+    changes = {f"training.{name}": value for name, value in changes.items()}
+    config = re.sub(r"(?s)\[training\.optimizer.*?(?=\n\[(?!training\.optimizer)|\Z)", "", RANKER)
+    return list(map(str, find_problems(Experiment.from_config(config + "\n" + schedule, changes))))
+
+
+@pytest.mark.parametrize("name", ["thincdialog.WarmupLinear.v1", "warmup_linear.v1",
+                                  "thincdialog.WarmupCosine.v1",
+                                  "thincdialog.WarmupInverseSqrt.v1"])  # fmt: skip
+def test_a_schedule_that_ends_at_0_before_the_last_step_is_refused(name):
+    block = schedule(name, "total_steps = 9")
+    (problem,) = problems_of(block, max_steps=10)
+    assert re.match(r"config:\d+  \[training.optimizer.learn_rate\] total_steps = 9 is", problem)
+    assert "[training] max_steps = 10" in problem and "${training.max_steps}" in problem
+    assert not problems_of(block, max_steps=9) and not problems_of(block, max_steps=0)
+    assert not problems_of(schedule(name, "total_steps = ${training.max_steps}"), max_steps=10)
+
+
+def test_a_schedule_that_ends_above_0_may_end_early():
+    cosine = "total_steps = 9\nfinal_share = 0.1"
+    assert not problems_of(schedule("thincdialog.WarmupCosine.v1", cosine), max_steps=10)
+    assert not problems_of(schedule("thincdialog.WarmupInverseSqrt.v1", ""), max_steps=10)
+
+
+def test_a_schedule_within_another_one_is_looked_at():
+    inner = schedule("thincdialog.WarmupLinear.v1", "total_steps = 9")
+    block = inner.replace("optimizer.learn_rate]", "optimizer.learn_rate.learn_rate]").replace(
+        '"Adam.v1"\n', '"Adam.v1"\n\n[training.optimizer.learn_rate]\n'
+        '@schedules = "thincdialog.Plateau.v1"\n',
+    )  # fmt: skip
+    (problem,) = problems_of(block, max_steps=10, score="mrr")
+    assert "[training.optimizer.learn_rate.learn_rate] total_steps = 9" in problem

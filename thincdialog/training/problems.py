@@ -1,13 +1,20 @@
 """What is wrong with a config that builds, as far as can be known before any data is read."""
 
-from typing import List
+from typing import Any, Iterator, List
 
+from ..config.values import KeyPath
 from ..contract import is_users
 from ..errors import ConfigError, MissingPackageError, Problem
 from ..metrics.macro_metric import MACRO
 from ..optimizers.scored_schedules import scored_schedules
 from .experiment import Experiment, missing_for_ops
 from .selection import not_measured
+
+# Schedules that are 0 from `total_steps` on, if they have any; and one that may be.
+ENDS_AT_0 = (
+    "thincdialog.WarmupLinear.v1", "thincdialog.WarmupInverseSqrt.v1", "warmup_linear.v1",
+)  # fmt: skip
+COSINE = "thincdialog.WarmupCosine.v1"
 
 
 def check_training(experiment: Experiment) -> None:
@@ -44,6 +51,7 @@ def find_problems(experiment: Experiment) -> List[Problem]:
         text = "[training.optimizer] has a schedule that goes by scores on dev data"
         hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
         problems.append(Problem(at, f"{text}: there is none", hint))
+    problems += _schedule_problems(experiment)
     problems += experiment.runner.problems(experiment)
     problems += _score_problems(experiment)
     problems += experiment.candidate_problems()
@@ -60,6 +68,35 @@ def missing_packages(experiment: Experiment) -> List[Problem]:
     except MissingPackageError as error:
         problems.append(Problem(checked.where("agent"), str(error)))
     return problems
+
+
+def _schedule_problems(experiment: Experiment) -> Iterator[Problem]:
+    """Schedules that reach 0 before the last step: the rest of the training would change
+    nothing."""
+    checked, most = experiment.checked, experiment.training["max_steps"]
+
+    def find(path: KeyPath, section: Any) -> Iterator[Problem]:
+        total = section.get("total_steps")
+        if _ends_at_0(section) and total is not None and total < most:
+            name = ".".join(path)
+            yield Problem(
+                checked.where(*path, "total_steps"),
+                f"[{name}] total_steps = {total:,} is less than [training] max_steps = {most:,}: "
+                f"after {total:,} steps the rate is 0, and training changes nothing",
+                "write total_steps = ${training.max_steps}, or lower max_steps",
+            )
+        for key, value in section.items():
+            if isinstance(value, dict):
+                yield from find((*path, key), value)
+
+    path = ("training", "optimizer")
+    yield from find(path, checked.interpolated["training"]["optimizer"])
+
+
+def _ends_at_0(section: Any) -> bool:
+    """Whether a section builds a schedule whose rate is 0 from its ``total_steps`` on."""
+    name = section.get("@schedules")
+    return name in ENDS_AT_0 or (name == COSINE and section.get("final_share") == 0)
 
 
 def _score_problems(experiment: Experiment) -> List[Problem]:
