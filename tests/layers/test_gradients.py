@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from thinc.api import Linear
+from thinc.api import Linear, Model, chain
 
-from tests.ops.array_backends import EACH_OPS
+from tests.ops.array_backends import EACH_OPS, ragged
+from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.gradients import add_rows, gradient, gradient_of_rows, no_gradient
 from thincdialog.ops.bags import parts_by_key
 from thincdialog.ops.known_numbers import put
@@ -42,6 +43,27 @@ def test_no_gradient_is_zeros_of_the_same_form(ops):
     for X in (ops.asarray2i([[1, 2], [3, 4]]), ops.alloc2f(3, 5) + 1, ops.alloc2i(0, 2)):
         zeros = no_gradient(ops, X)
         assert (zeros.shape, zeros.dtype) == (X.shape, X.dtype) and not zeros.any()
+
+
+@EACH_OPS
+def test_no_gradient_is_not_spoiled_by_a_layer_that_adds_to_it_in_place(ops):
+    def forward(model, X, is_train):
+        def backprop(dX):
+            seen.append(dX.dataXd.copy())
+            gradient = dX.dataXd
+            gradient += 1
+            return dX
+
+        return X, backprop
+
+    seen = []
+    X = ragged([[1, 2], [3]], ops)
+    layer = chain(Model("adds", forward), BagEmbed(4, 5))
+    layer.initialize(X=X)
+    for _ in range(2):
+        Y, backprop = layer.begin_update(X)
+        backprop(Y)
+    assert len(seen) == 2 and not any(each.any() for each in seen)
 
 
 @pytest.mark.gpu

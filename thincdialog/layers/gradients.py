@@ -46,5 +46,6 @@ def gradient_of_rows(ops: DialogCupyOps, X: Any, parts: Sequence[Tuple[Any, Any]
 
 
 def no_gradient(ops: Ops, X: Any) -> Any:
-    """Zeros like X, such as ids, of which nothing is learnt. Nobody may write to them."""
+    """Zeros like X, which has no gradient because it holds ids. Each call returns an array of
+    its own: a layer may add to it in place."""
     return ops.no_gradient(X) if isinstance(ops, DialogCupyOps) else ops.xp.zeros_like(X)

@@ -15,6 +15,10 @@ from .known_numbers import Draws, KnownNumbers, derived, on_host
 BASE = 10000.0
 # Tables of turns have so many places at least: few batches need larger ones.
 _FEWEST_PLACES = 1024
+# Numbers in an array of which ``no_gradient`` gives away parts: enough for hundreds of steps.
+_N_ZEROS = 1 << 20
+# Of what is multiplied; weights, sums and all that is no product stay float32.
+Precision = Literal["float32", "tf32", "bf16"]
 _NO_PLACES: Any = numpy.zeros((0, 0), dtype="f")
 
 
@@ -34,7 +38,10 @@ class DialogCupyOps(ExactProducts, CupyOps):
         super().__init__(device_type, device_id, **kwargs)
         self.known_numbers = KnownNumbers(self.xp, lambda: self._stream)
         self._turns: Dict[int, Tuple[Any, Any]] = {}
-        self._zeros: Dict[Any, Any] = {}
+        # By type: an array of zeros, and how many of them ``no_gradient`` has given away.
+        zeros = self.xp.zeros((_N_ZEROS,), dtype="i")
+        self._zeros: Dict[Any, Any] = {zeros.dtype: zeros}
+        self._n_zeros: Dict[Any, int] = {}
         self.seed(0)
 
     def __reduce__(self) -> Tuple[Any, ...]:  # A copy knows nothing.
@@ -83,12 +90,15 @@ class DialogCupyOps(ExactProducts, CupyOps):
         return cast(FloatsXd, kernels.dropout_mask(shape, self.next_mask(drop)))
 
     def no_gradient(self, X: Any) -> Any:
-        """Zeros like X, for what cannot be learnt, such as ids. Nobody may write to them: they
-        are made once, and again where X is larger than all before."""
+        """Zeros like X, for input without a gradient, such as ids. They are cut from a larger
+        array, each part of it once, because a layer may add to them in place."""
         zeros = self._zeros.get(X.dtype)
-        if zeros is None or zeros.size < X.size:
-            zeros = self._zeros[X.dtype] = self.xp.zeros((2 * X.size,), dtype=X.dtype)
-        return zeros[: X.size].reshape(X.shape)
+        start = self._n_zeros.get(X.dtype, 0)
+        if zeros is None or zeros.size < start + X.size:
+            zeros = self._zeros[X.dtype] = self.xp.zeros((max(_N_ZEROS, X.size),), dtype=X.dtype)
+            start = 0
+        self._n_zeros[X.dtype] = start + X.size
+        return zeros[start : start + X.size].reshape(X.shape)
 
     def is_no_gradient(self, X: Any) -> bool:
         """Whether it comes from ``no_gradient``."""
