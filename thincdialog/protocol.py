@@ -35,6 +35,7 @@ from .contract import (
 from .errors import ProtocolError
 from .messages import FIELDS, Message, MessageBatch, are_messages, column, is_message
 from .metrics import Metric
+from .metrics.ranking import RANKED
 from .ops.later import Number
 from .registry import registry
 
@@ -97,6 +98,8 @@ class Agent(Contract):
     heeds_candidates: bool = True
     # Whether its replies in an evaluation depend on what else is in a batch.
     replies_need_batch: bool = False
+    # Candidates in the ranking of a reply, at most; an experiment raises it if a metric needs more.
+    n_ranked: int = RANKED
     # Paths of files that the agent reads: `--resume` refuses a run if one of them has changed.
     own_files: Sequence[str] = ()
     # Names of all that ``report`` may hold; None if that is not known beforehand.

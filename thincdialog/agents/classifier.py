@@ -35,7 +35,6 @@ from ..registry import registry
 from ..teachers import Teacher
 from .beginnings import Carried
 from .collating import Collate
-from .conversation import RANKED
 from .model_agent import ModelAgent, no_labels, no_layer
 from .plan import Plan
 from .watched_loss import watched_loss
@@ -358,7 +357,7 @@ class ClassifierAgent(ModelAgent):
             P[row, chosen] = powers / powers.sum()
             ranks[row, chosen] = -P[row, chosen]
         # Stable: among equals the first class comes first.
-        order = np.argsort(ranks, axis=1, kind="stable")[:, :RANKED]
+        order = np.argsort(ranks, axis=1, kind="stable")[:, : self.n_ranked]
         best = P[np.arange(len(P)), order[:, 0]]
         ranked = [[self.classes[index] for index in row] for row in order]
         of_ranked = np.take_along_axis(P, order, axis=1).tolist()

@@ -9,8 +9,6 @@ from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn
 from ..protocol import Agent, ReadingOptions
 
 USE_REPLIES = ("label", "model", "none")
-# Longest ranking in a reply; a longer list is cut after its best.
-RANKED = 100
 
 
 class Conversation:
@@ -149,10 +147,13 @@ class ConversationAgent(Agent):
         read_state(folder, self.set_state)
 
 
-def ranked_replies(rankings: Sequence[Sequence[str]]) -> MessageBatch:
-    """Replies from ranked candidates, the best first; none for an empty ranking."""
+def ranked_replies(rankings: Sequence[Sequence[str]], n_ranked: int) -> MessageBatch:
+    """Replies from ranked candidates, the best first; none for an empty ranking.
+
+    n_ranked (int): How many candidates of each ranking are kept.
+    """
     columns: Dict[str, Sequence[Any]] = {
         "text": [texts[0] if texts else None for texts in rankings],
-        "text_candidates": [texts[:RANKED] if texts else None for texts in rankings],
+        "text_candidates": [texts[:n_ranked] if texts else None for texts in rankings],
     }
     return MessageBatch(columns, len(rankings))

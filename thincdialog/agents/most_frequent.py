@@ -6,7 +6,7 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .conversation import RANKED, ConversationAgent, ranked_replies
+from .conversation import ConversationAgent, ranked_replies
 
 
 @registry.agents("thincdialog.MostFrequent.v1")
@@ -24,7 +24,7 @@ class MostFrequentAgent(ConversationAgent):
 
     def _set(self, counts: Dict[str, int]) -> None:
         self.counts = counts
-        self.labels = sorted(counts, key=lambda text: (-counts[text], text))[:RANKED]
+        self.labels = sorted(counts, key=lambda text: (-counts[text], text))
 
     def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
         self._set(Counter(train.all_labels()))
@@ -34,7 +34,8 @@ class MostFrequentAgent(ConversationAgent):
             [
                 self.labels if among is None else self._rank(among)
                 for among in column(observations, "label_candidates")
-            ]
+            ],
+            self.n_ranked,
         )
 
     def _rank(self, candidates: Sequence[str]) -> List[str]:

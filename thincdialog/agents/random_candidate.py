@@ -6,7 +6,7 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .conversation import RANKED, ConversationAgent, ranked_replies
+from .conversation import ConversationAgent, ranked_replies
 
 
 @registry.agents("thincdialog.RandomCandidate.v1")
@@ -35,12 +35,13 @@ class RandomCandidateAgent(ConversationAgent):
             [
                 self._draw(text if name is None else name, self.labels if among is None else among)
                 for name, text, among in zip(names, texts, candidates)
-            ]
+            ],
+            self.n_ranked,
         )
 
     def _draw(self, name: Any, among: Sequence[str]) -> List[str]:
         # A str as the seed is hashed the same way in every process.
-        return Random(f"{self.seed} {name}").sample(among, min(RANKED, len(among)))
+        return Random(f"{self.seed} {name}").sample(among, min(self.n_ranked, len(among)))
 
     def state(self) -> Dict[str, Any]:
         return {"seed": self.seed, "labels": self.labels}

@@ -38,7 +38,6 @@ from .beginnings import Carried
 from .best_candidates import Best, best_candidates
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
-from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .plan import Plan
@@ -363,7 +362,7 @@ class RankerAgent(ModelAgent):
         for group in scored:
             repeats = [self._repeats(lists[row], said[row]) for row in group.rows]
             right = [self._place_of(lists[row], eval_labels[row]) for row in group.rows]
-            best.update(zip(group.rows, group.best(self.model.ops, RANKED, repeats, right)))
+            best.update(zip(group.rows, group.best(self.model.ops, self.n_ranked, repeats, right)))
         for row, texts in enumerate(lists):
             places, scores, P, loss = best[row]
             if loss is not None:

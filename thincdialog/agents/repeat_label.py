@@ -26,5 +26,6 @@ class RepeatLabelAgent(ConversationAgent):
                 if known or right
                 else []
                 for known, right, others in zip(labels, held_out, candidates)
-            ]
+            ],
+            self.n_ranked,
         )

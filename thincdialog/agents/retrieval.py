@@ -159,7 +159,7 @@ class RetrievalAgent(ConversationAgent):
                 if best < 0:  # Nothing in common with anything: the first reply there is.
                     best = int((repeats == np.arange(len(repeats))).sum())
                 rankings[row] = [self.replies[self.reply_of[best]]] if self.replies else []
-        return ranked_replies(rankings)
+        return ranked_replies(rankings, self.n_ranked)
 
     def _documents_with(self, said: Set[str]) -> Any:
         """The documents that have one of these replies, ascending; none if all do."""

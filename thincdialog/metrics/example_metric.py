@@ -28,6 +28,10 @@ class ExampleMetric(Contract):
         "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
 
+    # How many candidates of a reply's ranking (``text_candidates``) it looks at; our agents rank at
+    # least 100.
+    n_ranked: int = 0
+
     def __init__(self) -> None:
         self.reset()
 

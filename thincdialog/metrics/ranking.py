@@ -8,16 +8,20 @@ from ..registry import registry
 from .example_metric import ExampleAverages
 from .words import normalize_answer
 
+# Candidates in the ranking of a reply, if no metric asks for more, and those that mrr looks at.
+RANKED = 100
+
 
 @registry.metrics("thincdialog.Ranking.v1")
 class Ranking(ExampleAverages):
     """Share of examples with a label among the first k candidates, and the mean
-    reciprocal rank of the best placed label; higher is better.
+    reciprocal rank of the best placed label among the first 100; higher is better.
 
     A reply without candidates ranks its text alone. A label that was not ranked
     counts 0. Reports `hits@k` for each k, and `mrr`, 0.0 to 1.0.
 
-    ks (Optional[List[int]]): The k of each hits@k, 1 or more; 1, 5 and 10 if null.
+    ks (Optional[List[int]]): The k of each hits@k, 1 or more; 1, 5 and 10 if null. Agents rank 100
+        candidates, or as many as the largest k.
     normalize (bool): Compare after ParlAI's normalisation, as ParlAI does. Then a
         candidate that differs from the label in case or punctuation only counts as
         the label, so scores come out higher where candidates were drawn to differ.
@@ -30,6 +34,7 @@ class Ranking(ExampleAverages):
             text = f"'ks' of thincdialog.Ranking.v1 is {ks}"
             raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
         self.ks = sorted(set(ks))
+        self.n_ranked = self.ks[-1]
         self.names = [*(f"hits@{k}" for k in self.ks), "mrr"]
         self.normalize = normalize
         self.reset()
@@ -46,4 +51,4 @@ class Ranking(ExampleAverages):
         ranked = list(ranked)
         # Of the first candidate that is a label, counted from 1.
         place = min((ranked.index(label) + 1 for label in labels if label in ranked), default=0)
-        return [*(place <= k for k in self.ks), 1 / place] if place else ()
+        return [*(place <= k for k in self.ks), (place <= RANKED) / place] if place else ()

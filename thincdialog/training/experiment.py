@@ -37,6 +37,7 @@ from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
+from ..metrics.ranking import RANKED
 from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
@@ -105,6 +106,9 @@ class Experiment:
             task.set_shuffle_window(window, is_stored=root is not None)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        n_ranked = max([RANKED, *(metric.n_ranked for metric in self.evaluation["metrics"])])
+        for agent in (self.agent, *self.baselines.values()):
+            agent.n_ranked = n_ranked
         self.stores: Optional[Stores] = None
         if root is not None:
             settings = checked.interpolated["tasks"]
