@@ -14,13 +14,15 @@ class Accuracy(ExampleAverages):
 
     Reports `accuracy`, 0.0 to 1.0.
 
-    normalize (bool): Compare after ParlAI's normalisation (case, ASCII punctuation
-        and English articles do not count); false compares the texts as they are.
+    normalize (Optional[bool]): Compare after ParlAI's normalisation (case, ASCII punctuation
+        and English articles do not count); false compares the texts as they are. null
+        normalises, except in an experiment whose agent replies with classes: names of classes
+        may differ in punctuation only.
     """
 
     names = ("accuracy",)
 
-    def __init__(self, normalize: bool = True):
+    def __init__(self, normalize: Optional[bool] = None):
         self.normalize = normalize
         self.reset()
 
@@ -40,7 +42,7 @@ class Accuracy(ExampleAverages):
             return False
         if text in labels:
             return True
-        if not self.normalize:
+        if self.normalize is False:
             return False
         guess = normalize_answer(text)
         return any(normalize_answer(label) == guess for label in labels)

@@ -36,6 +36,7 @@ from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
+from ..metrics.accuracy import Accuracy
 from ..metrics.class_f1 import ClassF1
 from ..metrics.ranking import RANKED
 from ..models.fitting import saved_shapes
@@ -451,12 +452,18 @@ class Experiment:
 
     @property
     def metrics(self) -> Sequence[ExampleMetric]:
-        """What the agent's replies are scored by: those of the config; of a classifier, also
-        how well each class is found, as words say little about classes."""
+        """The metrics of the config. If the agent replies with classes, accuracy compares labels
+        exactly (unless the config normalises them), and the F1 of classes is added."""
         metrics: List[ExampleMetric] = self.evaluation["metrics"]
-        if self.agent.has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
-            return [*metrics, ClassF1()]
-        return metrics
+        if not self.agent.has_classes:
+            return metrics
+        found = [_exact(metric) for metric in metrics]
+        return found if any(isinstance(each, ClassF1) for each in found) else [*found, ClassF1()]
+
+
+def _exact(metric: ExampleMetric) -> ExampleMetric:
+    is_open = isinstance(metric, Accuracy) and metric.normalize is None
+    return Accuracy(normalize=False) if is_open else metric
 
 
 def training_ops(checked: CheckedConfig) -> Any:
