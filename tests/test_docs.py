@@ -10,6 +10,7 @@ from dataclasses import fields
 import pytest
 
 from tests.test_house import ROOT
+from tests.training.examples import quietly_train
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 
@@ -132,6 +133,16 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
             assert language == "" and page.name in ("README.md", "worlds.md")
     for name in re.findall(r"\]\(((?!http)[\w/]+\.md)\)", page.read_text(encoding="utf8")):
         assert (page.parent / name).is_file()
+
+
+def test_docs_own_model_of_questions_and_pictures_learns_from_both(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _, _, text in blocks(ROOT / "docs" / "own.md"):
+        if named := re.match(r"# (squares\.\w+)\n", text):
+            (tmp_path / named[1]).write_text(text)
+    result, _ = quietly_train(tmp_path / "squares.cfg", code="squares.py")
+    # The picture alone: one square is asked for in half of the cases, and is like the other in 1/3.
+    assert result.scores["dev"]["accuracy"] >= 0.99
 
 
 def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, monkeypatch, capsys):
