@@ -446,7 +446,7 @@ def test_resume_with_other_workers_is_refused(make):
             make(text, first.output, resume=True, overrides={"runner.workers": workers})
         said = str(refused.value)
         assert f"--runner.workers  [runner] workers = {workers}, but " in said
-        assert "has 2" in said and "give the old value to go on" in said
+        assert "has 2" in said and "give the old value to resume" in said
     with pytest.raises(ConfigError, match=r"\[runner\] @runners = 'thincdialog.Alone.v1', but "):
         make(text[: text.index("[runner]")], first.output, resume=True)
 

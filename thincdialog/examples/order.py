@@ -33,7 +33,7 @@ def other_data(origin: str) -> DataError:
 
     origin (str): What the data is.
     """
-    text = "is not what it was when the state was saved: give the same data to go on"
+    text = "is not what it was when the state was saved: give the same data to resume"
     return DataError(origin, text)
 
 

@@ -17,8 +17,6 @@ BASE = 10000.0
 _FEWEST_PLACES = 1024
 # Numbers in an array of which ``no_gradient`` gives away parts: enough for hundreds of steps.
 _N_ZEROS = 1 << 20
-# Of what is multiplied; weights, sums and all that is no product stay float32.
-Precision = Literal["float32", "tf32", "bf16"]
 _NO_PLACES: Any = numpy.zeros((0, 0), dtype="f")
 
 

@@ -1,4 +1,4 @@
-"""Products on a GPU."""
+"""Products on a GPU, and copies of its ops."""
 
 import copy
 import pickle
@@ -16,7 +16,7 @@ def drawn(*shape):
 
 
 @pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
-def test_products_are_right(turned):
+def test_cupy_ops_products_are_right(turned):
     ops = get_dialog_ops(0)
     x, y = (each.astype("f") for each in (drawn(7, 33), drawn(33, 12)))
     given = [each.T.copy() if turn else each for each, turn in zip((x, y), turned)]
@@ -30,7 +30,7 @@ def test_products_are_right(turned):
     np.testing.assert_allclose(ops.to_numpy(strided), found, rtol=1e-5, atol=1e-5)
 
 
-def test_products_are_added_to_what_is_there():
+def test_cupy_ops_products_are_added_to_what_is_there():
     ops = get_dialog_ops(0)
     x, y, before = drawn(9, 4), drawn(9, 6), drawn(4, 6)
     out = ops.asarray2f(before)
@@ -45,7 +45,7 @@ def test_products_are_added_to_what_is_there():
     assert (ops.to_numpy(out) == kept).all()
 
 
-def test_products_of_copied_ops_are_of_their_device():
+def test_cupy_ops_copies_are_of_their_device():
     ops = get_dialog_ops(1 if get_dialog_ops(0).xp.cuda.runtime.getDeviceCount() > 1 else 0)
     for other in (copy.deepcopy(ops), pickle.loads(pickle.dumps(ops))):
         assert type(other) is type(ops) and other.device_id == ops.device_id
