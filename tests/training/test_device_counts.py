@@ -37,12 +37,7 @@ TABLE = {
     "intent": ("intent", {}, 39, 0, 1),
     "babi": ("babi", {}, 31, 0, 1),
     "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 74, 0, 1),
-    # With seed 0, one step has the same loss, but a gradient that differs by 1e-4: probably a near
-    # tie of max pooling, which the last digit decides.
-    "BiLSTM": (
-        "quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}, "system.seed": 1},
-        56, 0, 1,
-    ),
+    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 56, 0, 1),
     "MemoryReader": (
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 34, 0, 1,
     ),
@@ -340,8 +335,8 @@ COMPARED = {
         "system.ops": "numpy",
     },
 }
-# Of the others, a larger rate makes much of the last digit, too.
-AT_ANY_RATE = ("quickstart", "ranker", "hinge", "intent", "babi")
+# Of the others, and of the quickstart's long texts, a larger rate makes much of the last digit.
+AT_ANY_RATE = ("ranker", "hinge", "intent", "babi")
 
 
 @pytest.mark.parametrize(
@@ -390,8 +385,10 @@ def test_device_losses_of_the_same_weights_are_those_of_the_cpu(
 ):
     """Of all configs as they are, at their own rate, but for what is drawn: before each of 50 steps
     the device gets the CPU's weights, as the last digit of some would make much otherwise."""
-    with training(root, tmp_path, name, size=16, gpu_id=-1) as cpu_step:
-        with training(root, tmp_path, name, size=16) as step:
+    # The encoders of the quickstart read texts that do not change with its generator.
+    file = "ranker" if TABLE[name][0] == "quickstart" and TABLE[name][1] else None
+    with training(root, tmp_path, name, size=16, gpu_id=-1, file=file) as cpu_step:
+        with training(root, tmp_path, name, size=16, file=file) as step:
             for each in (cpu_step, step):
                 set_dropout_rate(each.agent.model, 0.0)
             for _ in range(50):
