@@ -55,7 +55,7 @@ TIMES = ("seconds", "examples_per_second", "tokens_per_second")
 
 
 def run(folder, overrides=(), config=CONFIG, **options):
-    """RETURNS: Weights, and rows of the log without times, and what was said."""
+    """RETURNS: Weights, rows of the log without times, and stderr without the folder."""
     told = io.StringIO()
     given = {f"runner.{name}": value for name, value in dict(overrides).items() if "." not in name}
     given.update({name: value for name, value in dict(overrides).items() if "." in name})
@@ -66,7 +66,7 @@ def run(folder, overrides=(), config=CONFIG, **options):
     ]
     for row in rows:
         row["scores"] = {name: n for name, n in row["scores"].items() if name not in READ}
-    return weights(folder), rows, told.getvalue()
+    return weights(folder), rows, told.getvalue().replace(f"Saving to {folder}\n", "")
 
 
 @pytest.fixture
