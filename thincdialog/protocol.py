@@ -324,8 +324,8 @@ class StepReport(NamedTuple):
     examples (int): How many it learnt from; 0: nothing was changed.
     loss (Optional[Number]): What the step was to make smaller, summed (nats); None if it is
         not known. A float, or a number that is still on a device (``ops/later.py``).
-    n_losses (int): On how many it was measured.
-    unit (str): What these are: "examples" or "tokens".
+    weight (int): Of how many losses; the step's gradient is the mean over as many.
+    unit (str): The unit of the losses: "examples" or "tokens".
     gradient_norm (Number): Of the mean gradient, before clipping.
     counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
         "cells" that they took with padding, "contexts" and the "truncated_contexts" among
@@ -335,7 +335,7 @@ class StepReport(NamedTuple):
 
     examples: int
     loss: Optional[Number] = None
-    n_losses: int = 0
+    weight: int = 0
     unit: str = "examples"
     gradient_norm: Number = 0.0
     counts: Mapping[str, int] = {}
@@ -350,7 +350,7 @@ def _is_report(value: Any, *given: Any) -> bool:
         return False
     loss = 0.0 if value.loss is None else value.loss
     try:
-        list(map(float, (value.examples, loss, value.n_losses, value.gradient_norm)))
+        list(map(float, (value.examples, loss, value.weight, value.gradient_norm)))
     except (TypeError, ValueError):
         return False
     return value.examples >= 0
@@ -475,15 +475,6 @@ class Learner(Agent):
         RAISES (TrainingError): If the loss is not finite.
         """
         raise NotImplementedError
-
-    def preparing(self, n: int) -> Optional[Callable[[Any], Callable[[Any], None]]]:
-        """How a thread prepares the next batch while one is learnt; None if it need not be.
-
-        n (int): Batches of a step.
-        RETURNS (Optional[Callable]): Called with a batch before it is learnt, it gives what the
-            thread is to do with the next one.
-        """
-        return None
 
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they

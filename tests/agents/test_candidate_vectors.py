@@ -139,8 +139,7 @@ def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
         assert sum(sizes) == 50_000 and max(sizes) == most
         assert len(sizes) == -(-50_000 // most)
         if of_first:  # On the stand-in.
-            assert of_first[0] <= 150 and of_first[1:] <= (1, 13, 1)
-            assert of_next[0] <= 24 and of_next[1:] == (1, 3, 1)
+            assert of_first[1] == of_next[1] == 1  # The host waits for the scores alone.
         evaluate()
         assert sum(sizes) == 50_000
         # Nothing is held while it learns, and other weights have other vectors.

@@ -25,7 +25,7 @@ def build(make_encoder=bag, **options):
 def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
     agent = build()
     copy = agent.clone()
-    for name in ("parameters", "model", "tokenizer", "text", "counters"):
+    for name in ("parameters", "model", "tokenizer", "text", "tally"):
         assert getattr(copy, name) is getattr(agent, name)
     assert copy.conversation is not agent.conversation
     assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # bytes

@@ -56,7 +56,7 @@ def test_star_space_tables_begin_alike():
 
 def texts_of(agent):
     """The candidates that the agent keeps for its next step, right one first, as text."""
-    (((texts, candidates), _),) = agent.counters.packs
+    (((texts, candidates), _),) = agent.tally.packs
     labels, starts = texts.labels, texts.label_starts
     words = agent.tokenizer
     decoded = [words.decode(labels[a:b]) for a, b in zip(starts[:-1], starts[1:])]

@@ -137,7 +137,7 @@ def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Wo
         world.start_epoch(0, 0)
         while not world.epoch_done():
             gather(agent, world, 0, len(packed) + 1, 1)
-            packed += agent.counters.packs
+            packed += agent.tally.packs
             agent.give_up()  # Only the packs are wanted, each once.
     replicas: List[Any] = [agent.replica() for _ in range(2)]
     batches = [cycle(packed[thread::2]) for thread in range(2)]

@@ -39,12 +39,12 @@ def test_device_calls_of_a_step_are_all_seen(name, root, tmp_path, cupy):  # noq
         for _ in range(3):
             step()
         noted, counts = both(cupy, step, get_dialog_ops(0))
-    times = tuple(noted.times[kind] for kind in (LAUNCH, WAIT, TO_HOST))
-    assert times == (counts.launches, counts.waits, counts.d2h)
-    # Batches may be prepared ahead, by a thread.
-    assert abs(noted.times[FROM_HOST] - counts.h2d) <= 2
+    times = tuple(noted.times[kind] for kind in (WAIT, TO_HOST, FROM_HOST))
+    assert times == (counts.waits, counts.d2h, counts.h2d)
+    # To write at several indices takes several kernels, and counts as one.
+    assert 0.85 * counts.launches < noted.times[LAUNCH] <= counts.launches
     lines = [line for kind, line in noted.lines if kind == FROM_HOST]
-    assert all(line.startswith("thincdialog/ops/") for line in lines)
+    assert all(line.startswith("thincdialog/") for line in lines)
 
 
 def test_device_calls_of_cupy_and_thinc_are_seen_with_their_lines(root, cupy):  # noqa: F811

@@ -39,20 +39,18 @@ def test_device_profile_tells_what_the_stand_in_counts(cupy, monkeypatch):  # no
     found = profile()
     assert (Model.__call__, Model.begin_update, Model.predict) == functions
     device = found.device
-    assert (device.launches, device.waits, device.to_host) == (counts.launches, 0, 0)
-    # A batch is copied while the one before it is learnt: of those noted, the first may be copied
-    # before, and the one behind the last within.
-    assert counts.h2d == 1 and abs(device.from_host - 1) <= 1 / STEPS and device.from_host_bytes > 0
+    assert (device.waits, device.to_host) == (0, 0)
+    assert 0.95 * counts.launches < device.launches <= counts.launches  # See test_device_calls.
+    assert device.from_host == counts.h2d and device.from_host_bytes > 0
     assert {asked.kind for asked in device.lines} == {"from_host"}
-    assert all(asked.line.startswith("thincdialog/ops/") for asked in device.lines)
+    assert all(asked.line.startswith("thincdialog/") for asked in device.lines)
     # All of the steps took one tick of the clock, and each kernel a millisecond.
     assert found.plain_ms == 1000 / STEPS and device.busy_ms == pytest.approx(counts.launches)
     assert device.idle_share == pytest.approx(1 - counts.launches / found.plain_ms)
     for part in found.parts:
-        assert (
-            part.own == pytest.approx(part.launches) == pytest.approx(part.forward + part.backward)
-        )
-    assert sum(part.launches for part in found.parts) == pytest.approx(counts.launches)
+        assert part.own == pytest.approx(part.forward + part.backward)
+        assert part.launches - 0.01 < part.own < part.launches + 2.01
+    assert sum(part.launches for part in found.parts) == pytest.approx(device.launches)
     times = {part.name: part for part in found.parts}
     assert times["candidate_encoder/linear"].calls == times["context_encoder/linear"].calls == 1
     assert times["bi_encoder"].total > times["bi_encoder"].own

@@ -3,8 +3,8 @@ import pytest
 from thinc.api import Ragged, fix_random_seed
 
 from tests.ops.array_backends import backend, made
-from thincdialog.layers import bilstm
 from thincdialog.layers.bilstm import BiLSTM
+from thincdialog.ops import bilstm
 from thincdialog.ops.dialog_ops import exact_products
 
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from thinc.api import Ragged
 
 from tests.ops.array_backends import EACH_OPS, ragged
 from thincdialog.api import registry
@@ -20,14 +19,14 @@ def test_checked_dropout_refuses_rates_that_leave_nothing(name, rate):
 def test_drop_tokens_leaves_out_the_given_share_in_order(ops):
     X = ragged([range(4000), [], range(4000, 10000)], ops)
     Y, backprop = drop_tokens(0.25).begin_update(X)
-    kept = ops.to_numpy(Y.dataXd[:, 0])
+    kept = Y.dataXd[:, 0]
     # Five standard deviations of a binomial around 7,500.
     assert abs(len(kept) - 7500) < 5 * np.sqrt(10000 * 0.25 * 0.75)
     assert (np.diff(kept) > 0).all()
     n_first = int((kept < 4000).sum())
-    assert ops.to_numpy(Y.lengths).tolist() == [n_first, 0, len(kept) - n_first]
-    dX = backprop(Ragged(Y.dataXd * 0 + 1, Y.lengths))
-    assert ops.to_numpy(dX.dataXd[:, 0].nonzero()[0]).tolist() == kept.tolist()
+    assert Y.lengths.tolist() == [n_first, 0, len(kept) - n_first]
+    dX = backprop(Y)  # Ids have no gradient.
+    assert dX.dataXd.shape == (10000, 2) and not dX.dataXd.any()
 
 
 def test_drop_tokens_never_empties_an_example_and_keeps_everything_when_predicting(ops):
@@ -48,4 +47,4 @@ def test_fill_empty_gives_a_padding_token_where_there_is_none(examples, ops):
     Y, backprop = fill_empty().begin_update(X)
     assert Y.lengths.tolist() == [max(1, len(ids)) for ids in examples]
     assert Y.dataXd.tolist() == [[token, 0] for ids in examples for token in ids or [0]]
-    assert backprop(Y).dataXd.tolist() == X.dataXd.tolist()
+    assert backprop(Y).dataXd.shape == X.dataXd.shape

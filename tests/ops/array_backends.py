@@ -52,11 +52,11 @@ def backend(gpu_id):
 
 
 def ragged(examples, ops=None):
-    """Ids of texts, or pairs of id and segment, as layers take them."""
+    """Ids of texts, or pairs of id and segment, as layers take them: on the host."""
     pairs = [t if isinstance(t, tuple) else (t, 0) for example in examples for t in example]
     data = np.array(pairs, dtype="i").reshape(-1, 2)
     lengths = np.array([len(example) for example in examples], dtype="i")
-    return Ragged(data, lengths) if ops is None else Ragged(ops.asarray(data), ops.asarray(lengths))
+    return Ragged(data, lengths)
 
 
 def in_threads(work, arguments):

@@ -30,21 +30,6 @@ def test_cupy_ops_products_are_right(turned):
     np.testing.assert_allclose(ops.to_numpy(strided), found, rtol=1e-5, atol=1e-5)
 
 
-def test_cupy_ops_products_are_added_to_what_is_there():
-    ops = get_dialog_ops(0)
-    x, y, before = drawn(9, 4), drawn(9, 6), drawn(4, 6)
-    out = ops.asarray2f(before)
-    assert ops.add_product(out, ops.asarray2f(x), ops.asarray2f(y), trans1=True) is out
-    product = ops.gemm(ops.asarray2f(x), ops.asarray2f(y), trans1=True)
-    np.testing.assert_allclose(ops.to_numpy(out), before + ops.to_numpy(product), atol=1e-5)
-    nothing = ops.alloc2f(0, 4)
-    assert not ops.gemm(nothing, nothing, trans1=True).any()
-    assert ops.gemm(nothing, ops.alloc2f(4, 3)).shape == (0, 3)
-    kept = ops.to_numpy(out)
-    ops.add_product(out, nothing, ops.alloc2f(0, 6), trans1=True)
-    assert (ops.to_numpy(out) == kept).all()
-
-
 def test_cupy_ops_copies_are_of_their_device():
     ops = get_dialog_ops(1 if get_dialog_ops(0).xp.cuda.runtime.getDeviceCount() > 1 else 0)
     for other in (copy.deepcopy(ops), pickle.loads(pickle.dumps(ops))):

@@ -17,9 +17,9 @@ from tests.ops.array_backends import (
 )
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.devices import on_device
 from thincdialog.ops.dialog_cupy_ops import DialogCupyOps
 from thincdialog.ops.dialog_ops import exact_products
-from thincdialog.ops.known_numbers import put
 
 
 def masks(ops, *position, n=3):
@@ -165,14 +165,14 @@ def test_ops_cupy_that_does_not_work_is_not_said_to_be_missing(tmp_path, monkeyp
 
 
 @pytest.mark.gpu
-def test_ops_batches_go_to_their_device_from_any_thread():
+def test_ops_make_their_device_current_in_any_thread():
     import cupy
 
     found = []
 
     def work(device):
-        put(DialogCupyOps(device_id=device), "batch", np.arange(3, dtype="i"))
-        found.append((device, cupy.cuda.runtime.getDevice()))
+        with on_device(DialogCupyOps(device_id=device)):
+            found.append((device, cupy.cuda.runtime.getDevice()))
 
     in_threads(work, range(cupy.cuda.runtime.getDeviceCount()))
     assert found and all(device == current for device, current in found)

@@ -17,7 +17,7 @@ def test_rotation_sees_only_how_far_tokens_are_apart(ops):
     one = draw(1, 3 * n_heads * head)
     QKV = ops.asarray2f(np.repeat(one, 40, axis=0))
     before = ops.to_numpy(QKV).copy()
-    back = rotate(ops, QKV, ops.xp.arange(40), n_heads)
+    back = rotate(ops, QKV, np.arange(40), n_heads)
     turned = ops.to_numpy(QKV).reshape(40, 3, n_heads, head)
     Q, K = turned[:, 0, 1], turned[:, 1, 1]
     products = Q @ K.T  # (40, 40)
@@ -30,7 +30,5 @@ def test_rotation_sees_only_how_far_tokens_are_apart(ops):
     np.testing.assert_allclose(ops.to_numpy(QKV), before, rtol=1e-4, atol=1e-5)
 
 
-@EACH_OPS
-def test_places_of_tokens(ops):
-    places = token_places(ops, ops.asarray1i([2, 0, 3]), 5)
-    assert ops.to_numpy(places).tolist() == [0, 1, 0, 1, 2]
+def test_places_of_tokens():
+    assert token_places(np.array([2, 0, 3])).tolist() == [0, 1, 0, 1, 2]

@@ -108,8 +108,8 @@ class Noting(RankerAgent):
                 arrays[name] = array
         sums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
         rate, b1, nu = (float(getattr(optimizer, name, 1)) for name in ("learn_rate", "b1", "nu"))
-        if self.counters.examples:
-            ids = list(self.counters.ids)
+        if self.tally.examples:
+            ids = list(self.tally.ids)
             note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
         report = super().update(optimizer)
         if self.turn is not None:

@@ -55,11 +55,11 @@ class Noting:
     """Mixed into agents: notes what they learn from."""
 
     def begin_microbatch(self, seed, step, number):
-        self.counters.place = (step, number)
+        self.tally.place = (step, number)
         super().begin_microbatch(seed, step, number)
 
     def learn(self, observations):
-        step, microbatch = self.counters.place
+        step, microbatch = self.tally.place
         NOTES.before(step)
         ids = list(column(observations, "id"))
         before = NOTES.seen.setdefault(f"{step}/{microbatch}", ids)

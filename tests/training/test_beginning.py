@@ -216,7 +216,7 @@ class Letters(Learner):
 
     def update(self, optimizer):
         n, self.n_gathered = self.n_gathered, 0
-        return StepReport(n, loss=1.0, n_losses=n)
+        return StepReport(n, loss=1.0, weight=n)
 
     def answer(self, batch):
         return [Message(text="colour") for _ in batch]

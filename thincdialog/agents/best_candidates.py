@@ -5,7 +5,6 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 import numpy as np
 from thinc.api import Ops
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
 from .repeats import probabilities, rank
 
 
@@ -32,7 +31,7 @@ def best_candidates(
     repeats: Sequence[Optional[np.ndarray]],
     right: Sequence[int],
 ) -> List[Best]:
-    """Of each row the best. A GPU ranks them itself: only the best come to the host.
+    """Of each row the best.
 
     ops (Ops): Those of the model.
     scores (Floats1d): Of all rows' candidates, one row after the other.
@@ -41,8 +40,6 @@ def best_candidates(
     repeats (Sequence[Optional[np.ndarray]]): Which of a row's are repeats, bools; None for none.
     right (Sequence[int]): Place of each row's right one, or -1.
     """
-    if isinstance(ops, DialogCupyOps):
-        return _on_device(ops, scores, sizes, n_best, repeats, right)
     found, rows = [], np.split(ops.to_numpy(scores), np.cumsum(sizes)[:-1])
     for of_row, is_repeat, at in zip(rows, repeats, right):
         if is_repeat is None:
@@ -52,35 +49,4 @@ def best_candidates(
         if at >= 0:
             loss = float(np.log(np.exp(of_row - high).sum()) + high - of_row[at])
         found.append(Best(places, of_row[places], P[places], loss))
-    return found
-
-
-def _on_device(
-    ops: DialogCupyOps,
-    scores: Any,
-    sizes: Sequence[int],
-    n_best: int,
-    repeats: Sequence[Optional[np.ndarray]],
-    right: Sequence[int],
-) -> List[Best]:
-    behind = None
-    if any(each is not None and each.any() for each in repeats):
-        behind = np.concatenate(
-            [np.zeros(n, dtype=bool) if each is None else each for n, each in zip(sizes, repeats)]
-        )
-    n_best = min(n_best, max(sizes))
-    places, numbers = ops.best_cells(scores, sizes, n_best, behind, right)
-    found = []
-    for row, (size, at) in enumerate(zip(sizes, right)):
-        n = min(size, n_best)
-        best, of_best = places[row, :n], numbers[row, :n]
-        high, powers, high_of_all, powers_of_all, of_right = numbers[row, n_best:]
-        is_repeat = repeats[row]
-        if not powers:  # All of them are repeats.
-            high, powers, is_repeat = high_of_all, powers_of_all, None
-        P = np.exp(of_best - high) / powers
-        if is_repeat is not None:
-            P[is_repeat[best]] = 0
-        loss = float(np.log(powers_of_all) + high_of_all - of_right) if at >= 0 else None
-        found.append(Best(best, of_best, P, loss))
     return found

@@ -20,9 +20,9 @@ import numpy as np
 from thinc.api import Model, add, concatenate
 
 from ..batchers import Lengths
-from ..data import TextEncoder, Tokenizer
+from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
-from ..examples.batch import CONTEXT, Batch
+from ..examples.batch import Batch
 from ..examples.store import Store
 from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
@@ -35,8 +35,8 @@ from ..registry import registry
 from ..teachers import Teacher
 from .beginnings import Carried
 from .collating import Collate
+from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
-from .plan import Plan
 from .watched_loss import watched_loss
 
 # The number of a label that is no class.
@@ -295,31 +295,14 @@ class ClassifierAgent(ModelAgent):
             return super().batch_lengths(observations)
         return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
 
-    def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        plan, texts, found = self.planned(batch)
-        targets, *others = found
-        if self.n_features is not None:
-            X: Any = others.pop()
-        else:
-            X = self.collated(batch, texts[0] if texts else None)
-        weights = others[0] if others else None
-        logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
-        self.check_scores(logits, (len(batch.rows), len(self.classes)))
-        given = (targets, weights)
-        d_logits, replies = self.judged(batch, logits, self.loss, given, plan.replies)
-        backprop(d_logits)
-        return replies
+    def read(self, batch: Batch) -> Inputs:
+        return Inputs(batch, self._input(batch), self.targets(batch).astype("i"))
 
-    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
-        """Conversations, or features; each example's class, and how much each class counts, where
-        that is not the same."""
-        numbers: List[Any] = [self.targets(batch).astype("i")]
-        if self.loss_weights is not None:
-            numbers.append(np.array(self.loss_weights, dtype="f"))
-        if self.n_features is not None:
-            numbers.append(self._features(batch))
-        texts = [] if text is None else [(text.contexts(batch), CONTEXT)]
-        return Plan(batch, texts, numbers, lambda: self.classes)
+    def judge(self, Y: Any, inputs: Inputs) -> Judged:
+        self.check_scores(Y, (len(inputs.batch.rows), len(self.classes)))
+        weights = None if self.loss_weights is None else np.array(self.loss_weights, dtype="f")
+        given = (self.loss, inputs.targets, weights, lambda: self.classes)
+        return self.judge_scores(Y, inputs.batch, *given)
 
     def targets(self, batch: Batch) -> Any:
         """Number of each example's class; every example has ``labels``.
@@ -393,13 +376,11 @@ class ClassifierAgent(ModelAgent):
         return among
 
     def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
-        """Of each example whose class is known; counted, too."""
+        """Of each example whose class is known."""
         losses: List[Optional[float]] = []
         for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
             losses.append(None if index is None else -float(np.log(max(row[index], 1e-30))))
-            if losses[-1] is not None:
-                self.counters.add_evaluation_loss(losses[-1])
         return losses
 
     def _input(self, batch: Batch) -> Any:

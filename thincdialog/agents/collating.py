@@ -19,7 +19,7 @@ registry.collates.makes(Callable)
 
 
 def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: Ops) -> Any:
-    """What a collate function makes of a batch, on the device of the model.
+    """What a collate function makes of a batch, as the model reads it.
 
     tokens (Optional[Ragged]): Of the contexts, shape (n_tokens, 2), int32.
     RAISES (CodeError): If it gives something else, or not one row for each example.
@@ -36,13 +36,14 @@ def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: 
 
 
 def _on_device(ops: Ops, part: Any) -> Any:
+    """Floats as float32 on the device of the model; ids as int32 on the host."""
     if not isinstance(part, np.ndarray):
         return part
     if part.dtype.kind not in "biuf":  # Some example lacked the field, say.
         return None
-    # float32 and int32, whatever NumPy made of the data.
     numbers: Any = part
-    return ops.asarray(numbers, dtype="float32" if part.dtype.kind == "f" else "int32")
+    is_float = part.dtype.kind == "f"
+    return ops.asarray(numbers, dtype="float32") if is_float else part.astype("i", copy=False)
 
 
 def _n_rows(part: Any) -> int:

@@ -16,8 +16,8 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..optimizers.state import KEY
 from ..protocol import NO_STEP, StepReport
 from ..teachers import Teacher
-from .counters import not_finite
 from .model_agent import ModelAgent
+from .tally import not_finite
 
 
 class CompiledSteps(ModelAgent):
@@ -99,10 +99,10 @@ class CompiledSteps(ModelAgent):
     def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
-        self.counters.learn(batch)
-        self.counters.packs.append((packed, len(batch.rows)))
+        self.tally.add_batch(batch)
+        self.tally.packs.append((packed, len(batch.rows)))
         for name in ("tokens", "cells"):
-            self.counters.counts[name] += n_tokens
+            self.tally.counts[name] += n_tokens
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         ops: Any = self.model.ops
@@ -118,33 +118,33 @@ class CompiledSteps(ModelAgent):
         RAISES (TrainingError): If an example's loss is not finite; the weights are as
             those before it left them.
         """
-        if not self.counters.examples:
+        if not self.tally.examples:
             self.reset_metrics()
             return NO_STEP
         self.check_optimizer(optimizer)
         known: Any = optimizer
         loss, square = self._learn_packs(known)
-        n_examples = self.counters.examples
-        self.counters.add_loss(loss, n_examples)
+        n_examples = self.tally.examples
+        self.tally.add_losses(loss, n_examples)
         self.weights_changed()
         values = self.parameters.values
         # No part of the weights is left to change: this counts the step, for averages too.
         known.update_parts(KEY, values, values, [])
         known.step_schedules()
-        return self.counters.step(math.sqrt(square / n_examples))
+        return self.tally.close_step(math.sqrt(square / n_examples))
 
     def gathered_loss(self) -> float:
         loss, _ = self._learn_packs(SparseSGD(0.0))
-        return loss / self.counters.examples
+        return loss / self.tally.examples
 
     def _learn_packs(self, optimizer: RowSparseOptimizer) -> Tuple[float, float]:
         """The sum of the losses of what is kept, and of the gradients' squared norms."""
         loss, square, n_before = 0.0, 0.0, 0
-        for packed, n_examples in self.counters.packs:
+        for packed, n_examples in self.tally.packs:
             losses = np.zeros(n_examples, dtype="f")
             n_learnt, of_pack = self.learn_pack(packed, optimizer, losses)
             if n_learnt < n_examples:
-                raise not_finite("loss", [self.counters.ids[n_before + n_learnt]])
+                raise not_finite("loss", [self.tally.ids[n_before + n_learnt]])
             n_before += n_learnt
             loss += float(losses.sum(dtype="d"))
             square += of_pack

@@ -10,7 +10,6 @@ from typing import (
     Collection,
     Dict,
     Iterator,
-    List,
     Mapping,
     Optional,
     Sequence,
@@ -21,10 +20,9 @@ from typing import (
 import numpy as np
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
-from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
-from ..contract import CodeError, is_ours, place_in, told
+from ..contract import CodeError, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
@@ -40,27 +38,25 @@ from ..errors import (
 )
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
+from ..layers.uploaded_ids import upload_ids
 from ..layers.watched import (
     changed_rows,
     look_at,
     refused_by_layer,
 )
 from ..layers.word_vectors import TableRows, rows_of_words
-from ..messages import PARTNER, Message, MessageBatch
+from ..messages import PARTNER, Message, MessageBatch, column
 from ..metrics import Metric
-from ..models.bi_encoder import FORGETS_OUTPUT
 from ..models.gradient_sum import GradientSum
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
+from ..ops.choice import is_compiled
 from ..ops.device_memory import is_out_of_memory, no_room
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.devices import on_own_device, upload
 from ..ops.dialog_ops import exact_products
-from ..ops.gpu import kernels
-from ..ops.known_numbers import on_own_device, put
-from ..ops.later import Later, Number
+from ..ops.later import Later
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -73,9 +69,8 @@ from ..teachers import Teacher
 from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
-from .counters import REPORTED, Counters, not_finite
-from .plan import Plan
-from .preparing import Preparing
+from .judged import Inputs, Judged
+from .tally import REPORTED, Tally, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -95,7 +90,9 @@ def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
 
 class ModelAgent(ConversationAgent, Learner):
     """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
-    weights (``survey``), how it learns a batch and how it answers one.
+    weights (``survey``), what sets the model up (``sample``), what the model reads of a batch
+    (``read``), how good its output is (``judge``) and what to reply (``answer``). The rest is
+    done here: gradients, updates, counts, checks, saving.
 
     model (Model): Input and output as the subclass says.
     collate (Optional[Collate]): Puts together what the model reads of a batch; the tokens of
@@ -110,11 +107,6 @@ class ModelAgent(ConversationAgent, Learner):
     can_truncate = True
     has_gradient = True
     reported = REPORTED
-    loss: Callable
-    # Seed and step that random draws follow from.
-    _draws: Tuple[int, int] = (0, 0)
-    _microbatch = 0
-
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
 
@@ -130,7 +122,7 @@ class ModelAgent(ConversationAgent, Learner):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model, self.collate = model, no_layer("collate", collate)
         self.text_options = text_options
-        self.counters = Counters()
+        self.tally = Tally()
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
         self.padded = self.padded_fields()
@@ -166,7 +158,7 @@ class ModelAgent(ConversationAgent, Learner):
     @property
     def n_gathered(self) -> int:  # type: ignore[override]
         """Examples learnt since the last update."""
-        return self.counters.examples
+        return self.tally.examples
 
     @property
     def text(self) -> TextEncoder:
@@ -258,8 +250,8 @@ class ModelAgent(ConversationAgent, Learner):
         self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
-            self._text.counts = self.counters.counts
-            self._text.is_compiled = isinstance(self.model.ops, DialogFastOps)
+            self._text.counts = self.tally.counts
+            self._text.is_compiled = is_compiled(self.model.ops)
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:
@@ -267,6 +259,7 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If the model cannot read what it is to read.
         """
+        upload_ids(self.model)
         sample = self.sample()
         try:
             self.model.initialize(*sample)
@@ -296,10 +289,10 @@ class ModelAgent(ConversationAgent, Learner):
         replica = self.clone()
         replica.model = replicate(self.model)
         replica._parameters = self.parameters.replica(replica.model)
-        replica.counters = Counters()
+        replica.tally = Tally()
         if self._text is not None:
             replica._text = self._text.replica()
-            replica._text.counts = replica.counters.counts
+            replica._text.counts = replica.tally.counts
         return replica
 
     # What is found anew when it is needed, and dropped from copies.
@@ -308,7 +301,7 @@ class ModelAgent(ConversationAgent, Learner):
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: without caches, and without what was gathered for a
         # step. Layers hold views of the weights, which would become copies of them.
-        state = {**self.__dict__, "counters": Counters(), "_text": self.tokenizer}
+        state = {**self.__dict__, "tally": Tally(), "_text": self.tokenizer}
         if self._parameters is not None:
             state["model"] = replicate(self.model, has_values=False)
         return {name: value for name, value in state.items() if name not in self._caches}
@@ -356,13 +349,29 @@ class ModelAgent(ConversationAgent, Learner):
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
         labelled = batch.labelled()
-        try:
-            if not len(labelled.rows):
-                return self.answer(batch)
+        is_training = len(labelled.rows) > 0
+        with self._explaining(batch, is_training):
+            if not is_training:
+                answers = self.answer(batch)
+                self.tally.add_answers(column(answers, "loss"))
+                return answers
             replies = self.learn(labelled)
+        if labelled is batch and replies is not None:
+            return replies
+        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        return in_their_places(replies, places, len(batch.rows))
+
+    @contextmanager
+    def _explaining(self, batch: Batch, is_training: bool) -> Iterator[None]:
+        """Say of errors what can be done about them, and which layer of a user's they come from.
+
+        RAISES (DeviceMemoryError): If the memory of a GPU is full.
+        """
+        try:
+            yield
         except Exception as error:
             if is_out_of_memory(error):
-                raise self._too_large(batch, is_training=len(labelled.rows) > 0) from error
+                raise self._too_large(batch, is_training) from error
             # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
@@ -375,10 +384,6 @@ class ModelAgent(ConversationAgent, Learner):
             if lost is None:
                 raise
             raise lost from error
-        if labelled is batch and replies is not None:
-            return replies
-        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
-        return in_their_places(replies, places, len(batch.rows))
 
     def _too_large(self, batch: Batch, is_training: bool) -> DeviceMemoryError:
         """The error for a batch that does not fit into the memory of a GPU."""
@@ -393,51 +398,45 @@ class ModelAgent(ConversationAgent, Learner):
         many = f"a batch of {len(ids):,} examples of up to {longest:,} tokens"
         return no_room(f"{many} ({shown}). Set a smaller {remedy}.")
 
-    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
-        """What there is to learn from a batch; of no examples, if nothing. Another thread may ask
-        for it while this agent learns: it changes nothing.
+    def read(self, batch: Batch) -> Optional[Inputs]:
+        """What the model reads of a batch to learn from it, in which all examples have
+        ``labels``; None if there is nothing to learn.
 
-        text (Optional[TextEncoder]): What reads the texts, if there is anything to read them.
+        RAISES (DataError): If an example cannot be learnt.
         """
         raise NotImplementedError
 
-    def planned(self, batch: Batch) -> Tuple[Plan, List[Ragged], Sequence[Any]]:
-        """The plan of a batch, as it was prepared or made now; and, if it has any examples, its
-        texts and its numbers on the model's device.
+    def judge(self, Y: Any, inputs: Inputs) -> Judged:
+        """The gradient of the model's output, and the losses.
+
+        Y (Any): The output for ``inputs.X``.
         """
-        prepared, batch.prepared = batch.prepared, None
-        ops: Any = self.model.ops
-        if prepared is not None and prepared.draws == self.draws:
-            plan, found = prepared.plan, ops.known_numbers.use(prepared.packed)
-            self.counters.counts.update(prepared.counts)
-        else:
-            plan = self.plan(batch, self._text)
-            if not len(plan.batch.rows):
-                return plan, [], []
-            found = put(ops, (*plan.role, self._microbatch), *plan.arrays())
-        for encoded, field in plan.texts:
-            self.count_cells(encoded, field)
-        n = 2 * len(plan.texts)
-        return plan, [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+        raise NotImplementedError
 
-    @property
-    def draws(self) -> Tuple[int, int, int]:
-        """What random draws of the batch that is learnt follow from: seed, step, microbatch."""
-        return (*self._draws, self._microbatch)
+    def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
+        """Add the gradient of a batch (see ``Learner``).
 
-    def next_draws(self, n: int) -> Tuple[int, int, int]:
-        """The same of the next batch, if anything is learnt from this one.
-
-        n (int): Batches of a step.
+        RAISES (TrainingError): If the loss is not finite.
         """
-        (seed, step), number = self._draws, self._microbatch + 1
-        return (seed, step, number) if number < n else (seed, step + 1, 0)
-
-    def preparing(self, n: int) -> Optional[Preparing]:
-        # A user's own agent may do anything in what it is asked.
-        if not is_ours(type(self)) or not isinstance(self.model.ops, DialogCupyOps):
+        inputs = self.read(batch)
+        if inputs is None:
             return None
-        return Preparing(self, n)
+        Y, backprop = self.model.begin_update(inputs.X)
+        judged = self.judge(Y, inputs)
+        ids, n_right = inputs.batch.ids, judged.n_right
+        loss = judged.loss
+        if hasattr(loss, "device"):  # The error comes when the loss is read, so nobody waits.
+            loss = Later(loss, lambda: self._found_not_finite("loss", ids))
+            n_right = Later(n_right, ValueError) if judged.n_judged else 0
+        elif loss - loss != 0.0:  # inf and nan
+            raise not_finite("loss", ids())
+        backprop(judged.gradient)
+        self.tally.add_batch(inputs.batch)
+        self.tally.add_losses(loss, judged.weight, judged.unit)
+        self.tally.add_judged(n_right, judged.n_judged)
+        if inputs.places is None:
+            return judged.replies
+        return in_their_places(judged.replies, inputs.places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
@@ -455,60 +454,47 @@ class ModelAgent(ConversationAgent, Learner):
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
-    def judged(
+    def judge_scores(
         self,
-        batch: Batch,
         scores: Floats2d,
+        batch: Batch,
         loss: Callable,
-        given: Tuple[Any, ...],
+        right: np.ndarray,
+        other: Optional[np.ndarray],
         texts: Callable[[], Sequence[str]],
-        allowed: Optional[Any] = None,
-    ) -> Tuple[Floats2d, MessageBatch]:
-        """The gradient of a loss, and what would have been replied to examples that are learnt;
-        counts how many are right, and their losses, and sees that these are finite. Seldom does
-        anybody look at the replies, so their texts are found when somebody does.
+        allowed: Optional[np.ndarray] = None,
+    ) -> Judged:
+        """``judge``, where the output scores texts and the best one is the reply.
 
-        scores (Floats2d): Shape (n_examples, n_texts); not to be read afterwards, as on a device
-            the gradient may take their place.
+        scores (Floats2d): Shape (n_examples, n_texts).
         loss (Callable): A registered loss.
-        given (Tuple): What it is given beside the scores: first the number of each example's
-            right text; on the device of the scores.
-        texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
-        allowed (Optional[Array2d]): Bools like scores: what may be replied; None for all.
-        RAISES (TrainingError): If the sum of the losses is not finite.
+        right (np.ndarray): Index of each example's right text, shape (n_examples,).
+        other (Optional[np.ndarray]): What the loss is given besides.
+        texts (Callable[[], Sequence[str]]): Gives the texts; called when a reply is read, which
+            is rare.
+        allowed (Optional[np.ndarray]): Bools like scores: what may be replied; None for all.
         """
-        n_right: Number
-        total: Number
-        best: Any
-        is_on_device = not is_numpy_array(scores)
-        if is_on_device and hasattr(loss, "on_device"):
-            is_used_up = self.model.attrs.get(FORGETS_OUTPUT, False)
-            gradient, losses, best, found = loss.on_device(scores, *given, is_used_up=is_used_up)
-        else:
-            gradient, losses = loss(scores, *given)
-            xp = self.model.ops.xp
-            known: Any = scores if allowed is None else xp.where(allowed, scores, -xp.inf)
-            if is_on_device:
-                best, found = kernels.judge(known, given[0], losses)
-            else:
-                best = known.argmax(axis=1)
-        if not is_on_device:
-            n_right, total = int((best == given[0]).sum()), float(losses.sum())
-        else:  # The device is not waited for: the error comes when the loss is read.
-            n_right = Later(found[:1], ValueError)
-            total = Later(found[1:], lambda: self._found_not_finite("loss", batch.ids))
-        self.counters.judge(n_right, len(best))
-        if isinstance(total, float) and total - total != 0.0:  # inf and nan
-            raise not_finite("loss", batch.ids())
-        self.counters.learn(batch)
-        self.counters.add_loss(total, len(batch.rows))
+        ops, xp = self.model.ops, self.model.ops.xp
+        (targets,) = upload(ops, right)
+        given = None if other is None else upload(ops, other)[0]
+        best: Any = scores
+        if allowed is not None:
+            best = xp.where(*upload(ops, allowed), scores, xp.float32(-np.inf))
+        best = best.argmax(axis=1)  # Before the loss, which may use up the scores.
+        gradient, losses = loss(scores, targets, given)
+        total, n_right = losses.sum(), (best == targets).sum()
+        is_on_device = xp is not np
 
         def replied() -> Sequence[str]:
             among = texts()
             return [among[number] for number in best.tolist()]
 
+        if not is_on_device:
+            total, n_right = float(total), int(n_right)
         columns = {"text": replied, "loss": losses.tolist}
-        return gradient, MessageBatch(columns, len(best), is_on_device)
+        replies = MessageBatch(columns, len(best), is_on_device)
+        n = len(batch.rows)
+        return Judged(gradient, total, n, "examples", n_right, n, replies)
 
     @on_own_device
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
@@ -516,20 +502,19 @@ class ModelAgent(ConversationAgent, Learner):
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
-        self._draws, self._microbatch = (seed, step), number
-        counters = self.counters
-        if not number or not (counters.examples or counters.microbatches):
-            counters.microbatches = None
+        tally = self.tally
+        if not number or not (tally.examples or tally.microbatches):
+            tally.microbatches = None
             return
         parameters = self.parameters
-        if counters.microbatches is None:
-            counters.microbatches = GradientSum(parameters.ops, parameters.stretches)
-        with self._saying_what_has_no_room():
-            counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+        if tally.microbatches is None:
+            tally.microbatches = GradientSum(parameters.ops, parameters.stretches)
+        with self._explaining_full_memory():
+            tally.microbatches.add(parameters.dense_gradients, parameters.take_rows())
 
     @contextmanager
-    def _saying_what_has_no_room(self) -> Iterator[None]:
-        """A stretch of a step behind the backward passes.
+    def _explaining_full_memory(self) -> Iterator[None]:
+        """Say what to set if a step, after its backward passes, finds no memory.
 
         RAISES (DeviceMemoryError): If a GPU's memory is full.
         """
@@ -539,7 +524,7 @@ class ModelAgent(ConversationAgent, Learner):
             if not is_out_of_memory(error):
                 raise
             text = f"the step of [training.optimizer] on {self.n_weights:,} weights. Set "
-            if self.counters.microbatches is not None:
+            if self.tally.microbatches is not None:
                 text = f"the gradients of several batches, of {self.n_weights:,} weights each. "
                 text += "Set a smaller training.accumulate_gradient (1 sums nothing up), "
             text += "a smaller width or vocabulary, or an optimizer that keeps less"
@@ -555,35 +540,35 @@ class ModelAgent(ConversationAgent, Learner):
     @on_own_device
     def give_up(self) -> None:
         self.parameters.clear_gradients()
-        self.counters.clear()
+        self.tally.clear()
 
     def hand_over(self) -> Tuple[StepReport, Callable[[], Sequence[Optional[str]]]]:
-        ids = self.counters.ids_later()
-        return self.counters.step(0.0), ids
+        ids = self.tally.ids_later()
+        return self.tally.close_step(0.0), ids
 
     def gathered_loss(self) -> float:
-        return self.counters.mean_loss()
+        return self.tally.mean_loss()
 
     @on_own_device
     def update(self, optimizer: Optimizer) -> StepReport:
-        """Apply the gathered gradient, as a mean over its examples, and clear it."""
-        counters, parameters = self.counters, self.parameters
-        if not counters.examples:
+        """Apply the gathered gradient, as a mean over its losses, and clear it."""
+        tally, parameters = self.tally, self.parameters
+        if not tally.examples:
             self.reset_metrics()
             return NO_STEP
-        with self._saying_what_has_no_room():
-            if counters.microbatches is not None:
-                counters.microbatches.add(parameters.dense_gradients, parameters.take_rows())
-                parameters.give_rows(counters.microbatches.take(parameters.dense_gradients))
-            later = partial(self._found_not_finite, "gradient", counters.ids_later())
+        with self._explaining_full_memory():
+            if tally.microbatches is not None:
+                tally.microbatches.add(parameters.dense_gradients, parameters.take_rows())
+                parameters.give_rows(tally.microbatches.take(parameters.dense_gradients))
+            later = partial(self._found_not_finite, "gradient", tally.ids_later())
             try:
-                norm = parameters.update(optimizer, 1.0 / counters.examples, later)
+                norm = parameters.update(optimizer, 1.0 / tally.learned.weight, later)
             except TrainingError:
-                error = not_finite("gradient", counters.ids)
+                error = not_finite("gradient", tally.ids)
                 self.give_up()
                 raise error from None
             self.weights_changed()
-            return counters.step(norm)
+            return tally.close_step(norm)
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(encoder=self.text_options)
@@ -619,7 +604,7 @@ class ModelAgent(ConversationAgent, Learner):
         return Lengths(lengths[:, None], self.padded)
 
     def inputs(self, batch: Batch) -> Any:
-        """What the model reads of a batch, on its device."""
+        """What the model reads of a batch."""
         if self.collate is None:
             return self.contexts(batch)
         return self.collated(batch, None if self._text is None else self.contexts(batch))
@@ -637,26 +622,26 @@ class ModelAgent(ConversationAgent, Learner):
         return None if self._first is None else self.inputs(self._first)
 
     def contexts(self, conversations: Contexts) -> Ragged:
-        """The tokens of conversations, on the model's device."""
+        """The tokens of conversations."""
         return self.ragged(self.text.contexts(conversations), CONTEXT)
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
-        """Reply texts as the model's input, on its device.
+        """Reply texts as the model's input.
 
         limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
         """
         return self.ragged(self.text.labels(texts, limits), LABEL)
 
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
-        """Texts of a field as the model's input, on its device."""
+        """Texts of a field as the model's input: ids and lengths, on the host."""
         self.count_cells(encoded, field)
         arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
-        return Ragged(*put(self.model.ops, field, *arrays))
+        return Ragged(*arrays)
 
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
         """Texts of a field are read."""
         ids, lengths = encoded
-        counts = self.counters.counts
+        counts = self.tally.counts
         counts["tokens"] += len(ids)
         # A model that names no second field lays out all it reads in one way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
@@ -667,10 +652,10 @@ class ModelAgent(ConversationAgent, Learner):
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats), tokens, padding and truncation since the reset; of what is
         learnt, the accuracy, too, if learning tells."""
-        return self.counters.report()
+        return self.tally.report()
 
     def reset_metrics(self) -> None:
-        self.counters.reset()
+        self.tally.reset()
 
 
 def has_rectangles(model: Model) -> bool:

@@ -21,7 +21,7 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..data import TextEncoder, Tokenizer
+from ..data import Tokenizer
 from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
@@ -31,16 +31,16 @@ from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
-from ..protocol import Observations, ReadingOptions, in_their_places
+from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .beginnings import Carried
 from .best_candidates import Best, best_candidates
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
+from .judged import Inputs, Judged
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
-from .plan import Plan
 from .repeats import kept_setting, shall_block
 from .watched_loss import watched_loss
 
@@ -262,63 +262,49 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def _n_choices(self, batch: Batch) -> int:
-        """Most candidates that a label of the batch is told from, itself among them."""
-        if self.candidates == "batch":
-            return len(np.unique(batch.label_ids))
-        if self.candidates in ("fixed", "vocab"):
-            return len(self.fixed)
-        lists = [set(texts or ()) for texts in batch.column("label_candidates")]
-        if self.candidates == "batch_all":
-            return len(set().union(*lists))
-        return max(map(len, lists), default=0)
-
-    def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        plan, texts, numbers = self.planned(batch)
-        good, n_rows = plan.batch, len(batch.rows)
-        if not len(good.rows):
-            return None
-        if not self.lone_replies.is_over:
-            self.lone_replies.see(self._n_choices(good))
-        (tokens, candidates), (targets, *more) = texts, numbers
-        mask, n_candidates = more[0] if more else None, candidates.lengths.shape[0]
-        X = (self.collated(good, tokens), candidates)
-        scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
-        self.check_scores(scores, (len(good.rows), n_candidates))
-        given = (targets, mask)
-        d_scores, replies = self.judged(good, scores, self.loss, given, plan.replies, mask)
-        backprop(d_scores)
-        return replies if plan.places is None else in_their_places(replies, plan.places, n_rows)
-
-    def plan(self, batch: Batch, text: Optional[TextEncoder]) -> Plan:
-        """Conversations and distinct candidates; where each example's right one is, and which
-        each may be ranked against, where these are not all."""
-        assert text is not None
+    def read(self, batch: Batch) -> Optional[Inputs]:
         good, places = self._good_rows(batch), None
         if good is not None:
-            text.counts["ignored_examples"] += len(batch.rows) - len(good)
+            self.tally.counts["ignored_examples"] += len(batch.rows) - len(good)
             batch, places = batch.take(good), good.tolist()
         if not len(batch.rows):
-            return Plan(batch, (), (), list, places)
+            return None
         if self.candidates == "batch":
-            contexts, candidates, numbers = text.pairs(batch)
-            texts = [(contexts, CONTEXT), (candidates, LABEL)]
-            return Plan(batch, texts, [numbers], partial(_in_order, numbers, batch), places)
-        allowed: List[np.ndarray] = []
+            contexts, labels, right = self.text.pairs(batch)
+            tokens, candidates = self.ragged(contexts, CONTEXT), self.ragged(labels, LABEL)
+            choices = Choices(right, partial(_in_order, right, batch))
+        else:
+            tokens = self.contexts(batch)
+            choices = self._listed_choices(batch)
+            texts = choices.texts()
+            candidates = self.replies(texts, lowest_limits(batch, choices.right, len(texts)))
+        return Inputs(batch, (self.collated(batch, tokens), candidates), choices, places)
+
+    def _listed_choices(self, batch: Batch) -> "Choices":
+        """The candidates of the examples, where they are not each other's labels."""
+        allowed: Optional[np.ndarray] = None
         if self.candidates in ("fixed", "vocab"):
             numbered = self._numbers(self.fixed)
         else:
             lists = batch.column("label_candidates")
             numbered = _number(each for of_row in lists for each in of_row)
-        if self.candidates == "inline":
-            allowed = [np.zeros((len(lists), len(numbered)), dtype=bool)]
-            for index, of_row in enumerate(lists):
-                allowed[0][index, [numbered[each] for each in of_row]] = True
-        numbers = np.array([numbered[each] for each in batch.first_labels()], dtype="i")
+            if self.candidates == "inline":
+                allowed = np.zeros((len(lists), len(numbered)), dtype=bool)
+                for index, of_row in enumerate(lists):
+                    allowed[index, [numbered[each] for each in of_row]] = True
+        right = np.array([numbered[each] for each in batch.first_labels()], dtype="i")
         among = list(numbered)
-        candidates = text.labels(among, lowest_limits(batch, numbers, len(numbered)))
-        texts = [(text.contexts(batch), CONTEXT), (candidates, LABEL)]
-        return Plan(batch, texts, [numbers, *allowed], lambda: among, places)
+        return Choices(right, lambda: among, allowed)
+
+    def judge(self, Y: Floats2d, inputs: Inputs) -> Judged:
+        n_candidates = len(inputs.X[1].lengths)
+        self.check_scores(Y, (len(inputs.batch.rows), n_candidates))  # (n_examples, n_candidates)
+        choices, allowed = inputs.targets, inputs.targets.allowed
+        if not self.lone_replies.is_over:
+            n = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
+            self.lone_replies.see(n)
+        given = (self.loss, choices.right, allowed, choices.texts, allowed)
+        return self.judge_scores(Y, inputs.batch, *given)
 
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -365,8 +351,6 @@ class RankerAgent(ModelAgent):
             best.update(zip(group.rows, group.best(self.model.ops, self.n_ranked, repeats, right)))
         for row, texts in enumerate(lists):
             places, scores, P, loss = best[row]
-            if loss is not None:
-                self.counters.add_evaluation_loss(loss)
             ranked = [texts[index] for index in places.tolist()]
             values = (ranked[0], ranked, scores.tolist(), P.tolist(), loss)
             for name, value in zip(names, values):
@@ -451,7 +435,7 @@ class RankerAgent(ModelAgent):
                 for row, each in zip(rows, best)
                 for column in each.places.tolist()
             )
-        X = (inputs, self.replies(list(numbers)), ops.asarray2i(pairs))
+        X = (inputs, self.replies(list(numbers)), np.array(pairs, dtype="i"))
         more: Any = self.model.get_ref(SECOND).predict(X)[:, 0]  # (n_pairs,)
         for group, own, start in zip(scored, places, np.cumsum([0, *map(len, places)])):
             at: Any = ops.asarray1i(own)
@@ -503,6 +487,20 @@ class RankerAgent(ModelAgent):
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+
+
+class Choices(NamedTuple):
+    """What the examples of a batch choose from.
+
+    right (np.ndarray): Index of each example's right one, shape (n_examples,), int32.
+    texts (Callable): Gives the candidates.
+    allowed (Optional[np.ndarray]): Those of each example, bools, shape (n_examples,
+        n_candidates); None for all.
+    """
+
+    right: np.ndarray
+    texts: Callable[[], Sequence[str]]
+    allowed: Optional[np.ndarray] = None
 
 
 class _Scored(NamedTuple):

@@ -27,8 +27,6 @@ class Batch(Columns):
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
     is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
         that it knew into them.
-    has_next (bool): Whether it is known already that another batch follows in the epoch.
-    prepared (Any): What an agent made of it ahead, to learn it; None if nothing was.
     """
 
     def __init__(
@@ -41,9 +39,7 @@ class Batch(Columns):
     ):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
-        self.is_observed = self.has_next = False
-        self.prepared: Any = None
-        self._labelled: Optional[Batch] = None
+        self.is_observed = False
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -151,11 +147,7 @@ class Batch(Columns):
     def labelled(self) -> "Batch":
         """The rows that have `labels` to learn from."""
         has_label = self.label_ids != NO_LABEL
-        if has_label.all():
-            return self
-        # What is prepared of it is found again.
-        self._labelled = self._labelled or self.take(np.flatnonzero(has_label))
-        return self._labelled
+        return self if has_label.all() else self.take(np.flatnonzero(has_label))
 
     def first_labels(self) -> List[str]:
         """The first label to learn of each row; each has one."""

@@ -61,10 +61,6 @@ class MixedOrder(Order):
         return all(part.is_single_turn for part in self.parts)
 
     @property
-    def has_users_code(self) -> bool:
-        return any(part.has_users_code for part in self.parts)
-
-    @property
     def n_episodes(self) -> Optional[int]:
         return _sum(part.n_episodes for part in self.parts)
 

@@ -97,11 +97,6 @@ class Order:
         """Whether all episodes have one turn."""
         return self.data.is_single_turn
 
-    @property
-    def has_users_code(self) -> bool:
-        """Whether a user's code is called while episodes are handed out."""
-        return self.data.has_users_code
-
     @cached_property
     def picked(self) -> Optional[np.ndarray]:
         """Numbers of the sampled episodes, ascending, int64; None for all of them."""

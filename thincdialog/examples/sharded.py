@@ -39,11 +39,6 @@ class Sharded:
                 setattr(self, name, getattr(source, name))
 
     @property
-    def reads(self) -> Any:
-        """What may be a user's code (see ``Split.has_users_code``)."""
-        return getattr(self.source, "reads", self.read)
-
-    @property
     def size(self) -> int:
         return int(self.source.n_parts) if self.has_parts else len(self.source)
 

@@ -20,7 +20,7 @@ from typing import (
 
 import numpy as np
 
-from ..contract import is_ours, is_users, show, wrong_value
+from ..contract import is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
@@ -241,17 +241,6 @@ class Split:
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
-
-    @property
-    def has_users_code(self) -> bool:
-        """Whether a user's code is called while examples are shown: it reads a stream, changes
-        one, or is a store. It need not bear calls by another thread."""
-        if not self.streaming:
-            return not is_ours(type(self.store()))
-        # What sources of ours call, who are given a user's code themselves.
-        reads = getattr(self.source, "reads", None)
-        mutators = (getattr(mutator, "rewrite", mutator) for mutator in self.mutators)
-        return any(map(is_users, (self._given, reads, *mutators)))
 
     @property
     def is_counted(self) -> bool:

@@ -53,25 +53,12 @@ class Windows:
         """Whether rows that were read in an epoch were not handed out yet."""
         return self._run is run and len(self._planned) > 0
 
-    def let_go(self) -> None:
-        """The order goes elsewhere: forget what was taken of it and not handed out. (Only
-        ``WindowsAhead`` takes any.)"""
-
-    def n_examples(self, order: Order) -> Optional[int]:
-        """Of an epoch, as far as is known by what was handed out."""
-        return order.n_examples
-
     def next(self, order: Order) -> Batch:
-        """The next batch, which knows whether one follows; an empty one at the end of the epoch.
+        """The next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
             calls this an error.
         """
-        batch = self._next(order)
-        batch.has_next = len(self._planned) > 0 or not order.is_exhausted()
-        return batch
-
-    def _next(self, order: Order) -> Batch:
         if not self.batcher.needs_lengths:
             batch = order.read(self._size or self.batcher.sizes.at(self._step))
             self._step += len(batch.rows) > 0
@@ -137,22 +124,13 @@ class Windows:
     def state(self, order: Order) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
-        return self.state_later(order)()
-
-    def state_later(self, order: Order) -> Callable[[], Dict[str, Any]]:
-        """What gives the state of now at any time, which takes a while."""
         shown = self._start if self.has_left(order.run) else order.state()
         place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
-        window, planned, checksum = self._window, self._planned, self._checksum
+        checksum = _sum(self._window, self._planned) if self._planned else self._checksum
         if self._run is not order.run:
             place = {"step": self._step + self._n_handed, "windows": 0, "handed": 0}
-            planned, checksum = [], None
-
-        def state() -> Dict[str, Any]:
-            found = _sum(window, planned) if planned else checksum
-            return {"shown": shown, "batches": {**place, "checksum": found}}
-
-        return state
+            checksum = None
+        return {"shown": shown, "batches": {**place, "checksum": checksum}}
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
         """Go on where a state was taken; the window is read and cut again when the next

@@ -153,7 +153,7 @@ def _log_rows(experiment: Experiment) -> Iterator[Dict[str, Any]]:
     for step in range(2):
         if step:
             position.step = position.examples = step
-            rows.count(StepReport(1, loss=0.5, n_losses=1, gradient_norm=0.5))
+            rows.count(StepReport(1, loss=0.5, weight=1, gradient_norm=0.5))
         info = rows.make(
             position,
             float(step),

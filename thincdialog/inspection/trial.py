@@ -42,7 +42,6 @@ class Trial(Experiment):
         agent, epoch, step = self.agent, 0, 0
         n_microbatches = self.training["accumulate_gradient"]
         with self.make_world(self.teacher, agent) as world:
-            world.prepare_ahead(n_microbatches)
             while True:
                 world.start_epoch(epoch, self.seed)
                 fewest = 0

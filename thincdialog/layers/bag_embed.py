@@ -5,14 +5,14 @@ from typing import Any, Callable, Literal, Optional, Tuple, cast
 import numpy
 from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
-from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
+from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
-from ..ops.bags import parts_by_row, split_bags, sum_bags
-from ..ops.known_numbers import derived
+from ..ops.bags import row_gradients, split_bags, sum_bags
+from ..ops.devices import HostInts
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
-from .gradients import no_gradient
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Floats2d
@@ -45,7 +45,7 @@ def BagEmbed(
         first. A segment is how many turns back a token lies; the last stands for all older.
     n_segments (int): Segments told apart, 1 or more; not used by "merge".
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2), on the host.
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros without tokens.
     RAISES (ValueError): If nO cannot be divided among the segments.
     """
@@ -70,7 +70,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     n_examples, nS = X.lengths.shape[0], model.get_dim("nS")
     # A bag for each example, or, one after another, for each (example, segment).
     ids, lengths = _bags(ops, X, segments, nS)  # (n_tokens,), (n_bags,)
-    scale = _scale(ops, lengths, model.attrs["pooling"])  # (n_bags, 1)
+    scale = _scale(lengths, model.attrs["pooling"])  # (n_bags, 1)
     pooled = sum_bags(ops, E, ids, lengths, scale)  # (n_bags, width)
     if segments == "weight":
         w = cast(Floats1d, model.get_param("w"))
@@ -88,9 +88,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         else:
             d_pooled = dY.reshape(pooled.shape)  # (n_bags, width)
         # The rows that occur, and what each gets: (n,), (n, width).
-        rows, values = parts_by_row(ops, d_pooled, ids, lengths, scale)
+        rows, values = row_gradients(ops, d_pooled, ids, lengths, scale)
         model.attrs["touched_rows"].add(model, rows, values)
-        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+        return no_gradient(X)
 
     return Y, backprop
 
@@ -111,35 +111,19 @@ def init(
         model.set_param("w", model.ops.alloc1f(model.get_dim("nS")) + 1)
 
 
-def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[Ints1d, Ints1d]:
+def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostInts]:
     """Rows of the table for all tokens, bag after bag, int32; how many each bag has."""
-    tokens = cast(Ints2d, X.dataXd)
-    if segments == "tables":
-        (ids,) = derived(ops, _rows_of_tables, tokens, nS)
-        return ids, X.lengths
+    tokens, lengths = host_tokens(X)
+    if segments == "tables":  # nS rows for each id.
+        return tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1), lengths
     if nS == 1:
-        (ids,) = derived(ops, _first_column, tokens)
-        return ids, X.lengths
-    return split_bags(ops, tokens, X.lengths, nS)
+        return numpy.ascontiguousarray(tokens[:, 0]), lengths
+    return split_bags(ops, tokens, lengths, nS)
 
 
-def _rows_of_tables(tokens: Any, nS: int) -> Tuple[Any, ...]:
-    """Of nS rows for each id."""
-    return (tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1),)
-
-
-def _first_column(tokens: Any) -> Tuple[Any, ...]:
-    return (numpy.ascontiguousarray(tokens[:, 0]),)
-
-
-def _scale(ops: Ops, lengths: Ints1d, pooling: str) -> Floats2d:
+def _scale(lengths: Any, pooling: str) -> Any:
     """Factor of each bag's sum, shape (n_bags, 1)."""
-    (scale,) = derived(ops, _scale_of, lengths, pooling)
-    return scale
-
-
-def _scale_of(lengths: Any, pooling: str) -> Tuple[Any, ...]:
     n = numpy.maximum(lengths, 1).astype("f")[:, None]
     if pooling == "sum":
-        return (numpy.ones_like(n),)
-    return (1 / n if pooling == "mean" else 1 / numpy.sqrt(n),)
+        return numpy.ones_like(n)
+    return 1 / n if pooling == "mean" else 1 / numpy.sqrt(n)

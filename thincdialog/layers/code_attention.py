@@ -1,13 +1,15 @@
 """A few vectors for each sequence: what learned codes find in it."""
 
-from typing import Callable, Optional, Tuple, cast
+from typing import Any, Callable, Optional, Tuple, cast
 
+import numpy
 from thinc.api import Model
 from thinc.initializers import normal_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.attention import attend_with
+from ..ops.attention import across, attend
+from ..ops.devices import on_host
 from ..registry import registry
 
 InT = Ragged
@@ -35,17 +37,20 @@ def CodeAttention(n_codes: int = 16, nI: Optional[int] = None) -> Model[InT, Out
 
 
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    C = cast(Floats2d, model.get_param("C"))  # (n_codes, nI)
-    found, backprop_attend = attend_with(model.ops, C, cast(Floats2d, Xr.dataXd), Xr.lengths)
-    shape = found.shape  # (n_sequences, n_codes, nI)
-    Y = model.ops.reshape2f(found, shape[0] * shape[1], shape[2])
+    ops, lengths = model.ops, on_host(Xr.lengths)
+    X = cast(Floats2d, Xr.dataXd)
+    C: Any = model.get_param("C")  # (n_codes, nI)
+    n, (n_codes, nI) = len(lengths), C.shape
+    Q = ops.xp.tile(C, (n, 1))  # (n_sequences * n_codes, nI)
+    spans = across(numpy.full(n, n_codes), lengths)
+    Y, backprop_attend = attend(ops, Q, X, X, spans, 1, scale=1.0)  # as Q
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dC, dX = backprop_attend(model.ops.reshape3f(dY, *shape))
-        model.inc_grad("C", dC)
-        return Ragged(dX, Xr.lengths)
+        dQ, dK, dV = cast(Any, backprop_attend(dY))
+        model.inc_grad("C", dQ.reshape((n, n_codes, nI)).sum(axis=0))
+        return Ragged(dK + dV, Xr.lengths)
 
     return Y, backprop
 

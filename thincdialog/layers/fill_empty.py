@@ -6,9 +6,8 @@ import numpy
 from thinc.api import Model
 from thinc.types import Ragged
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.known_numbers import derived, on_host
 from ..registry import registry
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -26,26 +25,12 @@ def fill_empty() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops, tokens = model.ops, X.dataXd
-    if on_host(ops, X.lengths).all():
+    tokens, old = host_tokens(X)  # (n_tokens, 2), (n_examples,)
+    if old.all():
         return X, lambda dY: dY
-    # (n_tokens, 2), (n_examples,), (n_old_tokens,)
-    filled, lengths, places = derived(ops, _filled, tokens, X.lengths)
-
-    def backprop(dY: OutT) -> InT:
-        if isinstance(ops, DialogCupyOps) and ops.is_no_gradient(dY.dataXd):
-            return Ragged(ops.no_gradient(tokens), X.lengths)
-        return Ragged(dY.dataXd[places], X.lengths)  # (n_old_tokens, 2)
-
-    return Ragged(filled, lengths), backprop
-
-
-def _filled(tokens: Any, old: Any) -> Tuple[Any, ...]:
-    """The tokens with padding, the new lengths, and where the old tokens are now: where their
-    example starts, at their old distance from its start."""
-    lengths = numpy.maximum(old, 1)
+    lengths: Any = numpy.maximum(old, 1)
+    # Old tokens stay where their example starts, at their old distance from its start.
     moved = (numpy.cumsum(lengths) - lengths) - (numpy.cumsum(old) - old)  # (n_examples,)
-    places = numpy.arange(len(tokens)) + moved.repeat(old)
-    filled = numpy.zeros((int(lengths.sum()), 2), dtype="int32")
-    filled[places] = tokens
-    return filled, lengths, places
+    filled: Any = numpy.zeros((int(lengths.sum()), 2), dtype="int32")
+    filled[numpy.arange(len(tokens)) + moved.repeat(old)] = tokens
+    return Ragged(filled, lengths), lambda dY: no_gradient(X)

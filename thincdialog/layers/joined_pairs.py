@@ -6,9 +6,10 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ints2d, Ragged
 
-from ..ops.known_numbers import derived
+from ..ops.devices import on_host
 from ..ops.slices import slice_places
 from ..registry import registry
+from .ids import host_tokens
 
 InT = Tuple[Ragged, Ragged, Ints2d]
 OutT = Ragged
@@ -30,8 +31,8 @@ def JoinedPairs() -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     contexts, replies, pairs = X
-    arrays = (contexts.dataXd, contexts.lengths, replies.dataXd, replies.lengths, pairs)
-    tokens, lengths = derived(model.ops, _joined, *arrays)  # (n_joined_tokens, 2), (n_pairs,)
+    # (n_joined_tokens, 2), (n_pairs,)
+    tokens, lengths = _joined(*host_tokens(contexts), *host_tokens(replies), on_host(pairs))
     return Ragged(tokens, lengths), lambda dY: X
 
 

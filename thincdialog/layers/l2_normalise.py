@@ -6,8 +6,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.normalise import l2_normalise
 from ..registry import registry
 
 InT = Floats2d
@@ -15,7 +14,6 @@ OutT = Floats2d
 
 # Shorter rows are not stretched to length 1, so that an empty text stays near zero.
 _SHORTEST = 1e-6
-_WITH_KERNELS = (DialogFastOps, DialogCupyOps)
 
 
 @registry.layers("thincdialog.L2Normalise.v1")
@@ -31,22 +29,12 @@ def L2Normalise() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops, xp = model.ops, model.ops.xp
-    if isinstance(ops, _WITH_KERNELS):
-        Y, lengths = ops.l2_normalise(X, _SHORTEST)  # (nB, nI), (nB,)
-    else:
-        lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
-        factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))  # (nB, 1)
-        Y = X * factors  # (nB, nI)
+    Y, backprop_rows = l2_normalise(model.ops, X, _SHORTEST)  # (nB, nI)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        if isinstance(ops, _WITH_KERNELS):
-            return ops.backprop_l2_normalise(dY, Y, lengths, _SHORTEST)
-        # What lies along Y changes the length only, and is lost.
-        along = (dY * Y).sum(axis=1, keepdims=True) * (lengths > _SHORTEST)  # (nB, 1)
-        return (dY - Y * along) * factors  # (nB, nI)
+        return backprop_rows(dY)
 
     return Y, backprop
 

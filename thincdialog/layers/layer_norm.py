@@ -3,15 +3,12 @@
 from typing import Callable, Optional, Tuple, cast
 
 from thinc.api import Model
-from thinc.layers.layernorm import forward as thinc_forward
 from thinc.layers.layernorm import init
 from thinc.types import Floats1d, Floats2d
 from thinc.util import ArrayInfo
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.normalise import layer_norm
 from ..registry import registry
-from .gradients import gradient
 
 InT = Floats2d
 OutT = Floats2d
@@ -33,19 +30,13 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops = model.ops
-    if not isinstance(ops, (DialogFastOps, DialogCupyOps)):
-        return thinc_forward(model, X, is_train)
-    G = cast(Floats1d, model.get_param("G"))
-    Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))  # (nB, nI) twice, (nB,)
+    G, b = (cast(Floats1d, model.get_param(name)) for name in "Gb")
+    Y, backprop_rows = layer_norm(model.ops, X, G, b)  # (nB, nI)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        if isinstance(ops, DialogCupyOps):
-            to = gradient(model, "G"), gradient(model, "b")
-            return ops.backprop_layer_norm(dY, G, hat, scales, *to)[0]
-        dX, dG, db = ops.backprop_layer_norm(dY, G, hat, scales)  # (nB, nI), (nI,) twice
+        dX, dG, db = backprop_rows(dY)  # (nB, nI), (nI,) twice
         model.inc_grad("G", dG)
         model.inc_grad("b", db)
         return dX

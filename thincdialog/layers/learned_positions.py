@@ -7,11 +7,11 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
-from ..ops.bags import parts_by_key
-from ..ops.known_numbers import derived
+from ..ops.bags import sum_by_key
+from ..ops.devices import upload
 from ..ops.rotation import token_places
+from ..ops.table_gradient import add_rows
 from ..registry import registry
-from .gradients import add_rows
 
 InT = Ragged
 OutT = Ragged
@@ -44,14 +44,15 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     ops = model.ops
     P = cast(Floats2d, model.get_param("P"))  # (n_places, nO)
     X = cast(Floats2d, Xr.dataXd)
-    (places,) = derived(ops, _told_apart, token_places(ops, Xr.lengths, X.shape[0]), P.shape[0])
-    Y = X + P[places]  # (n_tokens, nO)
+    places: Any = numpy.minimum(token_places(Xr.lengths), P.shape[0] - 1)
+    (rows,) = upload(ops, places)
+    Y = X + P[rows]  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        add_rows(model, "P", *parts_by_key(ops, dY, places))  # (n,), (n, nO)
+        add_rows(model, "P", *sum_by_key(ops, dY, places))  # (n,), (n, nO)
         return dYr
 
     return Ragged(Y, Xr.lengths), backprop
@@ -59,7 +60,3 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
     model.set_param("P", model.ops.alloc2f(model.get_dim("nP"), model.get_dim("nO")))
-
-
-def _told_apart(places: Any, n_places: int) -> Tuple[Any, ...]:
-    return (numpy.minimum(places, n_places - 1),)

@@ -8,14 +8,12 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import parts_by_key, products_by_key, sum_by_key
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.gpu import kernels
-from ..ops.known_numbers import derived
+from ..ops.bags import sum_by_key
+from ..ops.devices import upload
 from ..ops.slices import slice_places
-from ..ops.table_gradient import TouchedRows
+from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
-from .gradients import add_rows, no_gradient
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -60,17 +58,14 @@ def LineEmbed(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops, xp = model.ops, model.ops.xp
-    if isinstance(ops, DialogCupyOps):
-        return _forward_on_device(model, ops, X)
-    E = cast(Floats2d, model.get_param("E"))
-    P = cast(Floats2d, model.get_param("P"))
-    T = cast(Floats2d, model.get_param("T"))
-    found = derived(ops, _lines, X.dataXd, X.lengths, P.shape[0], T.shape[0])
+    ops = model.ops
+    E, P, T = (cast(Floats2d, model.get_param(name)) for name in "EPT")
+    found = _lines(*host_tokens(X), P.shape[0], T.shape[0])
     ids, lines, places = found[:3]  # (n_tokens,) each
     segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
-    words, factors = E[ids], P[places]  # (n_tokens, nO) each
-    Y = T[segments]  # (n_lines, nO)
+    rows, rows_of_P, rows_of_T, owners = upload(ops, ids, places, segments, lines)
+    words, factors = E[rows], P[rows_of_P]  # (n_tokens, nO) each
+    Y = T[rows_of_T]  # (n_lines, nO)
     if ids.shape[0]:
         Y += ops.reduce_sum(words * factors, sizes)
     info = ArrayInfo.from_array(Y)
@@ -78,36 +73,11 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dY: OutT) -> InT:
         d_lines = cast(Floats2d, dY.dataXd)
         info.check_consistency(d_lines)
-        d_products = d_lines[lines]  # (n_tokens, nO)
+        d_products = d_lines[owners]  # (n_tokens, nO)
         model.attrs["touched_rows"].add(model, *sum_by_key(ops, d_products * factors, ids))
-        dP, dT = xp.zeros_like(P), xp.zeros_like(T)
-        for gradient, d_rows, keys in ((dP, d_products * words, places), (dT, d_lines, segments)):
-            rows, values = sum_by_key(ops, d_rows, keys)  # (n,), (n, nO)
-            gradient[rows] = values
-        model.inc_grad("P", dP)
-        model.inc_grad("T", dT)
-        return Ragged(xp.zeros_like(X.dataXd), X.lengths)
-
-    return Ragged(Y, lines_of_examples), backprop
-
-
-def _forward_on_device(
-    model: Model[InT, OutT], ops: DialogCupyOps, X: InT
-) -> Tuple[OutT, Callable]:
-    E, P, T = (cast(Floats2d, model.get_param(name)) for name in ("E", "P", "T"))
-    found = derived(ops, _lines_of_kernels, X.dataXd, X.lengths, P.shape[0], T.shape[0])
-    ids, lines, places, segments, starts, lines_of_examples = found
-    Y = kernels.sum_products(E, ids, P, places, starts, T, segments)  # (n_lines, nO)
-    info = ArrayInfo.from_array(Y)
-
-    def backprop(dY: OutT) -> InT:
-        d_lines: Any = dY.dataXd
-        info.check_consistency(d_lines)
-        factors, words = (d_lines, lines, P, places), (d_lines, lines, E, ids)
-        model.attrs["touched_rows"].add(model, *products_by_key(ops, ids, *factors))
-        add_rows(model, "P", *products_by_key(ops, places, *words))
-        add_rows(model, "T", *parts_by_key(ops, d_lines, segments))
-        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+        add_rows(model, "P", *sum_by_key(ops, d_products * words, places))
+        add_rows(model, "T", *sum_by_key(ops, d_lines, segments))
+        return no_gradient(X)
 
     return Ragged(Y, lines_of_examples), backprop
 
@@ -140,11 +110,3 @@ def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tupl
         sizes.astype("int32"),
         numpy.bincount(distinct >> 32, minlength=len(lengths)).astype("int32"),
     )
-
-
-def _lines_of_kernels(*given: Any) -> Tuple[Any, ...]:
-    """``_lines`` as int32, and where the tokens of each line begin in place of how many it has."""
-    ids, lines, places, segments, sizes, lines_of_examples = _lines(*given)
-    starts = numpy.concatenate(([0], sizes.cumsum()))
-    found = (ids, lines, places, segments, starts, lines_of_examples)
-    return tuple(each.astype("i") for each in found)

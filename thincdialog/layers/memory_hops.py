@@ -7,8 +7,7 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.known_numbers import derived
+from ..ops.devices import on_host, upload
 from ..registry import registry
 
 InT = Ragged
@@ -44,13 +43,10 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
-    if isinstance(ops, DialogCupyOps):
-        Y, backprop_rows = ops.memory_hops(X.dataXd, X.lengths, n_hops)
-        return Y, lambda dY: Ragged(backprop_rows(dY), X.lengths)
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
     # Where memories and questions stand; of each example how many memories, and of each
     # memory the example.
-    memory, question, sizes, owners = derived(ops, _memories, X.lengths)
+    memory, question, sizes, owners = _memories(ops, on_host(X.lengths))
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
     memories = vectors[memory]  # (n_memories, n_hops + 1, nO)
     u = vectors[question, 0]  # (n_examples, nO)
@@ -109,19 +105,16 @@ def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d) -> Any:
     """Softmax among the memories of each example."""
     if not logits.shape[0]:
         return logits
-    some, owners_among = derived(ops, _with_memories, sizes)
+    some = sizes[sizes > 0]
+    (owners_among,) = upload(ops, numpy.arange(len(some)).repeat(some))
     highest = ops.reduce_max(logits[:, None], some)[0][:, 0]
     P = ops.xp.exp(logits - highest[owners_among])
     return P / _sum(ops, P[:, None], sizes)[owners, 0]
 
 
-def _memories(lengths: Any) -> Tuple[Any, ...]:
+def _memories(ops: Ops, lengths: Any) -> Tuple[Any, ...]:
     question, sizes = lengths.cumsum() - 1, lengths - 1
     memory = numpy.delete(numpy.arange(lengths.sum()), question)
-    return memory, question, sizes, numpy.arange(len(sizes)).repeat(sizes)
-
-
-def _with_memories(sizes: Any) -> Tuple[Any, ...]:
-    """Memories of the examples that have some, and which of these each memory belongs to."""
-    some = sizes[sizes > 0]
-    return some, numpy.arange(len(some)).repeat(some)
+    owners = numpy.arange(len(sizes)).repeat(sizes)
+    memory, question, owners = upload(ops, memory, question, owners)
+    return memory, question, sizes, owners

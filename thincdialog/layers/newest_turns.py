@@ -6,9 +6,8 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ragged
 
-from ..ops.known_numbers import derived
 from ..registry import registry
-from .gradients import no_gradient
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -30,16 +29,9 @@ def newest_turns(n_turns: int = 2) -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    tokens, lengths = derived(model.ops, _kept, X.dataXd, X.lengths, model.attrs["n_turns"])
-
-    def backprop(dY: OutT) -> InT:
-        return Ragged(no_gradient(model.ops, X.dataXd), X.lengths)
-
-    return Ragged(tokens, lengths), backprop
-
-
-def _kept(tokens: Any, lengths: Any, n_turns: int) -> Tuple[Any, ...]:
-    """The tokens that stay, and how many of each conversation."""
-    stays = tokens[:, 1] < n_turns
-    owners = np.arange(len(lengths)).repeat(lengths)
-    return tokens[stays], np.bincount(owners[stays], minlength=len(lengths)).astype("i")
+    tokens, old = host_tokens(X)  # (n_tokens, 2), (n_examples,)
+    stays = tokens[:, 1] < model.attrs["n_turns"]
+    owners = np.arange(len(old)).repeat(old)
+    lengths: Any = np.bincount(owners[stays], minlength=len(old)).astype("i")
+    kept: Any = tokens[stays]
+    return Ragged(kept, lengths), lambda dY: no_gradient(X)

@@ -1,13 +1,12 @@
 """One vector for each sequence."""
 
-from typing import Any, Callable, List, Literal, Optional, Tuple, cast
+from typing import Any, Callable, Literal, Optional, Tuple, cast
 
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.known_numbers import derived
+from ..ops.devices import on_host, upload
 from ..registry import registry
 
 InT = Ragged
@@ -30,9 +29,10 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, how = model.ops, model.attrs["how"]
     X = cast(Floats2d, Xr.dataXd)
-    if isinstance(ops, DialogCupyOps):
-        return _forward_on_device(ops, how, Xr)
-    full, lengths = derived(ops, _full_ones, Xr.lengths)  # (n_full,) each
+    # Which sequences have tokens, and how many: (n_full,) each.
+    all_lengths: Any = on_host(Xr.lengths)
+    (full,) = upload(ops, all_lengths.nonzero()[0])
+    lengths = all_lengths[all_lengths > 0]
     highest, means = X[:0], X[:0]  # (n_full, nI) each
     which: Any = None
     if "max" in how and X.shape[0]:
@@ -61,36 +61,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     return Y, backprop
 
 
-def _forward_on_device(ops: DialogCupyOps, how: How, Xr: InT) -> Tuple[OutT, Callable]:
-    """Kernels of a GPU know empty sequences."""
-    X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
-    pooled: List[Any] = []
-    backprops: List[Callable] = []
-    if "max" in how:
-        highest, which = ops.pool_max(X, lengths)
-        pooled.append(highest)
-        backprops.append(lambda d: ops.backprop_pool_max(d, which, lengths))
-    if "mean" in how:
-        pooled.append(ops.reduce_mean(X, lengths))
-        backprops.append(lambda d: ops.backprop_reduce_mean(d, lengths))
-    Y = pooled[0] if len(pooled) == 1 else ops.xp.concatenate(pooled, axis=1)
-
-    def backprop(dY: OutT) -> InT:
-        gradients = map(ops.as_contig, ops.xp.split(dY, len(pooled), axis=1))
-        parts = [each(gradient) for each, gradient in zip(backprops, gradients)]
-        return Ragged(parts[0] if len(parts) == 1 else parts[0] + parts[1], lengths)
-
-    return Y, backprop
-
-
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
     n_parts = 2 if model.attrs["how"] == "max+mean" else 1
     if X is not None:
         model.set_dim("nI", get_width(X))
         model.set_dim("nO", get_width(X) * n_parts)
-
-
-def _full_ones(lengths: Any) -> Tuple[Any, ...]:
-    """Which sequences have tokens, and how many."""
-    full = lengths.nonzero()[0]
-    return full, lengths[full]

@@ -7,10 +7,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from thinc.util import ArrayInfo
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.gpu import kernels
 from ..registry import registry
-from .gradients import gradient
 from .l2_normalise import init as init_widths
 
 InT = Floats2d
@@ -46,8 +43,6 @@ def Scale(initial: float = 10.0, *, maximum: float = 100.0) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     xp = model.ops.xp
-    if isinstance(model.ops, DialogCupyOps):
-        return _forward_on_device(model, X)
     grown = xp.exp(model.get_param("s"))  # (1,)
     factor = xp.minimum(grown, xp.float32(model.attrs["maximum"]))  # (1,)
     Y = X * factor  # (nB, nI)
@@ -62,15 +57,6 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         return dY * factor
 
     return Y, backprop
-
-
-def _forward_on_device(model: Model[InT, OutT], X: InT) -> Tuple[OutT, Callable]:
-    s, maximum = model.get_param("s"), model.attrs["maximum"]
-
-    def backprop(dY: OutT) -> InT:
-        return kernels.backprop_scale(dY, X, s, maximum, gradient(model, "s"))
-
-    return kernels.scale(X, s, maximum), backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

@@ -6,7 +6,7 @@ from thinc.api import Linear, Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
-from ..ops.attention import attend
+from ..ops.attention import attend, within
 from ..ops.rotation import rotate, token_places
 from ..registry import registry
 
@@ -51,15 +51,18 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     QKV, backprop_project = project(X, is_train)  # (n_tokens, 3 * nO)
     back: Optional[Callable] = None
     if model.attrs["positions"] == "rotary":
-        back = rotate(ops, QKV, token_places(ops, lengths, X.shape[0]), n_heads)
-    H, backprop_attend = attend(ops, QKV, lengths, n_heads)  # (n_tokens, nO)
+        back = rotate(ops, QKV, token_places(lengths), n_heads)
+    nO = model.get_dim("nO")
+    Q, K, V = QKV[:, :nO], QKV[:, nO : 2 * nO], QKV[:, 2 * nO :]
+    H, backprop_attend = attend(ops, Q, K, V, within(lengths), n_heads)  # (n_tokens, nO)
     Y, backprop_mix = mix(H, is_train)  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        dQKV = backprop_attend(backprop_mix(dY))  # (n_tokens, 3 * nO)
+        # (n_tokens, 3 * nO)
+        dQKV = ops.xp.concatenate(backprop_attend(backprop_mix(dY)), axis=1)
         if back is not None:
             back(dQKV)
         return Ragged(backprop_project(dQKV), lengths)

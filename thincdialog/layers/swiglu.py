@@ -7,10 +7,8 @@ from thinc.initializers import glorot_uniform_init, zero_init
 from thinc.types import Floats1d, Floats2d
 from thinc.util import ArrayInfo
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.swiglu import backprop_swiglu, swiglu
+from ..ops.swiglu import swiglu
 from ..registry import registry
-from .gradients import gradient
 
 InT = Floats2d
 OutT = Floats2d
@@ -40,16 +38,14 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops = model.ops
     W = cast(Floats2d, model.get_param("W"))
     Z = ops.gemm(X, W, trans2=True)  # (n, 2 * nO)
-    Y = swiglu(ops, Z, cast(Floats1d, model.get_param("b")))  # (n, nO)
+    Y, backprop_gates = swiglu(ops, Z, cast(Floats1d, model.get_param("b")))  # (n, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dZ = backprop_swiglu(ops, dY, Z, gradient(model, "b"))  # (n, 2 * nO)
-        if isinstance(ops, DialogCupyOps):
-            ops.add_product(gradient(model, "W"), dZ, X, trans1=True)
-        else:
-            model.inc_grad("W", ops.gemm(dZ, X, trans1=True))
+        dZ, db = backprop_gates(dY)  # (n, 2 * nO), (2 * nO,)
+        model.inc_grad("b", db)
+        model.inc_grad("W", ops.gemm(dZ, X, trans1=True))
         return ops.gemm(dZ, W)  # (n, nI)
 
     return Y, backprop

@@ -8,13 +8,11 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import parts_by_keys
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.gpu import kernels
-from ..ops.known_numbers import derived
-from ..ops.table_gradient import TouchedRows
+from ..ops.bags import sum_by_key
+from ..ops.devices import upload
+from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
-from .gradients import add_rows, no_gradient
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -53,21 +51,18 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops: Any = model.ops
     E = cast(Floats2d, model.get_param("E"))
     S = cast(Floats2d, model.get_param("S"))
-    # (n_tokens,) each
-    ids, segments = derived(ops, _ids_and_segments, X.dataXd, S.shape[0])
-    if isinstance(ops, DialogCupyOps):
-        Y = kernels.add_rows(E, ids, S, segments)  # (n_tokens, nO)
-    else:
-        Y = E[ids] + S[segments]
+    tokens: Any = host_tokens(X)[0]
+    ids, segments = tokens[:, 0], numpy.minimum(tokens[:, 1], S.shape[0] - 1)  # (n_tokens,) each
+    rows, rows_of_S = upload(ops, ids, segments)
+    Y = E[rows] + S[rows_of_S]  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        of_ids, of_segments = parts_by_keys(ops, dY, ids, segments)
-        model.attrs["touched_rows"].add(model, *of_ids)  # (n,), (n, nO)
-        add_rows(model, "S", *of_segments)
-        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+        model.attrs["touched_rows"].add(model, *sum_by_key(ops, dY, ids))  # (n,), (n, nO)
+        add_rows(model, "S", *sum_by_key(ops, dY, segments))
+        return no_gradient(X)
 
     return Ragged(Y, X.lengths), backprop
 
@@ -78,8 +73,3 @@ def init(
     nO = model.get_dim("nO")
     model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))
     model.set_param("S", model.ops.alloc2f(model.get_dim("nS"), nO))
-
-
-def _ids_and_segments(tokens: Any, n_segments: int) -> Tuple[Any, ...]:
-    segments = numpy.minimum(tokens[:, 1], n_segments - 1)
-    return numpy.ascontiguousarray(tokens[:, 0]), segments

@@ -6,9 +6,7 @@ from thinc.api import Gelu, Linear, Model, Relu, chain
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..registry import registry
-from .block_on_device import forward_on_device
 from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
 from .self_attention import Positions, SelfAttention
@@ -63,8 +61,6 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
     if not X.shape[0]:
         return Xr, lambda dYr: dYr
-    if isinstance(model.ops, DialogCupyOps):
-        return forward_on_device(model, Xr, is_train)
     normal, backprop_normalise = normalise(X, is_train)  # (n_tokens, nO), as all that follows
     attended, backprop_attention = attention(Ragged(normal, lengths), is_train)
     dropped, backprop_drop = drop(attended.dataXd, is_train)

@@ -1,16 +1,13 @@
 """One convolution with a short cut."""
 
-from typing import Any, Callable, Optional, Tuple, cast
+from typing import Callable, Optional, Tuple, cast
 
 from thinc.api import Maxout, Model, chain
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
-from ..ops.dialog_cupy_ops import DialogCupyOps
-from ..ops.gpu import kernels
 from ..registry import registry
-from .dropout import CheckedDropout, rate_now
-from .gradients import gradient
+from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
 
 InT = Ragged
@@ -56,8 +53,6 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X = cast(Floats2d, Xr.dataXd)
     if not X.shape[0]:
         return Xr, lambda dYr: dYr
-    if isinstance(ops, DialogCupyOps):
-        return _forward_on_device(model, Xr, is_train)
     # (n_tokens, nO * (2 * window_size + 1))
     windows = ops.seq2col(ops.as_contig(X), window_size, lengths=Xr.lengths)
     Y, backprop_net = model.layers[0](windows, is_train)  # (n_tokens, nO)
@@ -70,32 +65,6 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         d_windows = backprop_net(dY)  # as wide as the windows
         dX = ops.backprop_seq2col(d_windows, window_size, lengths=Xr.lengths)
         return Ragged(dX + dY, Xr.lengths)
-
-    return Ragged(Y, Xr.lengths), backprop
-
-
-def _forward_on_device(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    """The forward pass with a token or more."""
-    ops, size = cast(Any, model.ops), model.attrs["window_size"]
-    # (n_tokens, nO * (2 * size + 1))
-    windows = ops.seq2col(ops.as_contig(Xr.dataXd), size, lengths=Xr.lengths)
-    net, dropout = model.layers[0].layers
-    maxout, norm = net.layers
-    of_pieces, b = (cast(Any, maxout.get_param(name)) for name in "Wb")
-    W = of_pieces.reshape((-1, windows.shape[1]))  # (nO * n_pieces, nO * (2 * size + 1))
-    G = norm.get_param("G")
-    mask = ops.next_mask(rate_now(dropout, is_train))
-    pieces = ops.gemm(windows, W, trans2=True).reshape((-1, *b.shape))
-    Y, run = kernels.maxout_norm(pieces, b, Xr.dataXd, (G, norm.get_param("b")), mask)
-
-    def backprop(dYr: OutT) -> InT:
-        dY: Any = dYr.dataXd
-        to = gradient(norm, "G"), gradient(norm, "b"), gradient(maxout, "b")
-        d_pieces = kernels.backprop_maxout_norm(dY, b, G, run, mask, to).reshape((-1, W.shape[0]))
-        dW: Any = gradient(maxout, "W")
-        ops.add_product(dW.reshape(W.shape), d_pieces, windows, trans1=True)
-        d_windows = ops.gemm(d_pieces, W)  # as wide as the windows
-        return Ragged(ops.backprop_seq2col_beside(d_windows, size, Xr.lengths, dY), Xr.lengths)
 
     return Ragged(Y, Xr.lengths), backprop
 

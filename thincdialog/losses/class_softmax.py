@@ -40,7 +40,7 @@ class ClassSoftmax:
             respect to the logits, and the (weighted) loss of each example in nats.
         """
         if not is_numpy_array(logits):
-            return kernels.softmax_loss(logits, targets, None, weights, self.label_smoothing)[:2]
+            return kernels.softmax_loss(logits, targets, None, weights, self.label_smoothing)
         xp: Any = get_array_module(logits)
         Z: Any = logits
         at = (xp.arange(Z.shape[0]), targets)
@@ -59,19 +59,3 @@ class ClassSoftmax:
             losses *= of_example
             gradient *= of_example[:, None]
         return gradient, losses
-
-    def on_device(
-        self,
-        logits: Floats2d,
-        targets: Ints1d,
-        weights: Optional[Floats1d] = None,
-        *,
-        is_used_up: bool,
-    ) -> Tuple[Any, Any, Any, Any]:
-        """On a GPU: gradient and losses; and of each example the best class, and how many are
-        right with the sum of the losses, shape (2,).
-
-        is_used_up (bool): Whether the gradient takes the place of the logits.
-        """
-        settings = (None, weights, self.label_smoothing)
-        return kernels.softmax_loss(logits, targets, *settings, is_used_up=is_used_up)

@@ -34,7 +34,7 @@ class RankingSoftmax:
             respect to the scores, and the loss of each example in nats.
         """
         if not is_numpy_array(scores):
-            return kernels.softmax_loss(scores, targets, allowed)[:2]
+            return kernels.softmax_loss(scores, targets, allowed)
         xp: Any = get_array_module(scores)
         Z: Any = scores
         at = (xp.arange(Z.shape[0]), targets)
@@ -49,21 +49,6 @@ class RankingSoftmax:
         gradient /= total
         gradient[at] -= 1
         return gradient, xp.log(total[:, 0]) - right
-
-    def on_device(
-        self,
-        scores: Floats2d,
-        targets: Ints1d,
-        allowed: Optional[Array2d] = None,
-        *,
-        is_used_up: bool,
-    ) -> Tuple[Any, Any, Any, Any]:
-        """On a GPU: gradient and losses; and of each example the best candidate, and how many
-        are right with the sum of the losses, shape (2,).
-
-        is_used_up (bool): Whether the gradient takes the place of the scores.
-        """
-        return kernels.softmax_loss(scores, targets, allowed, is_used_up=is_used_up)
 
 
 @registry.losses("thincdialog.RankingHinge.v1")
@@ -89,8 +74,6 @@ class RankingHinge:
     ) -> Tuple[Floats2d, Floats1d]:
         """Loss and gradient, of the same arrays as for ``RankingSoftmax``; the loss in units of
         the score."""
-        if not is_numpy_array(scores):
-            return self.on_device(scores, targets, allowed, is_used_up=False)[:2]
         xp: Any = get_array_module(scores)
         Z: Any = scores
         rows = xp.arange(Z.shape[0])
@@ -110,16 +93,3 @@ class RankingHinge:
             gradient = (excess > 0) / n_others[:, None]
         gradient[rows, targets] -= gradient.sum(axis=1)
         return gradient, losses
-
-    def on_device(
-        self,
-        scores: Floats2d,
-        targets: Ints1d,
-        allowed: Optional[Array2d] = None,
-        *,
-        is_used_up: bool,
-    ) -> Tuple[Any, Any, Any, Any]:
-        """See ``RankingSoftmax``."""
-        is_hardest = self.negatives == "hardest"
-        settings = (allowed, self.margin, is_hardest)
-        return kernels.hinge_loss(scores, targets, *settings, is_used_up=is_used_up)

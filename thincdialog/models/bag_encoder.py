@@ -2,14 +2,13 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
 from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.feed_forward import ResidualFeedForward
-from ..layers.linear import Linear
 from ..registry import registry
 from .depth import check_depth
 

@@ -12,9 +12,6 @@ from ..registry import registry
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
 ENCODERS = ("context_encoder", "candidate_encoder")
-# Attribute of a model whose backward pass does not read the output: its gradient may take the
-# place of the output, so that scores of many candidates are in memory once.
-FORGETS_OUTPUT = "forgets_output"
 
 
 @registry.models("thincdialog.BiEncoder.v1")
@@ -67,7 +64,6 @@ def BiEncoder(
         layers=[contexts] if contexts is candidates else [contexts, candidates],
         refs=dict(zip(ENCODERS, (contexts, candidates))),
         dims={"nO": None},
-        attrs={FORGETS_OUTPUT: True},
     )
 
 

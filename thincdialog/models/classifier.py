@@ -2,14 +2,12 @@
 
 from typing import Any, Callable, Optional, Tuple
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
 
 from ..layers.dropout import CheckedDropout
-from ..layers.linear import Linear
 from ..registry import registry
-from .bi_encoder import FORGETS_OUTPUT
 
 InT = Any
 OutT = Floats2d
@@ -34,7 +32,6 @@ def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
         init=init,
         layers=[encoder, head],
         dims={"nO": None, "nI": None},
-        attrs={FORGETS_OUTPUT: True},
     )
 
 

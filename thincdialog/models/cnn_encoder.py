@@ -2,12 +2,11 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.fill_empty import fill_empty
-from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
 from ..layers.window_block import WindowBlock

@@ -2,12 +2,11 @@
 
 from typing import Callable, Literal, Optional, Tuple
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ints2d, Ragged
 
 from ..layers.dropout import CheckedDropout
 from ..layers.joined_pairs import JoinedPairs
-from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..registry import registry
 

@@ -8,11 +8,10 @@ the rows that have a gradient.
 from typing import Any, List, NamedTuple, Sequence
 
 import numpy
-from thinc.api import Ops, get_array_module
+from thinc.api import Ops
 from thinc.types import Floats1d
-from thinc.util import is_numpy_array
 
-from ..ops.bags import sum_parts
+from ..ops.devices import upload
 from ..optimizers.row_sparse import Part, Rows
 
 
@@ -92,13 +91,13 @@ def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
         return left
     if not left[0].shape[0]:
         return right
-    if not is_numpy_array(left[0]):
-        return sum_parts(ops, [left, right])
     rows = numpy.union1d(left[0], right[0])
-    values: Any = get_array_module(left[1]).zeros((len(rows), left[1].shape[1]), dtype="f")
-    values[numpy.searchsorted(rows, left[0])] = left[1]
+    values: Any = ops.alloc2f(len(rows), left[1].shape[1])
+    places = (numpy.searchsorted(rows, each) for each, _ in (left, right))
+    of_left, of_right = upload(ops, *places)
+    values[of_left] = left[1]
     # A row that only one of them has: 0 + x is x.
-    values[numpy.searchsorted(rows, right[0])] += right[1]
+    values[of_right] += right[1]
     return rows, values
 
 

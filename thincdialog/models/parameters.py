@@ -12,7 +12,7 @@ from ..contract import show
 from ..errors import ModelError, TrainingError
 from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
-from ..ops.known_numbers import brought, on_device
+from ..ops.devices import copied_to, on_device
 from ..ops.later import Later, Number
 from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import (
@@ -145,7 +145,7 @@ class FlatParameters:
         replica = object.__new__(FlatParameters)
         replica.__dict__.update(self.__dict__)
         replica.ops = model.ops
-        replica.values = brought(model.ops, self.values)
+        replica.values = copied_to(model.ops, self.values)
         with on_device(model.ops):
             replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
             replica._skipped = model.ops.xp.zeros((1,), dtype="i")

@@ -2,19 +2,18 @@
 
 from typing import Any, Callable, Literal, Optional, Tuple
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.code_attention import CodeAttention
 from ..layers.code_scores import CodeScores
-from ..layers.gradients import no_gradient
+from ..layers.ids import no_gradient
 from ..layers.l2_normalise import L2Normalise
-from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..layers.scale import Scale
 from ..registry import registry
-from .bi_encoder import ENCODERS, FORGETS_OUTPUT, tie_embeddings
+from .bi_encoder import ENCODERS, tie_embeddings
 
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
@@ -78,7 +77,6 @@ def PolyEncoder(
         layers=list(layers),
         refs=dict(zip((*ENCODERS, SCORER), layers)),
         dims={"nO": None},
-        attrs={FORGETS_OUTPUT: True},
     )
 
 
@@ -123,7 +121,7 @@ def _forward_with_vector(model: Model, X: Ragged, is_train: bool) -> Tuple[Float
     def backprop(dY: Floats2d) -> Ragged:
         backprop_rows(dY)
         backprop_vectors(ops.reshape(dY, shape).sum(axis=1))
-        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+        return no_gradient(X)
 
     return ops.reshape(Y, rows.shape), backprop
 

@@ -6,8 +6,9 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
+from ..ops.devices import upload
 from ..registry import registry
-from .bi_encoder import ENCODERS, FORGETS_OUTPUT
+from .bi_encoder import ENCODERS
 from .poly_encoder import SCORER
 
 InT = Tuple[Ragged, Ragged]
@@ -42,7 +43,7 @@ def ReRanker(first: Model[InT, OutT], second: Model, n_best: int = 16) -> Model[
         init=init,
         layers=[first, second],
         refs={**parts, SECOND: second},
-        attrs={"n_best": n_best, FORGETS_OUTPUT: True},
+        attrs={"n_best": n_best},
         dims={"nO": None},
     )
 
@@ -52,9 +53,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     first, second = model.layers
     scores, backprop_first = first(X, is_train)  # (n_examples, n_candidates)
     pairs: Any = best_pairs(ops.to_numpy(scores), model.attrs["n_best"])
-    rows, columns = ops.asarray1i(pairs[:, 0]), ops.asarray1i(pairs[:, 1])
-    more, backprop_second = second((*X, ops.asarray2i(pairs)), is_train)  # (n_pairs, 1)
-    Y: Any = scores if first.attrs.get(FORGETS_OUTPUT) else scores.copy()  # as scores
+    rows, columns = upload(ops, pairs[:, 0], pairs[:, 1])
+    more, backprop_second = second((*X, pairs), is_train)  # (n_pairs, 1)
+    Y: Any = scores.copy()
     Y[rows, columns] += more[:, 0]
 
     def backprop(dY: Any) -> InT:
@@ -85,4 +86,4 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = No
     if X is None:
         second.initialize()
     else:
-        second.initialize(X=(*X, model.ops.asarray2i([[0, 0]])))
+        second.initialize(X=(*X, np.zeros((1, 2), dtype="i")))

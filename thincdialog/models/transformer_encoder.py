@@ -2,11 +2,10 @@
 
 from typing import Callable, Literal, Optional, cast
 
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.dropout import CheckedDropout
-from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..registry import registry
 

@@ -1,130 +1,159 @@
-"""Attention within sequences that lie one behind the other, without padding."""
+"""Attention among sequences that lie one after another, without padding."""
 
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 from thinc.api import Ops
-from thinc.types import Floats2d, Floats3d, Ints1d
+from thinc.types import Floats2d
 
+from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import DialogCupyOps
-from .known_numbers import derived
+from .gpu import kernels
+from .slices import slice_places
 
-# A group of sequences of one length: queries, keys, values and weights, and their rows.
-_Group = Tuple[Any, Any, Any, Any, Any]
+# The gradients of queries, keys and values.
+Gradients = Tuple[Floats2d, Floats2d, Floats2d]
+
+
+class Spans(NamedTuple):
+    """Which keys each query attends to: those of its own sequence.
+
+    n_queries, n_keys (np.ndarray): Of each sequence, shape (n_sequences,), int64, on the host.
+    is_causal (bool): Whether each query attends only to keys up to its own. Queries are the
+        last ones of their sequence: the last query attends to all keys. (With fewer queries than
+        keys, the first keys are those of earlier steps, which a decoder has cached.)
+    """
+
+    n_queries: numpy.ndarray
+    n_keys: numpy.ndarray
+    is_causal: bool = False
+
+    def groups(self) -> Iterator[Tuple[Any, Any, Any]]:
+        """Sequences with as many queries and as many keys, which can be computed together:
+        indices of their queries and of their keys, int64, shapes (n, n_queries) and (n, n_keys);
+        and, if it is causal, which of the keys each query attends to, shape (n_queries, n_keys).
+        """
+        pairs = numpy.stack([self.n_queries, self.n_keys], axis=1)
+        starts = pairs.cumsum(axis=0) - pairs
+        sizes, group = numpy.unique(pairs, axis=0, return_inverse=True)
+        for number, (n_queries, n_keys) in enumerate(sizes.tolist()):
+            if n_queries and n_keys:
+                firsts = starts[group.reshape(-1) == number]
+                queries = firsts[:, :1] + numpy.arange(n_queries)
+                keys = firsts[:, 1:] + numpy.arange(n_keys)
+                seen = numpy.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+                yield queries, keys, seen if self.is_causal else None
+
+    def bounds(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """Index of the first key that each query attends to, and the end of these; and of each
+        key the same of the queries that attend to it: shapes (2, n_queries) and (2, n_keys),
+        int32, of all sequences."""
+        n_queries, n_keys = self.n_queries, self.n_keys
+        more = n_keys - n_queries
+        first_queries, first_keys = (n.cumsum() - n for n in (n_queries, n_keys))
+        of_queries = numpy.stack([first_keys, first_keys + n_keys]).repeat(n_queries, axis=1)
+        of_keys = numpy.stack([first_queries, first_queries + n_queries]).repeat(n_keys, axis=1)
+        if self.is_causal:
+            nothing = numpy.zeros_like(n_queries)
+            own = slice_places(nothing, n_queries)
+            of_queries[1] = of_queries[0] + own + more.repeat(n_queries) + 1
+            own = slice_places(nothing, n_keys)
+            of_keys[0] += numpy.maximum(own - more.repeat(n_keys), 0)
+        return of_queries.astype("i"), of_keys.astype("i")
+
+
+def within(lengths: HostInts, *, is_causal: bool = False) -> Spans:
+    """Each token attends to all tokens of its sequence, or to those up to itself.
+
+    lengths (Ints1d): Tokens of each sequence.
+    """
+    return across(lengths, lengths, is_causal=is_causal)
+
+
+def across(n_queries: HostInts, n_keys: HostInts, *, is_causal: bool = False) -> Spans:
+    """Each query attends to keys that are no queries; see ``Spans``."""
+    sizes = [on_host(each).astype("int64") for each in (n_queries, n_keys)]
+    return Spans(sizes[0], sizes[1], is_causal)
 
 
 def attend(
-    ops: Ops, QKV: Floats2d, lengths: Ints1d, n_heads: int
-) -> Tuple[Floats2d, Callable[[Floats2d], Floats2d]]:
-    """Let each token attend to all tokens of its sequence, several times side by side.
+    ops: Ops,
+    Q: Floats2d,
+    K: Floats2d,
+    V: Floats2d,
+    spans: Spans,
+    n_heads: int,
+    *,
+    scale: Optional[float] = None,
+) -> Tuple[Floats2d, Callable[[Floats2d], Gradients]]:
+    """Let queries attend to keys, several times side by side.
 
-        Y = softmax(Q Kᵀ / sqrt(width of a head)) V        of each sequence and head
+        Y = softmax(scale Q Kᵀ) V        of each sequence and head
 
-    Sequences of one length are computed together, so no cell is padded; on a GPU, all are.
+    Sequences with as many queries and keys are computed together, so no cell is padded; on a
+    GPU, all are.
 
-    QKV (Floats2d): Queries, keys and values side by side, each of all heads, shape
-        (n_tokens, 3 * width), float32.
-    lengths (Ints1d): Tokens of each sequence, int32.
+    Q (Floats2d): Queries, each of all heads, shape (n_queries, width), float32.
+    K, V (Floats2d): Keys and values, shape (n_keys, width), float32.
+    spans (Spans): Which keys each query attends to.
     n_heads (int): How many heads share the width.
-    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_tokens, width); and the function that
-        takes the gradient of Y to that of QKV.
+    scale (Optional[float]): 1 / sqrt(width of a head) if None.
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_queries, width), 0 for a query without keys;
+        and the function that takes its gradient to those of Q, K and V.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
+    head = Q.shape[1] // n_heads
+    factor = numpy.float32(head**-0.5 if scale is None else scale)
     if isinstance(ops, DialogCupyOps):
-        return ops.attend(QKV, lengths, n_heads)
-    n_tokens, width = QKV.shape[0], QKV.shape[1] // 3
-    head = width // n_heads
-    factor = numpy.float32(head**-0.5)
-    by_head: Any = ops.reshape(QKV, (n_tokens, 3, n_heads, head))
-    Y = ops.alloc2f(n_tokens, width, zeros=False)
-    done: List[_Group] = []
-    for _, rows in _by_length(ops, lengths):
-        # (3, n_sequences, n_heads, length, head)
-        Q, K, V = by_head[rows].transpose(2, 0, 3, 1, 4)
-        P = ops.xp.matmul(Q, K.transpose(0, 1, 3, 2))  # (n_sequences, n_heads, length, length)
-        P *= factor
-        P = ops.softmax(P, inplace=True)
-        found = ops.xp.matmul(P, V)  # (n_sequences, n_heads, length, head)
-        Y[rows] = found.transpose(0, 2, 1, 3).reshape(*rows.shape, width)
-        done.append((rows, Q, K, V, P))
-
-    def backprop(dY: Floats2d) -> Floats2d:
-        matmul = ops.xp.matmul
-        dY_by_head: Any = ops.reshape(dY, (n_tokens, n_heads, head))
-        dQKV = ops.alloc2f(n_tokens, 3 * width, zeros=False)
-        d_by_head: Any = ops.reshape(dQKV, (n_tokens, 3, n_heads, head))
-        for rows, Q, K, V, P in done:
-            d_found = dY_by_head[rows].transpose(0, 2, 1, 3)  # as found
-            dP = matmul(d_found, V.transpose(0, 1, 3, 2))  # as P
-            dS = ops.backprop_softmax(P, dP)
-            dS *= factor
-            d_group = ops.xp.empty((*rows.shape, 3, n_heads, head), dtype="f")
-            d_group[:, :, 0] = matmul(dS, K).transpose(0, 2, 1, 3)
-            d_group[:, :, 1] = matmul(dS.transpose(0, 1, 3, 2), Q).transpose(0, 2, 1, 3)
-            d_group[:, :, 2] = matmul(P.transpose(0, 1, 3, 2), d_found).transpose(0, 2, 1, 3)
-            d_by_head[rows] = d_group
-        return dQKV
-
-    return Y, backprop
-
-
-def attend_with(
-    ops: Ops, queries: Floats2d, X: Floats2d, lengths: Ints1d
-) -> Tuple[Floats3d, Callable[[Floats3d], Tuple[Floats2d, Floats2d]]]:
-    """Let each query attend to all tokens of each sequence.
-
-        Y = softmax(queries Xᵀ) X        of each sequence
-
-    queries (Floats2d): Shape (n_queries, width), float32.
-    X (Floats2d): Tokens of all sequences, shape (n_tokens, width), float32.
-    lengths (Ints1d): Tokens of each sequence, int32.
-    RETURNS (Tuple[Floats3d, Callable]): Y, shape (n_sequences, n_queries, width), 0 for a
-        sequence without tokens; and the function that takes the gradient of Y to those of
-        queries and X.
-    """
-    if isinstance(ops, DialogCupyOps):
-        return ops.attend_with(queries, X, lengths)
+        return _attend_on_device(ops, (Q, K, V), spans, n_heads, factor)
     matmul = ops.xp.matmul
-    n_tokens, width = X.shape
-    Y = ops.alloc3f(lengths.shape[0], queries.shape[0], width)
-    done = []
-    for members, rows in _by_length(ops, lengths):
-        tokens = X[rows]  # (n, length, width)
-        P = ops.softmax(matmul(queries, tokens.transpose(0, 2, 1)))  # (n, n_queries, length)
-        Y[members] = matmul(P, tokens)  # (n, n_queries, width)
-        done.append((members, rows, tokens, P))
+    Y = ops.alloc2f(*Q.shape)
+    # Of each group: queries and keys, by their indices; and Q, K, V and P.
+    done: List[Tuple[Any, ...]] = []
+    for queries, keys, seen in spans.groups():
+        # (n_sequences, n_heads, n_queries or n_keys, head) each
+        q, k, v = (_by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (V, keys)))
+        P = matmul(q, k.transpose(0, 1, 3, 2))  # (n_sequences, n_heads, n_queries, n_keys)
+        P *= factor
+        if seen is not None:
+            P[..., ~seen] = -numpy.inf
+        P = ops.softmax(P, inplace=True)
+        Y[queries] = _side_by_side(matmul(P, v))
+        done.append((queries, keys, q, k, v, P))
 
-    def backprop(dY: Floats3d) -> Tuple[Floats2d, Floats2d]:
-        d_queries = ops.alloc2f(*queries.shape)
-        dX = ops.alloc2f(n_tokens, width)
-        for members, rows, tokens, P in done:
-            d_found = dY[members]  # (n, n_queries, width)
-            dP = matmul(d_found, tokens.transpose(0, 2, 1))  # as P
-            dS = ops.backprop_softmax(P, dP)
-            d_queries += matmul(dS, tokens).sum(axis=0)
-            dX[rows] = matmul(P.transpose(0, 2, 1), d_found) + matmul(
-                dS.transpose(0, 2, 1), queries
-            )
-        return d_queries, dX
+    def backprop(dY: Floats2d) -> Gradients:
+        dQ, dK, dV = (ops.alloc2f(*X.shape) for X in (Q, K, V))
+        for queries, keys, q, k, v, P in done:
+            dy = _by_head(dY[queries], n_heads)
+            dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # as P
+            dS *= factor
+            dQ[queries] = _side_by_side(matmul(dS, k))
+            dK[keys] = _side_by_side(matmul(dS.transpose(0, 1, 3, 2), q))
+            dV[keys] = _side_by_side(matmul(P.transpose(0, 1, 3, 2), dy))
+        return dQ, dK, dV
 
     return Y, backprop
 
 
-def _by_length(ops: Ops, lengths: Ints1d) -> Iterator[Tuple[Any, Any]]:
-    """Of each length above 0 that occurs, the numbers of the sequences that have it, shape
-    (n_sequences,), and their rows, shape (n_sequences, length); int64."""
-    found = derived(ops, _members_and_rows, lengths)
-    return zip(found[::2], found[1::2])
+def _by_head(X: Any, n_heads: int) -> Any:
+    """(n, length, width) to (n, n_heads, length, head)."""
+    return X.reshape((*X.shape[:2], n_heads, -1)).transpose(0, 2, 1, 3)
 
 
-def _members_and_rows(lengths: Any) -> Tuple[Any, ...]:
-    lengths = lengths.astype(numpy.int64)
-    starts = lengths.cumsum() - lengths
-    order = lengths.argsort(kind="stable")
-    firsts = numpy.flatnonzero(numpy.diff(lengths[order], prepend=-1))
-    found: List[Any] = []
-    for members in numpy.split(order, firsts[1:]):
-        length = lengths[members[0]] if len(members) else 0
-        if length:
-            found += [members, starts[members][:, None] + numpy.arange(length)]
-    return tuple(found)
+def _side_by_side(X: Any) -> Any:
+    """The way back."""
+    n, n_heads, length, head = X.shape
+    return X.transpose(0, 2, 1, 3).reshape(n, length, n_heads * head)
+
+
+def _attend_on_device(
+    ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any
+) -> Tuple[Any, Callable]:
+    of_queries, of_keys = upload(ops, *spans.bounds())
+    Q, K, V = map(ops.as_contig, QKV)
+    Y, logs = kernels.attend(Q, K, V, of_queries, n_heads, factor)
+
+    def backprop(dY: Any) -> Gradients:
+        return kernels.backprop_attend(dY, Y, logs, Q, K, V, of_queries, of_keys, factor)
+
+    return Y, backprop

@@ -2,10 +2,9 @@
 
 import ctypes
 from functools import lru_cache
-from typing import Any, Tuple, cast
+from typing import Any, Tuple
 
 import numpy
-from thinc.types import FloatsXd
 
 from ..registry import registry
 from .compiled import INT32, are_alike, are_plain, load_kernels
@@ -80,13 +79,12 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
                 return dX
         return super().backprop_maxout(dY, which, P)
 
-    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> FloatsXd:
-        """The mask that ``get_dropout_mask`` makes of its draws."""
+    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> numpy.ndarray:
         mask = numpy.empty(levels.shape, dtype="f")
         load_kernels("rows").dropout_mask(
             levels.reshape(-1), dropped, float(kept), mask.reshape(-1)
         )
-        return cast(FloatsXd, mask)
+        return mask
 
     def gather_add(self, table: Any, indices: Any) -> Any:
         if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
@@ -128,52 +126,6 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
         load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
 
-    def l2_normalise(self, X: Any, shortest: float) -> Tuple[Any, Any]:
-        """Rows of length 1.
-
-        shortest (float): Rows shorter than this stay shorter than 1.
-        RETURNS (Tuple[Floats2d, Floats1d]): The rows, and how long they were.
-        """
-        X = _plain(X)
-        Y, lengths = numpy.empty_like(X), numpy.empty((X.shape[0],), dtype="f")
-        load_kernels("rows").l2_normalise(X, shortest, Y, lengths)
-        return Y, lengths
-
-    def backprop_l2_normalise(self, dY: Any, Y: Any, lengths: Any, shortest: float) -> Any:
-        """The gradient; Y and lengths as ``l2_normalise`` gave them."""
-        dX = numpy.empty_like(Y)
-        load_kernels("rows").backprop_l2_normalise(_plain(dY), Y, lengths, shortest, dX)
-        return dX
-
-    def swiglu(self, Z: Any, b: Any) -> Any:
-        """See ``ops.swiglu``."""
-        Y = numpy.empty((Z.shape[0], Z.shape[1] // 2), dtype="f")
-        load_kernels("swiglu").swiglu(Z, _plain(b), Y)
-        return Y
-
-    def backprop_swiglu(self, dY: Any, Z: Any, db: Any) -> Any:
-        """See ``ops.swiglu``."""
-        dZ = numpy.empty_like(Z)
-        load_kernels("swiglu").backprop_swiglu(_plain(dY), Z, dZ, db)
-        return dZ
-
-    def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
-        """Rows of mean 0 and variance 1, times G (width,), plus b (width,).
-
-        RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b,
-            and what they were multiplied with.
-        """
-        X = _plain(X)
-        Y, hat, scales = numpy.empty_like(X), numpy.empty_like(X), numpy.empty(X.shape[:1], "f")
-        load_kernels("rows").layer_norm(X, _plain(G), _plain(b), Y, hat, scales)
-        return Y, hat, scales
-
-    def backprop_layer_norm(self, dY: Any, G: Any, hat: Any, scales: Any) -> Tuple[Any, Any, Any]:
-        """The gradients of X, G and b; hat and scales as ``layer_norm`` gave them."""
-        dX, dG, db = numpy.empty_like(hat), numpy.zeros_like(G), numpy.zeros_like(G)
-        load_kernels("rows").backprop_layer_norm(_plain(dY), _plain(G), hat, scales, dX, dG, db)
-        return dX, dG, db
-
 
 @lru_cache(maxsize=None)
 def keep_memory() -> bool:
@@ -199,10 +151,6 @@ def _has_rows(X: Any, axis: int) -> bool:
 
 def _rows(X: Any) -> Any:
     return X.reshape((-1, X.shape[-1]))
-
-
-def _plain(X: Any) -> Any:
-    return numpy.ascontiguousarray(X, dtype="f")
 
 
 def beyond(table: Any) -> IndexError:

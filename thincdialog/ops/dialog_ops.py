@@ -11,13 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from ..registry import registry
 
-# Dropout draws 16 bits a cell on the CPU.
+# Dropout draws 16 bits a cell on the host.
 _LEVELS = 1 << 16
 
 
-class ExactProducts:
-    """Part of our ops: while ``has_exact_products`` is set, ``gemm`` multiplies in double
-    precision and rounds the result once.
+class DrawsAndProducts:
+    """Part of our ops: random draws of the host that follow from ``seed`` alone, and ``gemm``,
+    which multiplies in double precision and rounds the result once while
+    ``has_exact_products`` is set.
 
     BLAS adds up a row's products in an order that depends on the row's place and on the
     number of rows, so that in single precision two replies that are equally good change
@@ -38,9 +39,43 @@ class ExactProducts:
         product = self.xp.dot(left.T if trans1 else left, right.T if trans2 else right)
         return product.astype("f")
 
+    def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
+        """Start the random draws of one microbatch (see ``stream_seed``)."""
+        self._stream = (seed, step, microbatch)
+        self._generator: Optional[numpy.random.Generator] = None
+
+    @property
+    def generator(self) -> numpy.random.Generator:
+        """Of all random draws since ``seed``; made when the first one is drawn."""
+        if self._generator is None:
+            bits = numpy.random.SFC64(stream_seed(*self._stream))
+            self._generator = numpy.random.Generator(bits)
+        return self._generator
+
+    def draw_mask(self, shape: Shape, drop: Optional[float]) -> numpy.ndarray:
+        """Factors for dropout, on the host: 0 with probability ``drop`` (to the nearest
+        1/65536), else what keeps the expected value at exactly 1.
+
+        shape (Shape): Shape of the mask.
+        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
+        RETURNS (np.ndarray): Shape ``shape``, float32.
+        """
+        dropped = 0 if drop is None else max(0, round(drop * _LEVELS))
+        if dropped == 0:
+            return numpy.ones(shape, dtype="f")
+        if dropped >= _LEVELS:
+            return numpy.zeros(shape, dtype="f")
+        levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
+        kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
+        return self.dropout_from(levels, dropped, kept)
+
+    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> numpy.ndarray:
+        """The mask that ``draw_mask`` makes of its draws."""
+        return numpy.multiply(levels >= dropped, kept, dtype="f")
+
 
 @registry.ops("thincdialog_numpy")
-class DialogNumpyOps(ExactProducts, NumpyOps):
+class DialogNumpyOps(DrawsAndProducts, NumpyOps):
     """Thinc's NumpyOps, with three changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
     time of BLIS on AVX-512) and can be exact (``exact_products``), dropout masks are drawn
     from the ops' own generator, which ``seed`` sets, and ``adam`` is made of NumPy's vector
@@ -64,39 +99,9 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
         _limit_blas_threads()
         self.seed(0)
 
-    def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
-        """Start the random draws of one microbatch (see ``stream_seed``)."""
-        self._stream = (seed, step, microbatch)
-        self._generator: Optional[numpy.random.Generator] = None
-
-    @property
-    def generator(self) -> numpy.random.Generator:
-        """Of all random draws since ``seed``; made when the first one is drawn."""
-        if self._generator is None:
-            bits = numpy.random.SFC64(stream_seed(*self._stream))
-            self._generator = numpy.random.Generator(bits)
-        return self._generator
-
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
-        """Factors for dropout: 0 with probability ``drop`` (to the nearest 1/65536),
-        else what keeps the expected value at exactly 1.
-
-        shape (Shape): Shape of the mask.
-        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
-        RETURNS (FloatsXd): Shape ``shape``, float32.
-        """
-        dropped = 0 if drop is None else max(0, round(drop * _LEVELS))
-        if dropped == 0:
-            return cast(FloatsXd, numpy.ones(shape, dtype="f"))
-        if dropped >= _LEVELS:
-            return cast(FloatsXd, numpy.zeros(shape, dtype="f"))
-        levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
-        kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
-        return self.dropout_from(levels, dropped, kept)
-
-    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> FloatsXd:
-        """The mask that ``get_dropout_mask`` makes of its draws."""
-        return cast(FloatsXd, numpy.multiply(levels >= dropped, kept, dtype="f"))
+        """See ``draw_mask``."""
+        return cast(FloatsXd, self.draw_mask(shape, drop))
 
     def adam(
         self,
@@ -135,13 +140,21 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
         return weights, gradient, mom1, mom2
 
 
+def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
+    """A dropout mask on the host, of any ops; see ``DrawsAndProducts.draw_mask``."""
+    if isinstance(ops, DrawsAndProducts):
+        return ops.draw_mask(shape, drop)
+    mask: Any = ops.get_dropout_mask(shape, drop)
+    return ops.to_numpy(mask)
+
+
 @contextmanager
 def exact_products(ops: Ops) -> Iterator[None]:
     """Let the products of our ops be exact for a while; stock ops stay as they are.
 
     ops (Ops): Those of the model.
     """
-    if not isinstance(ops, ExactProducts):
+    if not isinstance(ops, DrawsAndProducts):
         yield
         return
     before = ops.has_exact_products

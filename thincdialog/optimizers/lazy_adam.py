@@ -76,8 +76,9 @@ class LazyAdam(RowSparseOptimizer):
         _, *settings = self.kernel_settings(1.0, n_updates)
         decay = float(self.learn_rate * self.L2)
         bounds, tables = dense_and_tables(parts)
-        of_tables = [(part.start, part.rows, part.d_rows) for part in tables]
         W, *moments = arrays
+        asarray: Any = get_array_module(W).asarray
+        of_tables = [(part.start, asarray(part.rows, dtype="i"), part.d_rows) for part in tables]
         all_arrays = (W, gradients, *moments)
         kernels.adam(all_arrays, found, bounds, of_tables, (*settings, decay))
 

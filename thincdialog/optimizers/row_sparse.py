@@ -28,8 +28,8 @@ class Part(NamedTuple):
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
     width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64 (on a device int32);
-        None for all of it.
+    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64, on the host; None for all
+        of it.
     d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
         is not in the flat vector of gradients.
     """
@@ -50,7 +50,12 @@ class Part(NamedTuple):
         if self.d_rows is not None:
             return self.d_rows
         view = self.view(vector)
-        return view if self.rows is None else view.take(self.rows, axis=0)
+        return view if self.rows is None else view.take(self.rows_on(vector), axis=0)
+
+    def rows_on(self, vector: Floats1d) -> Any:
+        """The rows, on the device of a flat vector."""
+        asarray: Any = get_array_module(vector).asarray
+        return asarray(self.rows)
 
     def blocks(self, gradient: Any) -> Iterator[slice]:
         """Slices of the gradient: cache-sized pieces on the CPU, one piece on a GPU."""
@@ -145,7 +150,7 @@ class RowSparseOptimizer(Optimizer):
         parts (Sequence[Part]): What has a gradient; nothing else is touched.
         scale (float): The gradients are multiplied by this first; clipping by the
             global norm is the caller's part of it (see ``clip_scale``). On a device, what
-            ``clip_factor`` found there.
+            ``found_factor`` found there.
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the step.
         """
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
@@ -161,8 +166,9 @@ class RowSparseOptimizer(Optimizer):
             if is_compiled and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
+            rows = None if part.rows is None else part.rows_on(values)
             for now in part.blocks(gradient):
-                index = now if part.rows is None else part.rows[now]
+                index = now if rows is None else rows[now]
                 self._step(views, index, gradient[now], scale, n_updates)
         if self.averages is not None and n_updates % self.average_every == 0:
             self._update_averages(key, values, n_updates, is_compiled)
@@ -280,9 +286,6 @@ def _share_of_newest(n_updates: int, n_since: int) -> float:
 
 
 def _move_average(average: Any, values: Any, share: float) -> None:
-    if not is_numpy_array(values):
-        kernels.move_average(average, values, share)
-        return
     part = numpy.float32(share)
     for now in Part(0, values.shape[0]).blocks(values):
         average[now] += part * (values[now] - average[now])
@@ -348,7 +351,7 @@ def step_on_device(
     if isinstance(optimizer, RowSparseOptimizer):
         optimizer.update_parts(key, values, gradients, parts, scale=found, ops=ops)
         return found[:1]
-    kernels.times_found(gradients, found)
+    gradients[:] = scaled_on_device(get_array_module(gradients), gradients, found)
     stepped, _ = optimizer(key, values, gradients)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
@@ -371,5 +374,5 @@ def dense_and_tables(parts: Sequence[Part]) -> Tuple[Any, List[Part]]:
 
 
 def scaled_on_device(xp: Any, gradient: Any, found: Any) -> Any:
-    """A gradient times the factor that ``clip_factor`` found; zeros if that is 0."""
+    """A gradient times the factor that ``found_factor`` found; zeros if that is 0."""
     return xp.where(found[1] != 0, gradient * found[1], xp.float32(0))

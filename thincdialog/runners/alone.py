@@ -41,7 +41,6 @@ class Alone(Runner):
         self.experiment = experiment
         self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
-        self.world.prepare_ahead(experiment.training["accumulate_gradient"])
 
     def end(self) -> None:
         self.world.shutdown()

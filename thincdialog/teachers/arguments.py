@@ -111,11 +111,6 @@ class FileSource:
         self.bad: Dict[str, BadData] = {}
 
     @property
-    def reads(self) -> Reader:
-        """What may be a user's code of it (see ``Split.has_users_code``)."""
-        return self.reader
-
-    @property
     def is_by_line(self) -> bool:
         """Whether any of its lines can be read by itself, for all that is told of them."""
         return self.has_lines and self.options.on_bad_data != "skip"

@@ -108,11 +108,6 @@ class DatasetSource:
                 yield self.episode(row, number)
 
     @property
-    def reads(self) -> Any:
-        """What may be a user's code of it (see ``Split.has_users_code``)."""
-        return _giver(self.dataset)
-
-    @property
     def about(self) -> str:
         """Where the rows come from, if that is a part of the data set; else ""."""
         return self.held_out.about(self.part) if self.part else ""
@@ -184,10 +179,6 @@ class NumberedRows:
         self.source, self.paths, self.origin = source, source.paths, source.origin
         self.about = source.about
         self._shown: Optional[np.ndarray] = None
-
-    @property
-    def reads(self) -> Any:
-        return self.source.reads
 
     def __len__(self) -> int:
         n = _length(self.source.dataset)

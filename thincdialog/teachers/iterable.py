@@ -62,12 +62,6 @@ class _Source:
         place = place_of(episodes) if callable(episodes) else users_line()
         self.given_by = f" ({place})" if place else ""
 
-    @property
-    def reads(self) -> Any:
-        """What may be a user's code of it (see ``Split.has_users_code``)."""
-        given = self.episodes
-        return given if callable(given) else getattr(type(given), "__iter__", None)
-
     def __call__(self) -> Iterator[Episode]:
         is_function = callable(self.episodes)
         episodes: Any = self.episodes() if is_function else self.episodes  # type: ignore[operator]

@@ -16,7 +16,6 @@ from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
-from ..examples.windows_ahead import Prepare, WindowsAhead
 from ..formats.bad_data import BadData
 from ..formats.wording import nearest
 from ..messages import Message
@@ -107,7 +106,7 @@ class Teacher(Agent):
     def _show(self, order: Optional[Order], scores: Scores) -> None:
         """Act on this from now on."""
         self._epoch_order, self._scores = order, scores
-        self._windows: Union[Windows, WindowsAhead, None] = None
+        self._windows: Optional[Windows] = None
         self.reset()
 
     def reset(self) -> None:
@@ -258,8 +257,6 @@ class Teacher(Agent):
         epoch (int): Counted from 0; decides, with the seed, on the training order.
         seed (int): The run's seed.
         """
-        if self._windows is not None:
-            self._windows.let_go()
         self._order.start(epoch, seed)
         self.reset()
 
@@ -332,23 +329,7 @@ class Teacher(Agent):
         if not self.is_single_turn:
             text = "needs episodes of a single turn: use copies, or flatten them."
             raise ProtocolError(f"{self.id}.set_batches() {text}")
-        self.prepare_with(None)
         self._windows = Windows(batcher, measure)
-
-    def prepare_with(self, prepare: Optional[Prepare]) -> None:
-        """Let a thread take each batch from now on while the one before is answered, and prepare
-        it. All else stays: order, states, and where an error of the data comes out. What a
-        user's code reads, changes or holds meanwhile is taken when it is asked for, as ever.
-
-        prepare (Optional[Prepare]): Called here with each batch before it is shown, gives what the
-            thread is to do with the next one; None to end the thread.
-        """
-        if isinstance(self._windows, WindowsAhead):
-            self._windows = self._windows.end()
-        if prepare is None or not isinstance(self._windows, Windows):
-            return
-        if not self._order.has_users_code:
-            self._windows = WindowsAhead(self._windows, prepare)
 
     def batch_act(self) -> Batch:  # type: ignore[override]
         """The next batch of examples.
@@ -435,8 +416,6 @@ class Teacher(Agent):
         RAISES (DataError): If the data has no such place.
         """
         order = self._order
-        if self._windows is not None:
-            self._windows.let_go()
         copies = [self, *(self.clone() for _ in places)]
         moved = [(each, place) for each, place in zip(copies, [state["own"], *places]) if place]
         blocks = order.restore(state["shown"], [place for _, place in moved])
@@ -489,8 +468,7 @@ class Teacher(Agent):
     @property
     def n_examples(self) -> Optional[int]:
         """Number of examples of an epoch; None while unknown for a stream, or endless."""
-        order = self._order
-        return order.n_examples if self._windows is None else self._windows.n_examples(order)
+        return self._order.n_examples
 
     @property
     def is_endless(self) -> bool:

@@ -35,7 +35,7 @@ class LogRows:
     def _begin(self) -> None:
         # Of single steps, and of those that are added up already.
         self._losses, self._before = array("d"), ExactSum()
-        self._total, self._n_losses = 0.0, 0
+        self._total, self._weight = 0.0, 0
         # Losses and norms that are still on a device, and of how many losses.
         self._waiting: List[Tuple[Later, bool]] = []
         self._n_waiting = 0
@@ -47,12 +47,12 @@ class LogRows:
         loss = report.loss
         if isinstance(loss, Later):
             self._waiting.append((loss, True))
-            self._n_waiting += report.n_losses
+            self._n_waiting += report.weight
             self._unit = report.unit
         elif loss is not None:
             self._losses.append(loss)
             self._total += loss
-            self._n_losses += report.n_losses
+            self._weight += report.weight
             self._unit = report.unit
         if isinstance(report.gradient_norm, Later):
             self._waiting.append((report.gradient_norm, False))
@@ -69,12 +69,12 @@ class LogRows:
         losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
         self._losses.extend(losses)
         self._total += sum(losses)
-        self._n_losses += self._n_waiting
+        self._weight += self._n_waiting
         self._n_waiting = 0
 
     def mean_loss(self) -> Tuple[float, str]:
         """Since the last row, as far as it is known here, and per what: "example" or "token"."""
-        mean = self._total / self._n_losses if self._n_losses else math.nan
+        mean = self._total / self._weight if self._weight else math.nan
         return mean, self._unit.removesuffix("s")
 
     def _exact_loss(self) -> ExactSum:
@@ -134,8 +134,8 @@ class LogRows:
         }
         if stale:
             row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
-        if self._n_losses:
-            loss = AverageMetric(self._exact_loss(), self._n_losses)
+        if self._weight:
+            loss = AverageMetric(self._exact_loss(), self._weight)
             row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
         self.begin(position, seconds)
         return row
@@ -147,7 +147,7 @@ class LogRows:
             "examples": self._examples,
             "seconds": self._seconds,
             "loss": self._exact_loss().state(),
-            "n_losses": self._n_losses,
+            "weight": self._weight,
             "unit": self._unit,
             "counts": dict(self._counts),
         }
@@ -157,6 +157,6 @@ class LogRows:
         self._examples, self._seconds = state["examples"], state["seconds"]
         self._begin()
         self._before.restore(state["loss"])
-        self._total, self._n_losses = float(self._before), state["n_losses"]
+        self._total, self._weight = float(self._before), state["weight"]
         self._unit = state["unit"]
         self._counts.update(state["counts"])

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from ..batchers import Batcher
 from ..errors import ProtocolError
 from ..messages import Message
-from ..protocol import Agent, Learner
+from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
 from .batching import Talk, check_oversize, exchange, measure_of
@@ -81,15 +81,11 @@ class BatchWorld(World):
         if self.has_whole_batches:
             teacher.set_batches(batcher, measure_of(batcher, agent))
 
-    def prepare_ahead(self, n: int) -> None:
-        if self.has_whole_batches and isinstance(self.agent, Learner):
-            self.teacher.prepare_with(self.agent.preparing(n))
-
     def _parley(self) -> None:
         if self.has_whole_batches:
             batch = self.teacher.batch_act()
             messages: Sequence[Message] = batch
-            self.heard, self._has_more = batch, batch.has_next
+            self.heard = batch
             replies = self.ask(self.agent, batch, len(batch.rows))
             self.teacher.batch_observe(replies)
         else:
@@ -147,7 +143,5 @@ class BatchWorld(World):
     def shutdown(self) -> None:
         """Drop all conversations; the teacher and the agent stay."""
         super().shutdown()
-        if self.has_whole_batches:
-            self.teacher.prepare_with(None)
         self.rows = []
         self.live = []

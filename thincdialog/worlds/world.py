@@ -118,13 +118,6 @@ class World(Contract):
             )
         return replies
 
-    def prepare_ahead(self, n: int) -> None:
-        """From now to ``shutdown``, let a thread prepare the next batch while one is learnt, if
-        the agent can and the world knows it by then. (Here it does not.)
-
-        n (int): Parleys of a step.
-        """
-
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
         self._has_more = self._has_more or not self._epoch_done()

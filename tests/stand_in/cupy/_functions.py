@@ -143,7 +143,7 @@ asanyarray = asarray
 
 def ascontiguousarray(a, dtype=None):
     if not isinstance(a, ndarray):
-        return array(a, dtype=dtype)
+        raise TypeError(f"Argument 'a' has incorrect type (expected ndarray, got {type(a)})")
     if a.flags.c_contiguous and (dtype is None or a.dtype == np.dtype(dtype)):
         return a
     launched("ascontiguousarray", a.size > 0, a.size)

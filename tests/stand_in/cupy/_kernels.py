@@ -16,7 +16,7 @@ from ._array import ndarray, plain, wrap
 from ._counts import launched
 
 _SHIM = Path(__file__).parent / "_shim.h"
-_NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
+_NAMES = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\) )?(\w+)\s*\(")
 # How many threads of a block there are, at most; tests of kernels with barriers set more.
 threads_of_a_block = 1
 # Kernels of a stream run one after the other, whichever threads start them.

@@ -33,22 +33,6 @@ __device__ float block_max(float own, float* part) {
     return highest;
 }
 
-// Adds up `own` of the threads that are as many lanes apart (one column each): in the order of the
-// threads. Lanes are columns of a tile, which has as many rows of threads as fit into the block.
-__device__ int n_lanes() { return blockDim.x < 32 ? blockDim.x : 32; }
-
-__device__ float lane_sum(float own, float* part) {
-    int lanes = n_lanes();
-    part[threadIdx.x] = own;
-    __syncthreads();
-    float total = 0;
-    for (int at = threadIdx.x % lanes; at < blockDim.x / lanes * lanes; at += lanes) {
-        total += part[at];
-    }
-    __syncthreads();
-    return total;
-}
-
 // Whether all other blocks have written what they had to: true in one block, the last to ask.
 // `turns` is 0 before and after.
 __device__ bool is_last_block(unsigned int* turns) {
@@ -80,84 +64,17 @@ __device__ void philox(unsigned int* c, long long four, unsigned long long seed,
     }
 }
 
-// The factor of a cell in a dropout mask.
-__device__ float mask_of(long long cell, unsigned long long seed, unsigned long long number,
-        double rate) {
-    if (rate == 0) return 1.0f;
-    unsigned int c[4];
-    philox(c, cell / 4, seed, number);
-    return c[cell % 4] >= (unsigned int)(rate * 4294967296.0) ? (float)(1 / (1 - rate)) : 0.0f;
-}
-
-// The first of the highest pieces of x + bias, and how high it is.
-__device__ int highest_piece(const float* x, const float* bias, int n_pieces, float* highest) {
-    int best = 0;
-    for (int p = 1; p < n_pieces; p++) {
-        if (x[p] + bias[p] > x[best] + bias[best]) best = p;
-    }
-    *highest = x[best] + bias[best];
-    return best;
-}
-
-// A row of layer normalisation; ``hat`` may be where x is.
-__device__ void norm_row(float* y, float* hat, float* scale, const float* x, const float* G,
-        const float* b, int width, double eps, float* part) {
-    float own = 0;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) own += x[c];
-    float mean = block_sum(own, part) / width;
-    own = 0;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) own += (x[c] - mean) * (x[c] - mean);
-    float factor = 1.0f / sqrtf(block_sum(own, part) / width + (float)eps);
-    for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        float h = (x[c] - mean) * factor;
-        hat[c] = h;
-        y[c] = h * G[c] + b[c];
-    }
-    if (threadIdx.x == 0) *scale = factor;
-}
-
-// Of a row's gradient: its mean, and that of its product with the normalised row.
-__device__ void norm_means(float* mean, float* along, const float* dy, const float* G,
-        const float* hat, int width, float* part) {
-    float own = 0, product = 0;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        float d = dy[c] * G[c];
-        own += d;
-        product += d * hat[c];
-    }
-    *mean = block_sum(own, part) / width;
-    *along = block_sum(product, part) / width;
-}
-
-__device__ void backprop_norm_row(float* dx, const float* dy, const float* G, const float* hat,
-        float scale, int width, float* part) {
-    float mean, along;
-    norm_means(&mean, &along, dy, G, hat, width, part);
-    for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        dx[c] = scale * (dy[c] * G[c] - mean - hat[c] * along);
-    }
-}
-
-// out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of weights[i] * table[i], with
-// i = ids[j], or j where there are no ids. Without factors or weights these are 1. With rows, the
-// sum is added to out[rows[g]].
+// out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of table[i], with i = ids[j], or j
+// where there are no ids. Without factors these are 1.
 extern "C" __global__ void sum_rows(float* out, const float* table, const int* ids,
-        const int* starts, const float* factors, const float* weights, const int* rows,
-        int n_groups, int width) {
+        const int* starts, const float* factors, int n_groups, int width) {
     for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float total = 0;
             for (int j = starts[g]; j < starts[g + 1]; j++) {
-                long long i = ids ? ids[j] : j;
-                float value = table[i * width + c];
-                total += weights ? weights[i] * value : value;
+                total += table[(ids ? ids[j] : j) * (long long)width + c];
             }
-            if (factors) total *= factors[g];
-            if (rows) {
-                out[(long long)rows[g] * width + c] += total;
-            } else {
-                out[(long long)g * width + c] = total;
-            }
+            out[(long long)g * width + c] = factors ? total * factors[g] : total;
         }
     }
 }
@@ -208,9 +125,8 @@ extern "C" __global__ void windows(float* out, const float* X, const int* bounds
     }
 }
 
-// With dZ, it is added.
-extern "C" __global__ void backprop_windows(float* dX, const float* dY, const float* dZ,
-        const int* bounds, int n_tokens, int width, int size) {
+extern "C" __global__ void backprop_windows(float* dX, const float* dY, const int* bounds,
+        int n_tokens, int width, int size) {
     int n_cells = 2 * size + 1;
     for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
@@ -221,311 +137,7 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const fl
                     total += dY[((long long)to * n_cells + cell) * width + c];
                 }
             }
-            if (dZ) total += dZ[(long long)t * width + c];
             dX[(long long)t * width + c] = total;
-        }
-    }
-}
-
-// Adds a bias to each row, in place; then, if asked, what is below 0 becomes 0.
-extern "C" __global__ void add_bias(float* Y, const float* b, long long n, int width,
-        int is_cut) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-            i += (long long)gridDim.x * blockDim.x) {
-        float y = Y[i] + b[i % width];
-        Y[i] = is_cut && y < 0 ? 0.0f : y;
-    }
-}
-
-// Adds the sums of columns of dY to db. With Y, cells where it is not above 0 do not count, and
-// dZ is dY without them.
-extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, float* dZ,
-        const float* dY, const float* Y, int n_rows, int width) {
-    __shared__ float part[1024];
-    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
-    int n_tiles = (width + lanes - 1) / lanes;
-    for (int tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
-        int c = tile * lanes + lane;
-        float own = 0;
-        if (c < width && threadIdx.x < deep * lanes) {
-            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
-                long long at = (long long)row * width + c;
-                float d = !Y || Y[at] > 0 ? dY[at] : 0.0f;
-                if (Y) dZ[at] = d;
-                own += d;
-            }
-        }
-        own = lane_sum(own, part);
-        if (threadIdx.x < lanes && c < width) db[c] += own;
-    }
-}
-
-extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int* which,
-        long long n, int n_pieces) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n * n_pieces;
-            i += (long long)gridDim.x * blockDim.x) {
-        dX[i] = which[i / n_pieces] == i % n_pieces ? dY[i / n_pieces] : 0.0f;
-    }
-}
-
-// X times exp(s), which is cut off at the highest.
-extern "C" __global__ void scale(float* Y, const float* X, const float* s, long long n,
-        double highest) {
-    float factor = expf(s[0]);
-    if (factor > (float)highest) factor = (float)highest;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-            i += (long long)gridDim.x * blockDim.x) {
-        Y[i] = X[i] * factor;
-    }
-}
-
-extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, unsigned int* turns,
-        const float* dY, const float* X, const float* s, long long n, double highest) {
-    __shared__ float part[1024];
-    float factor = expf(s[0]), own = 0;
-    bool is_free = factor <= (float)highest;
-    if (!is_free) factor = (float)highest;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-            i += (long long)gridDim.x * blockDim.x) {
-        dX[i] = dY[i] * factor;
-        own += dY[i] * X[i];
-    }
-    float total = block_sum(own, part);
-    if (threadIdx.x == 0) sums[blockIdx.x] = total;
-    if (!is_last_block(turns) || threadIdx.x) return;
-    const volatile float* of_blocks = sums;
-    total = 0;
-    for (int i = 0; i < gridDim.x; i++) total += of_blocks[i];
-    // Beyond the highest, s may only become smaller.
-    if (is_free || total > 0) ds[0] += total * factor;
-}
-
-// For the last block: in how many rows the best is the target, and the sum of their losses.
-__device__ void count_right(float* found, const volatile int* best, const int* targets,
-        const volatile float* losses, int n_rows, float* part) {
-    float right = 0;  // Whole numbers below 2 ** 24 are exact.
-    double loss = 0;
-    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
-        right += best[row] == targets[row];
-        loss += losses[row];
-    }
-    right = block_sum(right, part);
-    float total = block_sum((float)loss, part);
-    if (threadIdx.x == 0) found[0] = right, found[1] = total;
-}
-
-// The first of the highest cells of each row; and in how many rows that is the target, and the
-// sum of their losses.
-extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, const float* Z,
-        const int* targets, const float* losses, int n_rows, int width) {
-    __shared__ float part[1024];
-    __shared__ int places[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        const float* z = Z + (long long)row * width;
-        int own = threadIdx.x < width ? threadIdx.x : 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            if (z[c] > z[own] || (z[c] != z[c] && z[own] == z[own])) own = c;
-        }
-        places[threadIdx.x] = own;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int t = 1; t < blockDim.x; t++) {
-                int other = places[t];
-                bool is_higher = z[other] > z[own] || (z[other] != z[other] && z[own] == z[own]);
-                bool is_equal = z[other] == z[own] || (z[other] != z[other] && z[own] != z[own]);
-                if (is_higher || (is_equal && other < own)) own = other;
-            }
-            best[row] = own;
-        }
-        __syncthreads();
-    }
-    if (!is_last_block(turns)) return;
-    count_right(found, best, targets, losses, n_rows, part);
-}
-
-// Whether cell a of a row stands before cell b: those `behind` come behind all others, the higher
-// one first, of equals the first; nan behind all of its kind.
-__device__ bool stands_before(const float* x, const bool* behind, int a, int b) {
-    bool a_behind = behind && behind[a], b_behind = behind && behind[b];
-    if (a_behind != b_behind) return b_behind;
-    bool a_nan = x[a] != x[a], b_nan = x[b] != x[b];
-    if (a_nan != b_nan) return b_nan;
-    if (!a_nan && x[a] != x[b]) return x[a] > x[b];
-    return a < b;
-}
-
-// Of a row the highest cell, and the sum of exp(cell - highest); of all, or of those not behind.
-__device__ void sum_powers(float* found, const float* x, const bool* behind, int n, float* part) {
-    float own = __int_as_float(0xff800000), sum = 0;  // -infinity
-    for (int c = threadIdx.x; c < n; c += blockDim.x) {
-        if (!(behind && behind[c]) && x[c] > own) own = x[c];
-    }
-    float highest = block_max(own, part);
-    for (int c = threadIdx.x; c < n; c += blockDim.x) {
-        if (!(behind && behind[c])) sum += expf(x[c] - highest);
-    }
-    sum = block_sum(sum, part);
-    if (threadIdx.x == 0) found[0] = highest, found[1] = sum;
-}
-
-// Of each row, from starts[row] to starts[row + 1], the places of its n_best first cells, -1 where
-// there are no more; and their cells, then what sum_powers finds of those that are not behind and
-// of all, and the cell of the right place (0 if it is -1).
-extern "C" __global__ void best_cells(int* places, float* numbers, const float* X,
-        const long long* starts, const bool* behind, const long long* right, int n_rows,
-        int n_best) {
-    __shared__ float part[1024];
-    __shared__ int best[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        const float* x = X + starts[row];
-        const bool* is_behind = behind ? behind + starts[row] : nullptr;
-        int n = (int)(starts[row + 1] - starts[row]), last = -1;
-        float* found = numbers + (long long)row * (n_best + 5);
-        for (int k = 0; k < n_best; k++) {
-            int own = -1;
-            for (int c = threadIdx.x; k < n && c < n; c += blockDim.x) {
-                bool is_left = last < 0 || stands_before(x, is_behind, last, c);
-                if (is_left && (own < 0 || stands_before(x, is_behind, c, own))) own = c;
-            }
-            best[threadIdx.x] = own;
-            __syncthreads();
-            for (int m = blockDim.x; m > 1; m = (m + 1) / 2) {
-                int half = (m + 1) / 2;
-                if (threadIdx.x + half < m) {
-                    int one = best[threadIdx.x], other = best[threadIdx.x + half];
-                    bool is_first = one < 0 || stands_before(x, is_behind, other, one);
-                    if (other >= 0 && is_first) best[threadIdx.x] = other;
-                }
-                __syncthreads();
-            }
-            last = best[0];
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                places[(long long)row * n_best + k] = last;
-                found[k] = last < 0 ? 0.0f : x[last];
-            }
-        }
-        sum_powers(found + n_best, x, is_behind, n, part);
-        sum_powers(found + n_best + 2, x, nullptr, n, part);
-        if (threadIdx.x == 0) found[n_best + 4] = right[row] < 0 ? 0.0f : x[right[row]];
-    }
-}
-
-// Y[t] = A[a[t]] + B[b[t]].
-extern "C" __global__ void add_rows(float* Y, const float* A, const int* a, const float* B,
-        const int* b, int n_rows, int width) {
-    for (int t = blockIdx.x; t < n_rows; t += gridDim.x) {
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            Y[(long long)t * width + c] =
-                A[(long long)a[t] * width + c] + B[(long long)b[t] * width + c];
-        }
-    }
-}
-
-// Sums of products: out[g] = base[b[g]] + sum over j from starts[g] to starts[g + 1] of
-// A[at[j]] * B[bt[j]]; without a base that is 0.
-extern "C" __global__ void sum_products(float* out, const float* base, const int* b,
-        const float* A, const int* at, const float* B, const int* bt, const int* starts,
-        int n_groups, int width) {
-    for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float total = 0;
-            for (int j = starts[g]; j < starts[g + 1]; j++) {
-                total += A[(long long)at[j] * width + c] * B[(long long)bt[j] * width + c];
-            }
-            if (base) total += base[(long long)b[g] * width + c];
-            out[(long long)g * width + c] = total;
-        }
-    }
-}
-
-// Readings of memories, a block for each example; see layers/memory_hops.py. The vectors of a row
-// of X stand side by side. Y gets what is known in the end, U what was known before each hop, P
-// each memory's share in each hop.
-extern "C" __global__ void memory_hops(float* Y, float* U, float* P, const float* X, const int* starts,
-        int n_examples, int width, int n_hops) {
-    __shared__ float part[1024];
-    long long all = (long long)(n_hops + 1) * width;
-    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
-        int first = starts[e], last = starts[e + 1] - 1;
-        float* u = U + (long long)e * n_hops * width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) u[c] = X[last * all + c];
-        __syncthreads();
-        for (int hop = 0; hop < n_hops; hop++) {
-            float* next = hop + 1 < n_hops ? u + width : Y + (long long)e * width;
-            float own = __int_as_float(0xff800000), sum = 0;  // -infinity
-            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
-                const float* key = X + i * all + hop * width;
-                float logit = 0;
-                for (int c = 0; c < width; c++) logit += u[c] * key[c];
-                P[(long long)i * n_hops + hop] = logit;
-                if (logit > own) own = logit;
-            }
-            float highest = block_max(own, part);
-            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
-                float power = expf(P[(long long)i * n_hops + hop] - highest);
-                P[(long long)i * n_hops + hop] = power;
-                sum += power;
-            }
-            sum = block_sum(sum, part);
-            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
-                P[(long long)i * n_hops + hop] /= sum;
-            }
-            __syncthreads();
-            for (int c = threadIdx.x; c < width; c += blockDim.x) {
-                float total = 0;
-                for (int i = first; i < last; i++) {
-                    total += P[(long long)i * n_hops + hop] * X[i * all + (hop + 1) * width + c];
-                }
-                next[c] = u[c] + total;
-            }
-            __syncthreads();
-            u = next;
-        }
-    }
-}
-
-// du has room for as much as dY, dl for a number of each row.
-extern "C" __global__ void backprop_memory_hops(float* dX, float* du, float* dl, const float* dY,
-        const float* X, const float* U, const float* P, const int* starts, int n_examples, int width,
-        int n_hops) {
-    __shared__ float part[1024];
-    long long all = (long long)(n_hops + 1) * width;
-    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
-        int first = starts[e], last = starts[e + 1] - 1;
-        float* d = du + (long long)e * width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) d[c] = dY[(long long)e * width + c];
-        __syncthreads();
-        for (int hop = n_hops - 1; hop >= 0; hop--) {
-            const float* u = U + ((long long)e * n_hops + hop) * width;
-            float own = 0;
-            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
-                const float* value = X + i * all + (hop + 1) * width;
-                float dp = 0;
-                for (int c = 0; c < width; c++) dp += d[c] * value[c];
-                dl[i] = dp;
-                own += P[(long long)i * n_hops + hop] * dp;
-            }
-            float mean = block_sum(own, part);
-            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
-                dl[i] = P[(long long)i * n_hops + hop] * (dl[i] - mean);
-            }
-            __syncthreads();
-            for (int c = threadIdx.x; c < width; c += blockDim.x) {
-                float total = 0;
-                for (int i = first; i < last; i++) {
-                    float* key = dX + i * all + hop * width + c;
-                    float of_value = P[(long long)i * n_hops + hop] * d[c];
-                    key[width] = hop == n_hops - 1 ? of_value : key[width] + of_value;
-                    key[0] = dl[i] * u[c];
-                    total += dl[i] * X[i * all + hop * width + c];
-                }
-                d[c] += total;
-            }
-            __syncthreads();
-        }
-        for (int c = threadIdx.x; c < all; c += blockDim.x) {
-            dX[last * all + c] = c < width ? d[c] : 0.0f;
         }
     }
 }
@@ -620,21 +232,6 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_lstm(float* dG, floa
     }
 }
 
-// Adds to the gradients of W, U and b from the product of dG and Z, which has more than them.
-extern "C" __global__ void add_lstm_gradients(float* dW, float* dU, float* db, const float* D,
-        int width, int n_in) {
-    int n_all = n_in + 2 * width + 4, n_gates = 4 * width;
-    for (int row = blockIdx.x; row < 2 * n_gates; row += gridDim.x) {
-        const float* d = D + (long long)row * n_all;
-        const float* of_side = d + n_in + row / n_gates * width;
-        for (int c = threadIdx.x; c < n_in; c += blockDim.x) dW[(long long)row * n_in + c] += d[c];
-        for (int k = threadIdx.x; k < width; k += blockDim.x) {
-            dU[(long long)row * width + k] += of_side[k];
-        }
-        if (threadIdx.x == 0) db[row] += d[n_in + 2 * width];
-    }
-}
-
 // Sums of squares, one for each block: of some stretches of X (bounds: where each begins and
 // ends), and of all cells of Z. The last block adds up all n_sums that there are (if asked):
 // found[0] is the norm of the scaled gradient, found[1] what the gradient is to be multiplied by
@@ -719,30 +316,11 @@ extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
     }
 }
 
-// A comes nearer to W, by a share of the distance.
-extern "C" __global__ void move_average(float* A, const float* W, long long n, double share) {
-    float part = (float)share;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-            i += (long long)gridDim.x * blockDim.x) {
-        A[i] += part * (W[i] - A[i]);
-    }
-}
-
-// X times a factor, in place; 0 where the factor is, whatever X is.
-extern "C" __global__ void times_found(float* X, const float* found, long long n) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-            i += (long long)gridDim.x * blockDim.x) {
-        X[i] = found[1] != 0.0f ? X[i] * found[1] : 0.0f;
-    }
-}
-
-// Softmax cross-entropy of each row's right cell: its gradient, which may take the place of Z, and
-// loss. Cells that are not allowed do not count, the right one always does. Without weights, each
-// row's is 1. best is the first of each row's highest cells; found[0] is in how many rows that is
-// the right one, found[1] the sum of the losses.
-extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* best, float* found,
-        unsigned int* turns, const float* Z, const int* targets, const bool* allowed,
-        const float* weights, int n_rows, int width, double smoothing) {
+// Softmax cross-entropy of each row's right cell: its gradient and loss. Cells that are not allowed
+// do not count, the right one always does. Without weights, each row's is 1.
+extern "C" __global__ void softmax_loss(float* gradient, float* losses, const float* Z,
+        const int* targets, const bool* allowed, const float* weights, int n_rows, int width,
+        double smoothing) {
     __shared__ float part[1024];
     float spread = (float)(smoothing / width), right = (float)(1 - smoothing);
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
@@ -750,495 +328,117 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* bes
         const bool* ok = allowed ? allowed + (long long)row * width : nullptr;
         float* d = gradient + (long long)row * width;
         int target = targets[row];
-        float weight = weights ? weights[target] : 1.0f, of_target = z[target];
-        float highest = of_target, first = -3.0e38f;
+        float weight = weights ? weights[target] : 1.0f, highest = z[target];
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             if ((!ok || ok[c]) && z[c] > highest) highest = z[c];
         }
         highest = block_max(highest, part);
         float powers = 0, sum = 0;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            bool counts = !ok || ok[c] || c == target;
-            float apart = z[c] - highest;
-            if (counts && apart == 0 && -c > first) first = -c;
-            d[c] = counts ? expf(apart) : 0.0f;
+            d[c] = !ok || ok[c] || c == target ? expf(z[c] - highest) : 0.0f;
             powers += d[c];
-            sum += apart;
+            sum += z[c] - highest;
         }
         powers = block_sum(powers, part);
         sum = block_sum(sum, part);
-        first = block_max(first, part);  // Whole numbers below 2 ** 24 are exact.
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             d[c] = weight * (d[c] / powers - spread - (c == target ? right : 0.0f));
         }
         if (threadIdx.x == 0) {
-            float log_powers = logf(powers);
-            float loss = right * (log_powers - (of_target - highest));
+            float log_powers = logf(powers), loss = right * (log_powers - (z[target] - highest));
             losses[row] = weight * (loss + spread * (width * log_powers - sum));
-            best[row] = first < -width ? target : (int)-first;
         }
-    }
-    if (!is_last_block(turns)) return;
-    count_right(found, best, targets, losses, n_rows, part);
-}
-
-// The margin by which each row's right cell beats the others: each that comes nearer is a loss,
-// of which the mean counts, or the largest alone. As softmax_loss else.
-extern "C" __global__ void hinge_loss(float* gradient, float* losses, int* best, float* found,
-        unsigned int* turns, const float* Z, const int* targets, const bool* allowed, int n_rows,
-        int width, int is_hardest, double margin) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        const float* z = Z + (long long)row * width;
-        const bool* ok = allowed ? allowed + (long long)row * width : nullptr;
-        float* d = gradient + (long long)row * width;
-        int target = targets[row];
-        float of_target = z[target], highest = of_target, hardest = 0, sum = 0, n_others = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            if (c == target || (ok && !ok[c])) continue;
-            if (z[c] > highest) highest = z[c];
-            float excess = z[c] - of_target + (float)margin;
-            if (excess <= 0) excess = 0;
-            if (excess > hardest) hardest = excess;
-            sum += excess;
-            n_others += 1;
-        }
-        highest = block_max(highest, part);
-        hardest = block_max(hardest, part);
-        sum = block_sum(sum, part);
-        n_others = block_sum(n_others, part);
-        if (n_others < 1) n_others = 1;
-        float first = -3.0e38f, first_hardest = -3.0e38f, n_wrong = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            if (c != target && ok && !ok[c]) continue;
-            if (z[c] == highest && -c > first) first = -c;
-            if (c == target) continue;
-            float excess = z[c] - of_target + (float)margin;
-            if (excess > 0) n_wrong += 1;
-            if (excess > 0 && excess == hardest && -c > first_hardest) first_hardest = -c;
-        }
-        first = block_max(first, part);  // Whole numbers below 2 ** 24 are exact.
-        first_hardest = block_max(first_hardest, part);
-        n_wrong = block_sum(n_wrong, part);
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            bool is_other = c != target && (!ok || ok[c]);
-            float excess = z[c] - of_target + (float)margin, slope = 0;
-            if (is_hardest) {
-                if (c == target) slope = first_hardest > -3.0e38f ? -1.0f : 0.0f;
-                if (is_other) slope = -c == first_hardest ? 1.0f : 0.0f;
-            } else {
-                if (c == target) slope = -n_wrong / n_others;
-                if (is_other) slope = excess > 0 ? 1.0f / n_others : 0.0f;
-            }
-            d[c] = slope;
-        }
-        if (threadIdx.x == 0) {
-            losses[row] = is_hardest ? hardest + 0 * sum : sum / n_others;  // nan stays nan.
-            best[row] = first < -width ? target : (int)-first;
-        }
-    }
-    if (!is_last_block(turns)) return;
-    count_right(found, best, targets, losses, n_rows, part);
-}
-
-// Rows of length 1, and how long they were; those shorter than `shortest` stay shorter.
-extern "C" __global__ void l2_normalise(float* Y, float* lengths, const float* X, int n_rows,
-        int width, double shortest) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        const float* x = X + (long long)row * width;
-        float own = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) own += x[c] * x[c];
-        float length = sqrtf(block_sum(own, part));
-        float divisor = length > (float)shortest ? length : (float)shortest;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            Y[(long long)row * width + c] = x[c] / divisor;
-        }
-        if (threadIdx.x == 0) lengths[row] = length;
     }
 }
 
-extern "C" __global__ void backprop_l2_normalise(float* dX, const float* dY, const float* Y,
-        const float* lengths, int n_rows, int width, double shortest) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
-        float own = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) own += dY[first + c] * Y[first + c];
-        float along = block_sum(own, part);
-        bool is_long = lengths[row] > (float)shortest;
-        float divisor = is_long ? lengths[row] : (float)shortest;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = dY[first + c] - (is_long ? along * Y[first + c] : 0.0f);
-            dX[first + c] = d / divisor;
-        }
-    }
-}
+// --- layer normalisation: a block for each row
 
 extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const float* X,
         const float* G, const float* b, int n_rows, int width, double eps) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
-        norm_row(Y + first, hat + first, scales + row, X + first, G, b, width, eps, part);
+        const float* x = X + first;
+        float own = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) own += x[c];
+        float mean = block_sum(own, part) / width;
+        own = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) own += (x[c] - mean) * (x[c] - mean);
+        float factor = 1.0f / sqrtf(block_sum(own, part) / width + (float)eps);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            hat[first + c] = (x[c] - mean) * factor;
+            Y[first + c] = hat[first + c] * G[c] + b[c];
+        }
+        if (threadIdx.x == 0) scales[row] = factor;
     }
 }
 
-// The same of skip + mask * (X + bias), which is `sum` where it is wanted; without G, that alone.
-extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, float* sum,
-        const float* X, const float* skip, const float* bias, const float* G, const float* b,
-        int n_rows, int width, double eps, unsigned long long seed, unsigned long long number,
-        double rate) {
+extern "C" __global__ void backprop_layer_norm(float* dX, const float* dY, const float* G,
+        const float* hat, const float* scales, int n_rows, int width) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
-        float* to = (sum ? sum : hat) + first;
+        const float *dy = dY + (long long)row * width, *h = hat + (long long)row * width;
+        float own = 0, product = 0;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float x = X[first + c] + bias[c];
-            to[c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
+            own += dy[c] * G[c];
+            product += dy[c] * G[c] * h[c];
         }
-        if (G) norm_row(Y + first, hat + first, scales + row, to, G, b, width, eps, part);
-    }
-}
-
-// The same of the highest of the pieces of each cell of X + bias; what comes of it is dropped out
-// and added to skip.
-extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int* which,
-        const float* X, const float* skip, const float* bias, const float* G, const float* b,
-        int n_rows, int width, int n_pieces, double eps, unsigned long long seed,
-        unsigned long long number, double rate) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
+        float mean = block_sum(own, part) / width, along = block_sum(product, part) / width;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            which[first + c] = highest_piece(X + (first + c) * n_pieces, bias + c * n_pieces,
-                                             n_pieces, hat + first + c);
-        }
-        norm_row(Y + first, hat + first, scales + row, hat + first, G, b, width, eps, part);
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float factor = mask_of(first + c, seed, number, rate);
-            Y[first + c] = skip[first + c] + Y[first + c] * factor;
+            dX[(long long)row * width + c] = scales[row] * (dy[c] * G[c] - mean - h[c] * along);
         }
     }
 }
 
-// The gradient of the pieces; dN gets what of dY belongs to the normalised rows.
-extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const float* dY,
-        const float* G, const float* hat, const float* scales, const int* which, int n_rows,
-        int width, int n_pieces, unsigned long long seed, unsigned long long number,
-        double rate) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            dN[first + c] = dY[first + c] * mask_of(first + c, seed, number, rate);
-        }
-        float mean, along;
-        norm_means(&mean, &along, dN + first, G, hat + first, width, part);
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = dN[first + c] * G[c];
-            d = scales[row] * (d - mean - hat[first + c] * along);
-            for (int p = 0; p < n_pieces; p++) {
-                dX[(first + c) * n_pieces + p] = which[first + c] == p ? d : 0.0f;
-            }
-        }
-    }
-}
+// --- a cell for each thread
 
-// Adds to the gradients of G and b: sums over the rows, a block for each tile of columns. With
-// d_bias, it is the same for dX, which may be wider.
-extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* db,
-        float* d_bias, const float* dY, const float* hat, const float* dX, int n_rows, int width,
-        int width_of_bias) {
-    __shared__ float part[1024];
-    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
-    int n_tiles = (width + lanes - 1) / lanes;
-    int n_all = n_tiles + (d_bias ? (width_of_bias + lanes - 1) / lanes : 0);
-    for (int tile = blockIdx.x; tile < n_all; tile += gridDim.x) {
-        bool is_bias = tile >= n_tiles;
-        int c = (tile - (is_bias ? n_tiles : 0)) * lanes + lane;
-        int n = is_bias ? width_of_bias : width, row = threadIdx.x / lanes;
-        float gain = 0, bias = 0;
-        for (; c < n && threadIdx.x < deep * lanes && row < n_rows; row += deep) {
-            long long at = (long long)row * n + c;
-            bias += is_bias ? dX[at] : dY[at];
-            if (!is_bias) gain += dY[at] * hat[at];
-        }
-        gain = lane_sum(gain, part);
-        bias = lane_sum(bias, part);
-        if (threadIdx.x >= lanes || c >= n) continue;
-        if (is_bias) {
-            d_bias[c] += bias;
-        } else {
-            dG[c] += gain;
-            db[c] += bias;
-        }
-    }
-}
-
-// Y is X times a mask; without X the mask itself.
-extern "C" __global__ void dropout(float* Y, const float* X, long long n, unsigned long long seed,
+// Factors of dropout: 0 at a rate, else what keeps the mean.
+extern "C" __global__ void dropout_mask(float* Y, long long n, unsigned long long seed,
         unsigned long long number, double rate) {
     unsigned int limit = (unsigned int)(rate * 4294967296.0);
-    float kept = (float)(1 / (1 - rate));
     for (long long four = (long long)blockIdx.x * blockDim.x + threadIdx.x; four * 4 < n;
             four += (long long)gridDim.x * blockDim.x) {
         unsigned int c[4];
         philox(c, four, seed, number);
         for (long long at = four * 4; at < four * 4 + 4 && at < n; at++) {
-            float factor = c[at - four * 4] >= limit ? kept : 0.0f;
-            Y[at] = X ? X[at] * factor : factor;
+            Y[at] = c[at - four * 4] >= limit ? (float)(1 / (1 - rate)) : 0.0f;
         }
     }
 }
 
-// --- transformers ---------------------------------------------------------------------
-
-// Of each column the sum over all rows of what cell(row, c) gives, which put(c, sum) takes. Blocks
-// share the work: n_chunks of them have the same 32 columns, and each some rows. The last one to
-// come adds up what they found, in their order. `place` is the block's number among these, `parts`
-// has room for (n_chunks, width), and `done` is zero before and after, a number for 32 columns.
-template <class Cell, class Put>
-__device__ void sum_columns(float* parts, int* done, int n_rows, int width, int place,
-        int n_chunks, Cell cell, Put put) {
-    __shared__ float part[128];
-    __shared__ bool is_last;
-    int group = place / n_chunks, chunk = place % n_chunks, first = 32 * group;
-    int n_own = (n_rows + n_chunks - 1) / n_chunks, start = chunk * n_own;
-    int stop = start + n_own < n_rows ? start + n_own : n_rows;
-    for (int v = threadIdx.x; v < 128; v += blockDim.x) {
-        float total = 0;
-        if (first + v % 32 < width) {
-            for (int row = start + v / 32; row < stop; row += 4) total += cell(row, first + v % 32);
-        }
-        part[v] = total;
-    }
-    __syncthreads();
-    for (int v = threadIdx.x; v < 32 && first + v < width; v += blockDim.x) {
-        parts[(long long)chunk * width + first + v] =
-            (part[v] + part[v + 32]) + (part[v + 64] + part[v + 96]);
-    }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) is_last = atomicAdd(&done[group], 1) == n_chunks - 1;
-    __syncthreads();
-    if (!is_last) return;
-    __threadfence();
-    const volatile float* found = parts;
-    for (int v = threadIdx.x; v < 128; v += blockDim.x) {
-        float total = 0;
-        if (first + v % 32 < width) {
-            for (int k = v / 32; k < n_chunks; k += 4) {
-                total += found[(long long)k * width + first + v % 32];
-            }
-        }
-        part[v] = total;
-    }
-    __syncthreads();
-    for (int v = threadIdx.x; v < 32 && first + v < width; v += blockDim.x) {
-        put(first + v, (part[v] + part[v + 32]) + (part[v + 64] + part[v + 96]));
-    }
-    if (threadIdx.x == 0) done[group] = 0;
-}
-
-// The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
-// is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
-extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
-        float* parts, int* done, const float* dY, const float* G, const float* hat,
-        const float* scales, const float* more, int n_rows, int width, int n_row_blocks,
-        int n_chunks, unsigned long long seed, unsigned long long number, double rate) {
-    __shared__ float part[1024];
-    if (blockIdx.x >= n_row_blocks) {
-        int place = blockIdx.x - n_row_blocks;
-        sum_columns(parts, done, n_rows, 2 * width, place, n_chunks, [&](int row, int c) {
-            long long at = (long long)row * width + c % width;
-            return c < width ? dY[at] * hat[at] : dY[at];
-        }, [&](int c, float sum) { (c < width ? dG[c] : db[c - width]) += sum; });
-        return;
-    }
-    for (int row = blockIdx.x; row < n_rows; row += n_row_blocks) {
-        long long first = (long long)row * width;
-        backprop_norm_row(dX + first, dY + first, G, hat + first, scales[row], width, part);
-        for (int c = threadIdx.x; (more || d_dropped) && c < width; c += blockDim.x) {
-            long long at = first + c;
-            if (more) dX[at] += more[at];
-            if (d_dropped) d_dropped[at] = dX[at] * mask_of(at, seed, number, rate);
-        }
-    }
-}
-
-// Kinds of activations. A gated one reads pairs of cells, of a left and a right half of each row.
-#define GELU 1
-#define SWIGLU 2
-
-// Adds b to Z; and Y, of n cells in rows of a width, is relu(Z), gelu(Z) or swiglu(Z).
-extern "C" __global__ void activate(float* Y, float* Z, const float* b, long long n, int width,
-        int kind) {
+// Gates times their sigmoid times values: the halves of each row of Z + b, which takes Z's place.
+extern "C" __global__ void swiglu(float* Y, float* Z, const float* b, long long n, int width) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
         int c = i % width;
-        long long at = kind == SWIGLU ? i / width * 2 * width + c : i;
-        float z = Z[at] + b[c];
-        Z[at] = z;
-        if (kind == SWIGLU) {
-            float value = Z[at + width] + b[c + width];
-            Z[at + width] = value;
-            Y[i] = z / (1 + expf(-z)) * value;
-        } else {
-            Y[i] = kind == GELU ? z * 0.5f * (1 + erff(z * 0.70710678f)) : z > 0 ? z : 0.0f;
-        }
+        float *gate = Z + i / width * 2 * width + c, *value = gate + width;
+        *gate += b[c];
+        *value += b[width + c];
+        Y[i] = *gate * sigmoid(*gate) * *value;
     }
 }
 
-// The gradient of Z (of the width), and of b (added to it), from that of Y; and the columns of X
-// are added to dx.
-extern "C" __global__ void backprop_activate(float* dZ, float* db, float* dx, float* parts,
-        int* done, const float* dY, const float* Z, const float* X, int n_rows, int width,
-        int n_more, int n_chunks, int kind) {
-    sum_columns(parts, done, n_rows, width + n_more, blockIdx.x, n_chunks, [&](int row, int c) {
-        if (c >= width) return X[(long long)row * n_more + c - width];
-        long long at = (long long)row * width + c;
-        if (kind == SWIGLU) {
-            int half = width / 2;
-            bool is_gate = c < half;
-            float gate = Z[is_gate ? at : at - half], s = 1 / (1 + expf(-gate));
-            float slope = is_gate ? Z[at + half] * s * (1 + gate * (1 - s)) : gate * s;
-            return dZ[at] = slope * dY[(long long)row * half + c % half];
-        }
-        float z = Z[at], slope = z > 0 ? 1.0f : 0.0f;
-        if (kind == GELU) {
-            slope = 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
-        }
-        return dZ[at] = slope * dY[at];
-    }, [&](int c, float sum) { (c < width ? db[c] : dx[c - width]) += sum; });
-}
-
-// Cosine and sine of the turn of each place and point of a head.
-extern "C" __global__ void rotation_tables(float* cosines, float* sines, int n_places, int half,
-        double base) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n_places * half;
-            i += gridDim.x * blockDim.x) {
-        double angle = (i / half) * pow(base, -(double)(i % half) / half);
-        cosines[i] = (float)cos(angle);
-        sines[i] = (float)sin(angle);
+extern "C" __global__ void backprop_swiglu(float* dZ, const float* dY, const float* Z, long long n,
+        int width) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+            i += (long long)gridDim.x * blockDim.x) {
+        long long at = i / width * 2 * width + i % width;
+        float gate = Z[at], value = Z[at + width], s = sigmoid(gate);
+        dZ[at] = dY[i] * value * (s * (1 + gate * (1 - s)));
+        dZ[at + width] = dY[i] * (gate * s);
     }
 }
 
-// Cell c of a token's queries, keys and values (3 * width cells), turned by its place.
-__device__ float turned(const float* x, int c, int width, int half, const float* cosines,
-        const float* sines, long long place, float direction) {
-    if (c >= 2 * width) return x[c];
-    int i = c % (2 * half);
-    long long at = place * half + i % half;
-    float s = direction * sines[at];
-    return i < half ? x[c] * cosines[at] - x[c + half] * s : x[c - half] * s + x[c] * cosines[at];
-}
-
-// Adds a bias, where there is one, and turns queries and keys, where there are places; in place.
-extern "C" __global__ void rotate(float* X, const float* b, const long long* places,
-        const float* cosines, const float* sines, int n_tokens, int width, int half,
-        double direction) {
-    long long n_points = places ? 3LL * width / 2 : 3LL * width;  // Of two cells, or of one.
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < n_tokens * n_points;
-            at += (long long)gridDim.x * blockDim.x) {
-        long long t = at / n_points;
-        int point = at % n_points;
-        float* x = X + t * 3 * width;
-        if (!places) {
-            if (b) x[point] += b[point];
-            continue;
-        }
-        int c = point / half * 2 * half + point % half;
-        if (b) x[c] += b[c], x[c + half] += b[c + half];
-        float left = turned(x, c, width, half, cosines, sines, places[t], (float)direction);
-        x[c + half] = turned(x, c + half, width, half, cosines, sines, places[t], (float)direction);
-        x[c] = left;
-    }
-}
-
-// The gradient before it was turned, and of the bias (added to it); and the columns of Z are
-// added to dz.
-extern "C" __global__ void backprop_rotate(float* dX, float* db, float* dz, float* parts, int* done,
-        const float* dY, const float* Z, const long long* places, const float* cosines,
-        const float* sines, int n_tokens, int width, int half, int n_chunks) {
-    sum_columns(parts, done, n_tokens, 4 * width, blockIdx.x, n_chunks, [&](int t, int c) {
-        if (c >= 3 * width) return Z[(long long)t * width + c - 3 * width];
-        const float* d = dY + (long long)t * 3 * width;
-        float own = places ? turned(d, c, width, half, cosines, sines, places[t], -1.0f) : d[c];
-        return dX[(long long)t * 3 * width + c] = own;
-    }, [&](int c, float sum) { (c < 3 * width ? db[c] : dz[c - 3 * width]) += sum; });
-}
-
-// Each query attends to the tokens of each sequence: of their scores S (n_tokens, n_queries) the
-// softmax P over the sequence, and Y (n_sequences, n_queries, width), sums of tokens by it.
-extern "C" __global__ void attend_with(float* Y, float* P, const float* S, const float* X,
-        const int* starts, int n_sequences, int n_queries, int width) {
-    __shared__ float part[1024];
-    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
-        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
-        long long q = pair % n_queries;
-        float highest = -3.0e38f, own = 0;
-        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
-            float score = S[t * (long long)n_queries + q];
-            if (!(score <= highest)) highest = score;
-        }
-        highest = block_max(highest, part);
-        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
-            long long at = t * (long long)n_queries + q;
-            P[at] = expf(S[at] - highest);
-            own += P[at];
-        }
-        float sum = block_sum(own, part);
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float total = 0;
-            for (int t = first; t < stop; t++) {
-                total += P[t * (long long)n_queries + q] * X[t * (long long)width + c];
-            }
-            Y[pair * (long long)width + c] = first < stop ? total / sum : 0.0f;
-        }
-        __syncthreads();
-        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
-            P[t * (long long)n_queries + q] /= sum;
-        }
-    }
-}
-
-// The gradient of the scores.
-extern "C" __global__ void backprop_scores(float* dS, const float* dY, const float* P,
-        const float* X, const int* starts, int n_sequences, int n_queries, int width) {
-    __shared__ float part[1024];
-    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
-        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
-        const float* d = dY + pair * (long long)width;
-        float own = 0;
-        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
-            long long at = t * (long long)n_queries + pair % n_queries;
-            float dP = 0;
-            for (int c = 0; c < width; c++) dP += d[c] * X[t * (long long)width + c];
-            dS[at] = dP;
-            own += P[at] * dP;
-        }
-        float mean = block_sum(own, part);
-        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
-            long long at = t * (long long)n_queries + pair % n_queries;
-            dS[at] = P[at] * (dS[at] - mean);
-        }
-    }
-}
-
-// The gradient of the tokens: as what is summed up, and as what queries are compared with.
-extern "C" __global__ void backprop_attend_with(float* dX, const float* dY, const float* P,
-        const float* dS, const float* queries, const int* owners, int n_tokens,
-        int n_queries, int width) {
-    for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
-        const float *p = P + t * (long long)n_queries, *ds = dS + t * (long long)n_queries;
-        const float* d = dY + (long long)owners[t] * n_queries * width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float total = 0;
-            for (int q = 0; q < n_queries; q++) {
-                total += p[q] * d[q * width + c] + ds[q] * queries[q * width + c];
-            }
-            dX[t * (long long)width + c] = total;
-        }
+// Turns queries and keys, in place: X (n_tokens, 3 * width), of which the first 2 * width cells of
+// each row are points of cells i and i + half of each head; tables (n_places, half).
+extern "C" __global__ void rotate(float* X, const int* places, const float* cosines,
+        const float* sines, int n_tokens, int width, int half, double direction) {
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+            at < (long long)n_tokens * width; at += (long long)gridDim.x * blockDim.x) {
+        long long t = at / width, turn = (long long)places[t] * half + at % half;
+        float* x = X + t * 3 * width + at % width / half * 2 * half + at % half;
+        float left = x[0], right = x[half], s = (float)direction * sines[turn];
+        x[0] = left * cosines[turn] - right * s;
+        x[half] = left * s + right * cosines[turn];
     }
 }

@@ -45,7 +45,7 @@ class DevicePlane(LonePlane):
         self._scratch: Dict[int, Any] = {}
 
     def hand_over(
-        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+        self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
         inner = self._inner
         own = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
@@ -54,7 +54,7 @@ class DevicePlane(LonePlane):
             sent[slot] = to_host(gradient, inner.vectors[slot], self._dense).tables
             for now in self._foreign:
                 gradient.vector[now].fill(0)
-        total, gradients = inner.hand_over(sent, n_examples, n_slots)
+        total, gradients = inner.hand_over(sent, weight, n_slots)
         for slot, gradient in enumerate(gradients):
             if slot not in own:
                 own[slot] = self._on_device(slot, gradient)

@@ -2,7 +2,6 @@
 
 from typing import Any, List, NamedTuple, Sequence
 
-from ...ops.known_numbers import on_host
 from ...optimizers.row_sparse import Rows
 
 
@@ -17,22 +16,6 @@ class Gradient(NamedTuple):
 
     vector: Any
     tables: List[Rows]
-
-
-def take_rows(parameters: Any) -> List[Rows]:
-    """The gradients of tables, which are zero from then on, as those of a ``Gradient``.
-
-    parameters (FlatParameters): Of a model.
-    """
-    return numbered(parameters.ops, parameters.take_rows())
-
-
-def numbered(ops: Any, tables: Sequence[Rows]) -> List[Rows]:
-    """Gradients of tables, with numbers of rows that are the host's.
-
-    ops (Ops): Those of the parameters.
-    """
-    return [(on_host(ops, rows).astype("int64", copy=False), each) for rows, each in tables]
 
 
 def to_host(gradient: Gradient, vector: Any, dense: Sequence[slice]) -> Gradient:

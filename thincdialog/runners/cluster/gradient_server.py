@@ -164,7 +164,7 @@ class GradientServer:
     def _apply(
         self, learnt: Learnt, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
-        scale = 1.0 / report.examples
+        scale = 1.0 / report.weight
         self.owned.add_up([gradient], self._sums)
         norm = self.owned.norm(self._sums, scale)
         if not math.isfinite(norm):

@@ -20,7 +20,7 @@ def joined_reports(reports: Sequence[StepReport]) -> StepReport:
     return StepReport(
         sum(report.examples for report in reports),
         math.fsum(losses) if losses else None,
-        sum(report.n_losses for report in reports),
+        sum(report.weight for report in reports),
         next((report.unit for report in reports), "examples"),
         counts=counts,
     )

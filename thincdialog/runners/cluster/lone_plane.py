@@ -37,17 +37,17 @@ class LonePlane:
         self.n_blocks = n_blocks_of(stretches)
 
     def hand_over(
-        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+        self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
         """The own slots hold what was learnt; wait for those of all.
 
         tables (Mapping[int, List[Rows]]): For each own slot that was filled those of its tables.
-        n_examples (int): In the own slots.
+        weight (int): Of the losses in the own slots (see ``StepReport``).
         n_slots (int): How many all have filled.
-        RETURNS (Tuple[int, List[Gradient]]): Examples of all, and the gradients of all slots,
+        RETURNS (Tuple[int, List[Gradient]]): The weight of all, and the gradients of all slots,
             which are there for the own pieces; these may be changed.
         """
-        return n_examples, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
+        return weight, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
 
     def sums(self) -> Any:
         """Where each worker writes the sums of its blocks, float64, on the host."""

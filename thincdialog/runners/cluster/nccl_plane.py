@@ -48,7 +48,7 @@ class NcclPlane(LonePlane):
     # --- gradients --------------------------------------------------------------------------
 
     def hand_over(
-        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+        self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
         shape = (self._n_own, len(self._widths), self.slots.n_workers)
         counts = numpy.zeros(shape, dtype="i8")
@@ -59,7 +59,7 @@ class NcclPlane(LonePlane):
                 cut, n_rows = self._cut(other, gradient)
                 going += [(other, array) for array in cut]
                 counts[self._place(slot), :, other] = n_rows
-        told = self._with.gather(self._xp, [n_examples, *counts.reshape(-1).tolist()])
+        told = self._with.gather(self._xp, [weight, *counts.reshape(-1).tolist()])
         self._total = int(told[:, 0].sum())
         all_counts = told[:, 1:].reshape(self.slots.n_workers, *shape)
         coming: List[Tuple[int, Any]] = []

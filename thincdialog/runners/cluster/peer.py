@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from thinc.api import get_array_module
 
-from ...agents.counters import not_finite
+from ...agents.tally import not_finite
 from ...config import build_block
 from ...models.gradient_sum import GradientSum
 from ...ops.alignment import aligned_zeros
@@ -17,7 +17,6 @@ from ...optimizers.state import KEY, restore_optimizer
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import numbered, take_rows
 from .lone_plane import LonePlane
 from .owned import pieces_of
 from .owned_on_device import make_owned
@@ -115,9 +114,9 @@ class Peer:
     def _step(self, number: int) -> Optional[Part]:
         reports, ids, tables, n_microbatches = self._learn(number)
         plane = self.plane
-        n_examples = sum(report.examples for _, report in reports)
+        weight = sum(report.weight for _, report in reports)
         n_slots = self.slots.filled(n_microbatches)
-        total, gradients = plane.hand_over(tables, n_examples, n_slots)
+        total, gradients = plane.hand_over(tables, weight, n_slots)
         if not total:
             plane.stepped([], {})
             return None
@@ -155,13 +154,13 @@ class Peer:
                 reports.append((number, report))
                 ids.append(of_report)
                 if slot == self._bound:
-                    tables[slot] = take_rows(self.parameters)
+                    tables[slot] = self.parameters.take_rows()
                 else:
                     added = sums.setdefault(slot, GradientSum(ops, self.stretches))
                     added.add(self.parameters.dense_gradients, self.parameters.take_rows())
             number += 1
         for slot, added in sums.items():
-            tables[slot] = numbered(ops, added.take(self.plane.vectors[slot]))
+            tables[slot] = added.take(self.plane.vectors[slot])
         return reports, ids, tables, number
 
     # --- epochs ---------------------------------------------------------------------------

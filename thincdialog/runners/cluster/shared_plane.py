@@ -81,12 +81,12 @@ class SharedPlane(LonePlane):
         self._lock = threading.Lock()
 
     def hand_over(
-        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+        self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
         arrays = self._arrays
         for slot, of_slot in tables.items():
             write_rows(arrays, slot, of_slot)
-        arrays[EXAMPLES][self.worker, 0] = n_examples
+        arrays[EXAMPLES][self.worker, 0] = weight
         self._meet()
         total = int(arrays[EXAMPLES][:, 0].sum())
         return total, [self._gradient(slot) for slot in range(n_slots)]

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from thinc.util import is_numpy_array
 
-from ...agents.counters import not_finite
+from ...agents.tally import not_finite
 from ...errors import TrainingError
 from ...models.gradient_sum import GradientSum, dense_slices
 from ...ops.alignment import aligned_zeros
@@ -12,7 +12,7 @@ from ...ops.device_memory import held_bytes
 from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from .gradient import Gradient, numbered, take_rows, to_host
+from .gradient import Gradient, to_host
 from .gradient_server import Learnt
 from .joined_reports import joined_reports
 from .walk import Walk
@@ -110,9 +110,9 @@ class StatelessWorker:
                 total.add(self.parameters.dense_gradients, self.parameters.take_rows())
         vector = self.parameters.dense_gradients
         if self.n_microbatches > 1:
-            tables = numbered(self.parameters.ops, total.take(vector))
+            tables = total.take(vector)
         else:
-            tables = take_rows(self.parameters)
+            tables = self.parameters.take_rows()
         gradient = Gradient(vector, tables)
         if self._on_host is not None:
             dense = dense_slices(self.stretches)

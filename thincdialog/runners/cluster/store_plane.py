@@ -93,11 +93,11 @@ class StorePlane(LonePlane):
         return {other: self._mailbox.take((self._round, other)) for other in self._others}
 
     def hand_over(
-        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+        self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
         def message(other: int) -> Any:
             pieces = self._pieces[other]
-            return n_examples, {slot: self._cut(pieces, slot, tables[slot]) for slot in tables}
+            return weight, {slot: self._cut(pieces, slot, tables[slot]) for slot in tables}
 
         messages = self._exchange(message)
         for slot in tables:
@@ -105,7 +105,7 @@ class StorePlane(LonePlane):
                 for piece in self._pieces[other]:
                     if not piece.width:
                         self.vectors[slot][piece.start : piece.stop] = 0
-        total = n_examples
+        total = weight
         gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
         for n_theirs, theirs in messages.values():
             total += n_theirs

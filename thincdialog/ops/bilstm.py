@@ -1,0 +1,224 @@
+"""Two LSTMs over each of several sequences, one from either end."""
+
+from typing import Any, Callable, List, Tuple
+
+import numpy
+from thinc.api import Ops
+from thinc.types import Floats2d, Floats3d, Ints1d
+
+from .compiled_ops import LSTMRun
+from .devices import on_host, upload
+from .dialog_cupy_ops import DialogCupyOps, starts_of
+from .dialog_fast_ops import DialogFastOps
+from .gpu import kernels
+
+# Gates computed at once: they stay in a core's cache.
+_FLOATS = 32768
+# The gradients of X, W, U and b.
+Gradients = Tuple[Floats2d, Floats3d, Floats3d, Floats2d]
+
+
+def bilstm(
+    ops: Ops, X: Floats2d, lengths: Ints1d, W: Floats3d, U: Floats3d, b: Floats2d
+) -> Tuple[Floats2d, Callable[[Floats2d], Gradients]]:
+    """Outputs of both directions side by side. No padding: a step computes the sequences that
+    are long enough for it. On a GPU, all steps are one kernel.
+
+        i, f, o = sigmoid(W x_t + U h_(t-1) + b);  g = tanh(likewise)
+        c_t = f c_(t-1) + i g;  h_t = o tanh(c_t)
+
+    X (Floats2d): Of all sequences, one after another, one row or more; shape (n_rows, nI).
+    lengths (Ints1d): Rows of each sequence.
+    W, U, b: Of each direction and gate (i, f, o, g), shapes (2, 4 nH, nI), (2, 4 nH, nH) and
+        (2, 4 nH), float32.
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_rows, 2 nH); and the function that takes its
+        gradient to those of X, W, U and b.
+    SOURCE: Graves and Schmidhuber 2005, https://doi.org/10.1016/j.neunet.2005.06.042
+    """
+    lengths = on_host(lengths)  # type: ignore[assignment]
+    if isinstance(ops, DialogCupyOps):
+        return _bilstm_on_device(ops, X, lengths, W, U, b)
+    nH = U.shape[2]
+    # n_steps numbers; 2 times (n_rows,); (n_rows - n_sequences,)
+    sizes, orders, previous = _steps(lengths)
+    # Compiled, all steps run in one call; their products are never exact.
+    compiled = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
+    half: Any = _halves(ops, nH) if compiled is None else ops.xp.float32(1)
+    G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_rows, 4 * nH), in the order of steps
+    for side, order in enumerate(orders):
+        G[side] = ops.affine(X[order], W[side] * half, (b[side] * half.T).ravel())
+    if compiled is None:
+        run = _forward(ops, G, U * half, sizes)
+    else:
+        sides: Any = zip(*(compiled.lstm_steps(G[side], U[side], sizes) for side in range(2)))
+        run = LSTMRun(*sides)  # pairs of arrays
+    Y = ops.alloc2f(X.shape[0], 2 * nH)  # (n_rows, 2 * nH)
+    for side, order in enumerate(orders):
+        Y[order, side * nH : (side + 1) * nH] = run.H[side]
+
+    def backprop(dY: Floats2d) -> Gradients:
+        dH = ops.alloc3f(2, X.shape[0], nH)  # in the order of steps
+        for side, order in enumerate(orders):
+            dH[side] = dY[order, side * nH : (side + 1) * nH]
+        # (2, n_rows, 4 * nH), (2, n_rows, nH)
+        dG, before = _backward(ops, dH, U, run, sizes, previous, compiled)
+        dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
+        dX = ops.xp.zeros_like(X)
+        for side, order in enumerate(orders):
+            dW[side] = ops.gemm(dG[side], X[order], trans1=True)  # (4 * nH, nI)
+            dU[side] = ops.gemm(dG[side], before[side], trans1=True)  # (4 * nH, nH)
+            dX[order] += ops.gemm(dG[side], W[side])  # (n_rows, nI)
+        return dX, dW, dU, ops.xp.stack([dG[side].sum(axis=0) for side in range(2)])
+
+    return Y, backprop
+
+
+def _bilstm_on_device(
+    ops: Ops, X: Any, lengths: Any, W: Any, U: Any, b: Any
+) -> Tuple[Any, Callable]:
+    longest_first = numpy.argsort(-lengths, kind="stable").astype("i")
+    sequences = upload(ops, longest_first, starts_of(lengths))
+    nI, nH = W.shape[2], U.shape[2]
+    weights = W.reshape((-1, nI))
+    G = ops.gemm(X, weights, trans2=True)  # (n_rows, 8 nH)
+    C, H = kernels.lstm(G, U, b, *sequences)
+
+    def backprop(dY: Any) -> Gradients:
+        # (n_rows, 8 nH), and of each row what W, U and b were multiplied with
+        dG, Z = kernels.backprop_lstm(dY, X, (G, C, H), U, *sequences)
+        D: Any = ops.gemm(dG, Z, trans1=True)
+        D = D.reshape((2, 4 * nH, -1))
+        dU = [D[side, :, nI + side * nH : nI + (side + 1) * nH] for side in range(2)]
+        dW, db = D[:, :, :nI], D[:, :, nI + 2 * nH]
+        return ops.gemm(dG, weights), dW, ops.xp.stack(dU), db
+
+    return H.reshape((X.shape[0], -1)), backprop
+
+
+def _steps(lengths: Any) -> Tuple[List[int], List[Any], Any]:
+    """Sequences in each step, for both directions the tokens in the order of steps (within a
+    step, longer sequences first), and the row before of each row that has one."""
+    by_length = numpy.argsort(-lengths, kind="stable")
+    steps = numpy.arange(lengths.max())[:, None]
+    is_there = steps < lengths[by_length][None]  # (n_steps, n_sequences)
+    ends = numpy.cumsum(lengths)
+    firsts = (ends - lengths)[by_length][None]
+    sizes = is_there.sum(axis=1)
+    # Of each row but those of the first step, the same sequence one step before.
+    previous = numpy.arange(sizes[0], sizes.sum()) - sizes[:-1].repeat(sizes[1:])
+    backwards = (ends[by_length][None] - 1 - steps)[is_there]
+    return sizes.tolist(), [(firsts + steps)[is_there], backwards], previous
+
+
+def _halves(ops: Ops, nH: int) -> Any:
+    """sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates."""
+    half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
+    half[3 * nH :] = 1
+    return half
+
+
+def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
+    """Run over all steps in both directions at once: arrays of shape (2, n_tokens, ...). G
+    holds W x + b and is changed in place to the gates."""
+    xp, nH = ops.xp, U.shape[2]
+    C, T, H = (ops.alloc3f(2, G.shape[1], nH) for _ in range(3))
+    start = 0
+    last: Any = None
+    for n in sizes:
+        now = slice(start, start + n)
+        gates, cells = G[:, now], C[:, now]  # (2, n, 4 * nH), (2, n, nH)
+        if last is not None:
+            for side in range(2):
+                gates[side] += ops.gemm(H[side, last][:n], U[side], trans2=True)
+        xp.tanh(gates, out=gates)
+        smooth = gates[:, :, : 3 * nH]
+        smooth *= 0.5
+        smooth += 0.5
+        xp.multiply(gates[:, :, :nH], gates[:, :, 3 * nH :], out=cells)
+        if last is not None:
+            cells += gates[:, :, nH : 2 * nH] * C[:, last][:, :n]
+        xp.tanh(cells, out=T[:, now])
+        xp.multiply(gates[:, :, 2 * nH : 3 * nH], T[:, now], out=H[:, now])
+        last = now
+        start += n
+    return LSTMRun(G, C, T, H)
+
+
+def _backward(
+    ops: Ops,
+    dH: Floats3d,
+    U: Floats3d,
+    run: LSTMRun,
+    sizes: List[int],
+    previous: Any,
+    compiled: Any,
+) -> Any:
+    """Gradient before the gates' activation, and outputs of the step before; changes dH."""
+    if compiled is not None:
+        runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
+        return zip(*map(compiled.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
+    xp, nH = ops.xp, U.shape[2]
+    first = sizes[0]
+    before = xp.zeros_like(run.H)
+    before[:, first:] = run.H[:, previous]
+    dG = xp.empty_like(run.G)
+    dh, dc = ops.alloc3f(2, first, nH), ops.alloc3f(2, first, nH)
+    for start, part in reversed(_short_runs(sizes, _FLOATS // (8 * nH))):
+        stop = start + sum(part)
+        to_cell, forget = _factors(xp, run, previous, slice(start, stop), first, dG)
+        for n in reversed(part):
+            stop -= n
+            now = slice(stop, stop + n)
+            here = slice(stop - start, stop - start + n)
+            # (2, n, nH) twice, (2, n, 4 * nH)
+            d_out, d_cell, d_gates = dH[:, now], dc[:, :n], dG[:, now]
+            d_out += dh[:, :n]
+            d_cell += d_out * to_cell[:, here]
+            d_gates[:, :, :nH] *= d_cell
+            d_gates[:, :, nH : 2 * nH] *= d_cell
+            d_gates[:, :, 2 * nH : 3 * nH] *= d_out
+            d_gates[:, :, 3 * nH :] *= d_cell
+            if stop:
+                for side in range(2):
+                    dh[side, :n] = ops.gemm(d_gates[side], U[side])
+                d_cell *= forget[:, here]
+    return dG, before
+
+
+def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
+    """Cut steps into runs of at most ``most`` rows, or one step: what is no recurrence is
+    computed for a run at once. Of each its first row, and the sizes of its steps."""
+    runs: List[Tuple[int, List[int]]] = []
+    start = n_rows = 0
+    for n in sizes:
+        if runs and n_rows + n <= most:
+            runs[-1][1].append(n)
+            n_rows += n
+        else:
+            runs.append((start, [n]))
+            n_rows = n
+        start += n
+    return runs
+
+
+def _factors(
+    xp: Any, run: LSTMRun, previous: Any, rows: slice, first: int, dG: Floats3d
+) -> Tuple[Any, Any]:
+    """Write into some rows of dG what to multiply the gradient of the cell (for o, of the
+    output) with; RETURNS the factor from output to cell, and the forget gates."""
+    nH = run.H.shape[2]
+    i, f, o, g = (run.G[:, rows, gate * nH : (gate + 1) * nH] for gate in range(4))
+    T: Any = run.T[:, rows]
+    factors: Any = dG[:, rows]
+    xp.multiply(g * i, 1 - i, out=factors[:, :, :nH])
+    if rows.start:
+        C_before = run.C[:, previous[rows.start - first : rows.stop - first]]
+        xp.multiply(C_before * f, 1 - f, out=factors[:, :, nH : 2 * nH])
+    else:
+        n_later = rows.stop - first
+        factors[:, :first, nH : 2 * nH] = 0
+        later = run.C[:, previous[:n_later]] * f[:, first:]
+        xp.multiply(later, 1 - f[:, first:], out=factors[:, first:, nH : 2 * nH])
+    xp.multiply(T * o, 1 - o, out=factors[:, :, 2 * nH : 3 * nH])
+    xp.multiply(i, 1 - g * g, out=factors[:, :, 3 * nH :])
+    return o * (1 - T * T), f

@@ -1,0 +1,68 @@
+"""Where arrays are: token ids, lengths and indices on the host, floats on the model's device."""
+
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any, Callable, ContextManager, Tuple, TypeVar, cast
+
+import numpy
+from thinc.api import Ops
+
+# Integers on the host: a NumPy array. (Thinc's types do not say where an array is.)
+HostInts = Any
+Method = TypeVar("Method", bound=Callable[..., Any])
+# Bytes at whose multiples arrays begin in a copy.
+_ALIGNMENT = 16
+
+
+def on_host(array: Any) -> numpy.ndarray:
+    """The array itself, or a copy of one that a layer of another library left on a device, for
+    which the host waits."""
+    if isinstance(array, numpy.ndarray):
+        return array
+    copied: numpy.ndarray = array.get()
+    return copied
+
+
+def upload(ops: Ops, *arrays: Any) -> Tuple[Any, ...]:
+    """Arrays of the host on the device of the ops, all in one copy; on the CPU themselves.
+
+    arrays (np.ndarray): Of any types and shapes.
+    RETURNS (Tuple): As many arrays, views of one buffer.
+    """
+    if ops.xp is numpy:
+        return arrays
+    ends = numpy.cumsum([-(-each.nbytes // _ALIGNMENT) * _ALIGNMENT for each in arrays]).tolist()
+    packed = numpy.zeros(max(ends[-1], _ALIGNMENT), dtype="u1")
+    starts = [0, *ends[:-1]]
+    for start, each in zip(starts, arrays):
+        flat = numpy.ascontiguousarray(each).reshape(-1)
+        packed[start : start + each.nbytes] = flat.view("u1")
+    buffer: Any = ops.xp.asarray(packed)
+    return tuple(
+        buffer[start : start + each.nbytes].view(each.dtype).reshape(each.shape)
+        for start, each in zip(starts, arrays)
+    )
+
+
+def on_device(ops: Ops) -> ContextManager[Any]:
+    """Make the ops' device CuPy's current one, which is each thread's own, for a while."""
+    if ops.xp is numpy:
+        return nullcontext()
+    return cast(ContextManager[Any], ops.xp.cuda.Device(ops.device_id))
+
+
+def on_own_device(method: Method) -> Method:
+    """A method of an object with a ``model``, which computes on the device of its ops."""
+
+    @wraps(method)
+    def called(self: Any, *arguments: Any, **named: Any) -> Any:
+        with on_device(self.model.ops):
+            return method(self, *arguments, **named)
+
+    return cast(Method, called)
+
+
+def copied_to(ops: Ops, array: Any) -> Any:
+    """An array, or a copy of it where it lies on another device than the ops'."""
+    with on_device(ops) as device:
+        return array if device is None or array.device == device else array.copy()

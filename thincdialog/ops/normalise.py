@@ -1,0 +1,119 @@
+"""Rows scaled to one length, or to mean 0 and variance 1."""
+
+from typing import Any, Callable, Tuple
+
+import numpy
+from thinc.api import Ops
+from thinc.types import Floats1d, Floats2d
+
+from .compiled import load_kernels
+from .dialog_cupy_ops import DialogCupyOps
+from .dialog_fast_ops import DialogFastOps
+from .gpu import kernels
+
+# What layer normalisation adds to the variance.
+_LEAST_VARIANCE = 1e-8
+
+
+def layer_norm(
+    ops: Ops, X: Floats2d, G: Floats1d, b: Floats1d
+) -> Tuple[Floats2d, Callable[[Floats2d], Tuple[Floats2d, Floats1d, Floats1d]]]:
+    """Rows of mean 0 and variance 1, times G, plus b.
+
+        Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
+
+    X (Floats2d): Shape (n, width), float32.
+    G, b (Floats1d): Shape (width,).
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that takes the
+        gradient of Y to those of X, G and b.
+    SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
+    """
+    if isinstance(ops, DialogFastOps):
+        return _layer_norm_compiled(X, G, b)
+    if isinstance(ops, DialogCupyOps):
+        return _layer_norm_on_device(X, G, b)
+    xp: Any = ops.xp
+    mean, variance = X.mean(axis=1, keepdims=True), X.var(axis=1, keepdims=True) + _LEAST_VARIANCE
+    hat = (X - mean) * variance ** (-1.0 / 2.0)
+    Y: Any = hat * G
+    Y += b
+
+    def backprop(dY: Floats2d) -> Tuple[Floats2d, Floats1d, Floats1d]:
+        n: Any = ops.asarray_f([X.shape[1]])
+        db, dG = dY.sum(axis=0), (dY * hat).sum(axis=0)
+        d_scaled = dY * G
+        apart = X - mean
+        along = xp.sum(d_scaled * apart, axis=1, keepdims=True)
+        total = xp.sum(d_scaled, axis=1, keepdims=True)
+        dX = n * d_scaled - total - apart * variance ** (-1.0) * along
+        dX *= variance ** (-1.0 / 2)
+        dX /= n
+        return dX, dG, db
+
+    return Y, backprop
+
+
+def _layer_norm_compiled(X: Any, G: Any, b: Any) -> Tuple[Any, Callable]:
+    rows = load_kernels("rows")
+    X, G = _plain(X), _plain(G)
+    Y, hat, scales = numpy.empty_like(X), numpy.empty_like(X), numpy.empty(X.shape[:1], "f")
+    rows.layer_norm(X, G, _plain(b), Y, hat, scales)
+
+    def backprop(dY: Any) -> Tuple[Any, Any, Any]:
+        dX, dG, db = numpy.empty_like(hat), numpy.zeros_like(G), numpy.zeros_like(G)
+        rows.backprop_layer_norm(_plain(dY), G, hat, scales, dX, dG, db)
+        return dX, dG, db
+
+    return Y, backprop
+
+
+def _layer_norm_on_device(X: Any, G: Any, b: Any) -> Tuple[Any, Callable]:
+    Y, hat, scales = kernels.layer_norm(X, G, b)
+
+    def backprop(dY: Any) -> Tuple[Any, Any, Any]:
+        dX = kernels.backprop_layer_norm(dY, G, hat, scales)
+        return dX, (dY * hat).sum(axis=0), dY.sum(axis=0)
+
+    return Y, backprop
+
+
+def l2_normalise(
+    ops: Ops, X: Floats2d, shortest: float
+) -> Tuple[Floats2d, Callable[[Floats2d], Floats2d]]:
+    """Rows of length 1.
+
+    X (Floats2d): Shape (n, width), float32.
+    shortest (float): Rows shorter than this stay shorter than 1.
+    RETURNS (Tuple[Floats2d, Callable]): The rows; and the function that takes their gradient to
+        that of X.
+    """
+    if isinstance(ops, DialogFastOps):
+        return _l2_normalise_compiled(X, shortest)
+    xp: Any = ops.xp
+    lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (n, 1)
+    factors = 1 / xp.maximum(lengths, xp.float32(shortest))  # (n, 1)
+    Y = X * factors  # (n, width)
+
+    def backprop(dY: Any) -> Any:
+        # What lies along Y changes the length only, and is lost.
+        along = (dY * Y).sum(axis=1, keepdims=True) * (lengths > shortest)  # (n, 1)
+        return (dY - Y * along) * factors  # (n, width)
+
+    return Y, backprop
+
+
+def _l2_normalise_compiled(X: Any, shortest: float) -> Tuple[Any, Callable]:
+    rows, X = load_kernels("rows"), _plain(X)
+    Y, lengths = numpy.empty_like(X), numpy.empty((X.shape[0],), dtype="f")
+    rows.l2_normalise(X, shortest, Y, lengths)
+
+    def backprop(dY: Any) -> Any:
+        dX = numpy.empty_like(Y)
+        rows.backprop_l2_normalise(_plain(dY), Y, lengths, shortest, dX)
+        return dX
+
+    return Y, backprop
+
+
+def _plain(X: Any) -> Any:
+    return numpy.ascontiguousarray(X, dtype="f")
