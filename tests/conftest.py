@@ -1,6 +1,7 @@
 """What all tests share: seeds, relaxed deadlines, and the real data where it is."""
 
 import random
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy
@@ -22,7 +23,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Tests marked gpu run where CuPy sees a device."""
+    """Tests marked gpu run where CuPy sees a device, those marked torch where PyTorch is."""
+    has_torch = find_spec("torch") is not None
+    for item in items:
+        if item.get_closest_marker("torch") and not has_torch:
+            item.add_marker(
+                pytest.mark.skip(reason="needs torch: pip install 'thincdialog[torch]'")
+            )
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if on_gpu:
         from thinc.compat import has_cupy_gpu

@@ -502,6 +502,7 @@ class ModelAgent(ConversationAgent, Learner):
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
+        self.parameters.seed(seed, step, number)
         tally = self.tally
         if not number or not (tally.examples or tally.microbatches):
             tally.microbatches = None
@@ -659,9 +660,9 @@ class ModelAgent(ConversationAgent, Learner):
 
 
 def has_rectangles(model: Model) -> bool:
-    """Whether any layer lays out its input as wide as the longest row: Thinc's
-    ``with_padded`` and its like, which have it in their names."""
-    return any("padded" in node.name for node in model.walk())
+    """Whether any layer lays out its input as wide as the longest row: one with the attribute
+    "is_padded", or Thinc's ``with_padded``, which has it in its name."""
+    return any("padded" in node.name or "is_padded" in node.attrs for node in model.walk())
 
 
 def no_labels(train: Teacher) -> DataError:

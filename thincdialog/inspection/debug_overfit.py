@@ -150,6 +150,7 @@ def _places(agent: Any, flags: Any) -> Dict[str, bool]:
             flags[slot.offset : slot.offset + slot.size].any()
         )
         for slot in agent.parameters.slots
+        if slot.offset < len(flags)  # Others are frozen.
     }
 
 

@@ -75,7 +75,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     for one, two in _pairs(before, now):
         if one.shape == two.shape or _has_grown(one.shape, two.shape, grown):
             place = tuple(slice(0, n) for n in one.shape)
-            two.of(parameters.values)[place] = parameters.ops.asarray(one.of(vector))
+            parameters.view(two)[place] = parameters.ops.asarray(one.of(vector))
             taken.add(one)
             filled.add(two)
             n_fitting += one.size

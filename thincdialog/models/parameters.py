@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy
 from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
-from thinc.util import is_numpy_array
+from thinc.util import is_numpy_array, is_torch_array, torch2xp
 
 from ..contract import show
 from ..errors import ModelError, TrainingError
@@ -24,6 +24,7 @@ from ..optimizers.row_sparse import (
     step_on_device,
 )
 from ..optimizers.state import KEY
+from .torch_tensors import bind_tensor, seed_torch, tensors_of
 
 
 class Slot(NamedTuple):
@@ -32,7 +33,8 @@ class Slot(NamedTuple):
     node (int): Position of its node in ``model.walk()``.
     name (str): Of the node and the parameter, such as "linear.W".
     shape (Tuple[int, ...]): Its shape.
-    offset (int): Its first float. Tied parameters share one.
+    offset (int): Its first float; frozen parameters come after all others. Tied parameters share
+        one.
     param (str): Name of the parameter alone; "" where only a file tells of the slot.
     """
 
@@ -64,13 +66,19 @@ class FlatParameters:
     Gradients of embedding tables are kept as rows, and are in the vector, and so in the
     nodes' views of it, from when ``gradients`` is read.
 
-    model (Model): An initialised model of native Thinc layers, all on the same ops.
-    values (Floats1d): All parameters; the few floats between them are zero.
+    Tensors of PyTorch modules become views in the same way. Those without ``requires_grad`` lie in
+    a vector that no optimizer sees, so nothing changes them; a saved model holds both vectors.
+
+    model (Model): An initialised model of Thinc layers and PyTorch modules, all on the same ops.
+    values (Floats1d): All parameters to learn; the few floats between them are zero.
     gradients (Floats1d): Their gradients, laid out alike; zero at first.
-    slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes.
-    n_parameters (int): Number of floats to learn, tied ones counted once.
+    frozen (Floats1d): Parameters that are not learned, and buffers of PyTorch modules.
+    slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes; frozen
+        ones last.
+    n_parameters (int): Number of floats, frozen ones included, tied ones counted once.
     version (int): Raised by who learns that the values have changed.
-    RAISES (ModelError): If the model has layers that are not Thinc's, or parameters no value.
+    RAISES (ModelError): If the model has layers that are neither Thinc's nor PyTorch's, or
+        parameters no value.
     """
 
     def __init__(self, model: Model):
@@ -78,37 +86,43 @@ class FlatParameters:
         self.version = 0
         self.slots: List[Slot] = []
         nodes = list(model.walk())
-        laid: Dict[int, Tuple[int, Any]] = {}  # Of each array where it begins, and itself.
-        length = 0
-        for index, node in enumerate(nodes):
-            if node.shims:
-                raise ModelError(
-                    f"layer '{node.name}' wraps a model of another library; its parameters "
-                    "cannot lie in one vector with Thinc's. Use native Thinc layers."
-                )
-            for name in node.param_names:
-                if not node.has_param(name):
-                    raise ModelError(
-                        f"parameter '{name}' of layer '{node.name}' has no value: call "
-                        "model.initialize() with example data first."
-                    )
-                array: Any = node.get_param(name)
-                if not hasattr(array, "size"):
-                    raise ModelError(
-                        f"parameter '{name}' of layer '{node.name}' is {show(array)}, but should "
-                        f"be an array of float32 ({look_at(node) or 'see its init()'})."
-                    )
-                offset, _ = laid.setdefault(id(array), (length, array))
-                if offset == length:
-                    length += aligned_size(array.size)
-                self.slots.append(Slot(index, f"{node.name}.{name}", array.shape, offset, name))
-        self.n_parameters = sum(array.size for _, array in laid.values())
-        self.values = aligned_zeros(length, self.ops.xp)
-        self._gradients = aligned_zeros(length, self.ops.xp)
+        arrays = [
+            (index, name, array)
+            for index, node in enumerate(nodes)
+            for name, array in _arrays_of(node).items()
+        ]
+        arrays.sort(key=lambda each: _is_frozen(each[2]))
+        laid: Dict[int, int] = {}  # Where each array begins.
+        length = n_learned = self.n_parameters = 0
+        for index, name, array in arrays:
+            offset = laid.setdefault(id(array), length)
+            slot = Slot(index, f"{nodes[index].name}.{name}", tuple(array.shape), offset, name)
+            self.slots.append(slot)
+            if offset == length:
+                length += aligned_size(slot.size)
+                self.n_parameters += slot.size
+            if not _is_frozen(array):
+                n_learned = length
+        self.values = aligned_zeros(n_learned, self.ops.xp)
+        self.frozen = aligned_zeros(length - n_learned, self.ops.xp)
+        self._gradients = aligned_zeros(n_learned, self.ops.xp)
         self._skipped = self.ops.xp.zeros((1,), dtype="i")
-        for slot in self.slots:
-            slot.of(self.values)[...] = nodes[slot.node].get_param(slot.param)
+        for slot, (_, _, array) in zip(self.slots, arrays):
+            is_torch = is_torch_array(array)
+            self.view(slot)[...] = torch2xp(array.detach(), ops=self.ops) if is_torch else array
         self._bind(nodes)
+
+    def view(self, slot: Slot) -> Any:
+        """A parameter as it is now, a view of the vectors."""
+        n_learned = len(self.values)
+        if slot.offset < n_learned:
+            return slot.of(self.values)
+        return slot._replace(offset=slot.offset - n_learned).of(self.frozen)
+
+    def seed(self, seed: int, step: int, microbatch: int) -> None:
+        """Make all random draws of PyTorch modules, if there are any, a function of these."""
+        if any(node.shims for node in self._nodes):
+            seed_torch(seed, step, microbatch)
 
     @property
     def n_skipped(self) -> int:
@@ -132,9 +146,19 @@ class FlatParameters:
         """Make the nodes' parameters and gradients views of the vectors."""
         self._nodes = nodes
         self._stretches = self._watch_tables(nodes)
+        self._set_views()
+
+    def _set_views(self) -> None:
+        tensors = [tensors_of(node) for node in self._nodes]
         for slot in self.slots:
-            nodes[slot.node].set_param(slot.param, slot.of(self.values))
-            nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
+            node, tensor = self._nodes[slot.node], tensors[slot.node].get(slot.param)
+            is_learned = slot.offset < len(self.values)
+            gradient: Any = slot.of(self._gradients) if is_learned else None
+            if tensor is None:
+                node.set_param(slot.param, self.view(slot))
+                node.set_grad(slot.param, gradient)
+            else:
+                bind_tensor(tensor, self.view(slot), gradient)
 
     def replica(self, model: Model) -> "FlatParameters":
         """Another model's, over the same values (if its ops are those of another device, copies of
@@ -146,6 +170,7 @@ class FlatParameters:
         replica.__dict__.update(self.__dict__)
         replica.ops = model.ops
         replica.values = copied_to(model.ops, self.values)
+        replica.frozen = copied_to(model.ops, self.frozen)
         with on_device(model.ops):
             replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
             replica._skipped = model.ops.xp.zeros((1,), dtype="i")
@@ -154,7 +179,7 @@ class FlatParameters:
 
     def __getstate__(self) -> Dict[str, Any]:
         # Of no model: who reads it calls ``replica`` with one. Gradients stay behind.
-        names = ("version", "slots", "n_parameters", "values")
+        names = ("version", "slots", "n_parameters", "values", "frozen")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -170,10 +195,9 @@ class FlatParameters:
 
         RAISES (ModelError): If the vector has another length.
         """
-        self._check_length(values)
+        self._check_length(values, len(self.values))
         self.values = values
-        for slot in self.slots:
-            self._nodes[slot.node].set_param(slot.param, slot.of(values))
+        self._set_views()
 
     def offset_of(self, node: Model, param: str) -> int:
         """Where a parameter of a node begins in the vectors.
@@ -220,7 +244,7 @@ class FlatParameters:
 
         gradients (Floats1d): As long as ``values``, and zero.
         """
-        self._check_length(gradients)
+        self._check_length(gradients, len(self.values))
         self._gradients = gradients
         self._bind(self._nodes)
 
@@ -234,15 +258,18 @@ class FlatParameters:
     def load(self, vector: Floats1d) -> None:
         """Copy other values in; every view of them changes with it.
 
+        vector (Floats1d): ``values``, then ``frozen``.
         RAISES (ModelError): If the vector has another length.
         """
-        self._check_length(vector)
-        self.values[:] = self.ops.asarray1f(vector)
+        n_learned = len(self.values)
+        self._check_length(vector, n_learned + len(self.frozen))
+        self.values[:] = self.ops.asarray1f(vector[:n_learned])
+        self.frozen[:] = self.ops.asarray1f(vector[n_learned:])
 
-    def _check_length(self, vector: Floats1d) -> None:
-        if vector.shape != self.values.shape:
+    def _check_length(self, vector: Floats1d, length: int) -> None:
+        if vector.shape != (length,):
             raise ModelError(
-                f"the weights have {vector.size} numbers, but the model has {self.values.size}: "
+                f"the weights have {vector.size} numbers, but the model has {length}: "
                 "they belong to a model of another size."
             )
 
@@ -317,6 +344,31 @@ class FlatParameters:
             rows, d_rows = table.rows() if table is not None else (None, None)
             parts.append(part._replace(rows=rows, d_rows=d_rows))
         return parts
+
+
+def _arrays_of(node: Model) -> Dict[str, Any]:
+    """Arrays of a node's parameters and tensors of its PyTorch module, by name.
+
+    RAISES (ModelError): If one of them cannot lie in a vector.
+    """
+    for name in node.param_names:
+        if not node.has_param(name):
+            raise ModelError(
+                f"parameter '{name}' of layer '{node.name}' has no value: call "
+                "model.initialize() with example data first."
+            )
+        array: Any = node.get_param(name)
+        if not hasattr(array, "size"):
+            raise ModelError(
+                f"parameter '{name}' of layer '{node.name}' is {show(array)}, but should "
+                f"be an array of float32 ({look_at(node) or 'see its init()'})."
+            )
+    return {**{name: node.get_param(name) for name in node.param_names}, **tensors_of(node)}
+
+
+def _is_frozen(array: Any) -> bool:
+    """Whether it is a tensor that is not learned; arrays have no such attribute."""
+    return not getattr(array, "requires_grad", True)
 
 
 def _not_finite() -> TrainingError:

@@ -6,13 +6,14 @@ from typing import Dict
 from thinc.api import Model, Ops
 
 from ..ops.dialog_ops import DialogNumpyOps
+from .torch_tensors import copy_of_shim
 
 
 def replicate(model: Model, *, has_values: bool = True) -> Model:
     """A model of the same layers over the very same parameters, for another thread: with ops
     and gradients of its own. (Thinc's ``Model.copy`` copies parameters and leaves out refs.)
 
-    model (Model): Initialised, of native Thinc layers only.
+    model (Model): Initialised.
     has_values (bool): Whether it gets the parameters; else they have no values yet.
     RETURNS (Model): Without gradients; parameters are the same arrays, not views of them.
     """
@@ -27,6 +28,7 @@ def replicate(model: Model, *, has_values: bool = True) -> Model:
             dims={name: node.maybe_get_dim(name) for name in node.dim_names},
             params=dict.fromkeys(node.param_names),
             attrs=copy.deepcopy(node.attrs),
+            shims=[copy_of_shim(shim, has_values) for shim in node.shims],
             ops=ops,
         )
     for node in nodes:

@@ -21,7 +21,8 @@ WEIGHTS = "weights.npy"
 
 def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> None:
     """Write ``weights.npy`` and ``layout.json``."""
-    vector = model.ops.to_numpy(parameters.values)
+    vectors: Any = map(model.ops.to_numpy, (parameters.values, parameters.frozen))
+    vector = np.concatenate(list(vectors))
     write_array(folder / WEIGHTS, vector)
     nodes = [
         {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
@@ -76,10 +77,11 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
             "Load it with the version of thincdialog and the --code it was trained with."
         )
     vector = read_vector(folder, layout)
-    if vector.shape != (parameters.values.size,):
+    n_floats = parameters.values.size + parameters.frozen.size
+    if vector.shape != (n_floats,):
         raise ModelError(
             f"{folder / WEIGHTS}  holds {vector.dtype} {vector.shape}, expected float32 "
-            f"({parameters.values.size},). It belongs to another model."
+            f"({n_floats},). It belongs to another model."
         )
     parameters.load(vector)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
 
 import numpy
-from thinc.api import get_current_ops
+from thinc.api import fix_random_seed, get_current_ops
 
 from ..config import (
     CheckedConfig,
@@ -154,6 +154,8 @@ class Experiment:
         """
         load_code(code)
         checked = load_config(config, overrides or {})
+        # PyTorch modules draw their first weights as they are built.
+        fix_random_seed(checked.interpolated["system"]["seed"])
         with using_ops(get_dialog_ops() if on_cpu else training_ops(checked)):
             return cls(checked, code)
 
