@@ -15,7 +15,8 @@ from thincdialog.cli.main import COMMANDS, main
 from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = {"commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md"}
+LONG = ("commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md")
+MARKS = {**dict.fromkeys(LONG, pytest.mark.slow), "pytorch.md": pytest.mark.torch}
 # What .ci/run runs.
 BY_THE_CI = {"make quickstart", "make test", ". .venv/bin/activate"}
 MY_CFG = """[tasks.coffee]
@@ -98,10 +99,7 @@ def check_fragment(text, folder):
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
-        for page in PAGES
-    ],
+    [pytest.param(page, id=page.name, marks=MARKS.get(page.name, [])) for page in PAGES],
 )
 def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
