@@ -47,8 +47,8 @@ def test_compiled_steps_count_loss_and_examples_of_all_microbatches(kind):
     before = agent.weights.copy()
     report = agent.update(make("optimizers", SGD, 0.01))
     assert report.gradient_norm > 0 and not np.array_equal(before, agent.weights)
-    assert report.examples == report.n_losses == 9
-    assert 0 < report.loss / report.n_losses < 2 and report.counts["contexts"] == 9
+    assert report.examples == report.weight == 9
+    assert 0 < report.loss / report.weight < 2 and report.counts["contexts"] == 9
     assert report.counts["tokens"] == report.counts["cells"] > 18
     assert agent.n_gathered == 0 and not agent.parameters.gradients.any()
     assert agent.update(make("optimizers", SGD, 0.01)).examples == 0

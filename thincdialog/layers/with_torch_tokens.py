@@ -8,7 +8,7 @@ from thinc.types import Ragged
 from thinc.util import partial, torch2xp
 
 from ..errors import MissingPackageError
-from .gradients import no_gradient
+from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged
@@ -51,12 +51,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     shim: Any = model.shims[0]
     if not len(X.dataXd):  # Few modules can read nothing.
         return Ragged(ops.alloc2f(0, model.get_dim("nO")), X.lengths), lambda dYr: X
-    lengths = ops.to_numpy(X.lengths)
+    ids, lengths = host_tokens(X)
     lengths = lengths[lengths > 0]
     inside = numpy.arange(lengths.max()) < lengths[:, None]  # (n_texts, n_longest)
     mask = torch.as_tensor(inside, device=shim.device)
     tokens = torch.zeros((*mask.shape, 2), dtype=torch.int64, device=shim.device)
-    tokens[mask] = torch.as_tensor(X.dataXd.astype("int64"), device=shim.device)
+    tokens[mask] = torch.as_tensor(ids.astype("int64"), device=shim.device)
     # Not by the shim, which leaves the module in training mode after each prediction.
     shim._model.train(is_train)
     with torch.set_grad_enabled(is_train):
@@ -69,7 +69,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dYr: OutT) -> InT:
         if Yt.requires_grad:
             Yt.backward(torch.as_tensor(dYr.dataXd, device=shim.device))
-        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
+        return no_gradient(X)
 
     return Ragged(torch2xp(Yt.detach(), ops=ops), X.lengths), backprop
 
