@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.ops.array_backends import EACH_OPS
 from tests.training.examples import REPLIES, with_agent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, DataError, Message, ProtocolError
@@ -319,3 +320,20 @@ def test_ranker_knows_its_candidates_after_one_that_could_not_be_encoded(monkeyp
         with pytest.raises(ZeroDivisionError):
             reply(agent, "red here", label_candidates=["go", "stop"])
     assert reply(agent, "red here", label_candidates=["go", "stop"]) == right
+
+
+@EACH_OPS
+def test_ranker_answers_in_a_batch_as_alone(ops):
+    """Text, scores and probabilities, to the last digit, also among near ties."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), size=rng.integers(1, 9))) for _ in range(400)]
+    rows = [{"text": text, "labels": [label]} for text, label in zip(texts[:200], texts[200:])]
+    encoder = make("models", "BagEncoder", width=48, depth=2)
+    agent = make("agents", "Ranker", make("models", "BiEncoder", encoder))
+    agent.initialize(colours.teacher_of(rows), tokenizer=make("tokenizers", "Words"))
+    asked = [Message(text=row["text"], episode_done=True) for row in rows[:50]]
+    listed = [Message(each, label_candidates=texts[n : n + 30]) for n, each in enumerate(asked)]
+    for messages in (asked, listed):
+        together = agent.batch_act(messages)
+        alone = [reply for message in messages for reply in agent.batch_act([message])]
+        assert list(together) == alone

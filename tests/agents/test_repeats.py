@@ -2,12 +2,9 @@
 
 import json
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from thincdialog.agents.repeats import probabilities, rank, shall_block
+from thincdialog.agents.repeats import shall_block
 from thincdialog.batchers import Fixed
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.files.json_file import read_json
@@ -22,20 +19,6 @@ from . import colours
 from .colours import make, reply
 
 ANSWERS = {"red": "stop", "green": "go", "amber": "wait", "blue": "swim"}
-SCORES = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=8)
-
-
-@given(SCORES)
-def test_repeats_come_behind_all_others(pairs):
-    scores = np.array([score for score, _ in pairs], dtype="f")
-    is_repeat = np.array([repeats for _, repeats in pairs])
-    places = range(len(pairs))
-    expected = sorted(places, key=lambda place: (pairs[place][1], -pairs[place][0]))
-    assert rank(scores, is_repeat).tolist() == expected
-    counted = [not repeats or bool(is_repeat.all()) for _, repeats in pairs]
-    masses = [np.exp(score) * counts for (score, _), counts in zip(pairs, counted)]
-    found = probabilities(scores, is_repeat)
-    assert found.tolist() == pytest.approx([mass / sum(masses) for mass in masses], abs=1e-6)
 
 
 def talk(*labels):

@@ -17,7 +17,7 @@ from typing import (
 )
 
 import numpy as np
-from thinc.api import Model, Ops
+from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
@@ -31,16 +31,17 @@ from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
+from ..ops.dialog_ops import exact_products, has_exact_products
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .beginnings import Carried
-from .best_candidates import Best, best_candidates
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .judged import Inputs, Judged
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
+from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
 from .watched_loss import watched_loss
 
@@ -336,24 +337,23 @@ class RankerAgent(ModelAgent):
         batch = Batch.of(batch)
         lists, pools = self._choices(batch)
         inputs = self.inputs(batch)
-        vectors = self.model.get_ref("context_encoder").predict(inputs)
-        eval_labels = batch.column("eval_labels")
+        with exact_products(self.model.ops):
+            vectors = self.model.get_ref("context_encoder").predict(inputs)
+        said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
+        repeats = [self._repeats(texts, of_row) for texts, of_row in zip(lists, said)]
+        scores = self._scores(vectors, lists, pools)
+        if self.model.has_ref(SECOND):
+            self._look_again(inputs, lists, scores)
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
-        said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
-        scored = self._scores(vectors, lists, pools)
-        if self.model.has_ref(SECOND):
-            self._look_again(inputs, lists, scored)
-        best: Dict[int, Best] = {}
-        for group in scored:
-            repeats = [self._repeats(lists[row], said[row]) for row in group.rows]
-            right = [self._place_of(lists[row], eval_labels[row]) for row in group.rows]
-            best.update(zip(group.rows, group.best(self.model.ops, self.n_ranked, repeats, right)))
-        for row, texts in enumerate(lists):
-            places, scores, P, loss = best[row]
-            ranked = [texts[index] for index in places.tolist()]
-            values = (ranked[0], ranked, scores.tolist(), P.tolist(), loss)
-            for name, value in zip(names, values):
+        for texts, of_row, is_repeat, labels in zip(
+            lists, scores, repeats, batch.column("eval_labels")
+        ):
+            right = self._place_of(texts, labels)
+            best = best_of(of_row, self.n_ranked, is_repeat, right)
+            ranked = [texts[index] for index in best.places.tolist()]
+            numbers = (best.scores.tolist(), best.probabilities.tolist(), best.loss)
+            for name, value in zip(names, (ranked[0], ranked, *numbers)):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
 
@@ -387,73 +387,83 @@ class RankerAgent(ModelAgent):
         return lists, [self.fixed, pool]
 
     def _scores(
-        self, vectors: Floats2d, lists: Sequence[Sequence[str]], pools: Sequence[Sequence[str]]
-    ) -> List["_Scored"]:
-        """Of each row's candidates.
+        self,
+        vectors: Floats2d,
+        lists: Sequence[Sequence[str]],
+        pools: Sequence[Sequence[str]],
+    ) -> List[np.ndarray]:
+        """Of each row's candidates, float32: the same whatever other rows there are.
 
         pools (Sequence): The lists that rows have in common.
         """
         ops, known, version = self.model.ops, self._vectors, self.parameters.version
-        found: List[_Scored] = []
-        inline = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
-        if inline:
-            sizes = [len(lists[row]) for row in inline]
-            candidates = known.of([text for row in inline for text in lists[row]], version)
-            own = self._score_own(vectors[ops.asarray1i(inline)], candidates, sizes)
-            found.append(_Scored(inline, own, sizes))
+        found = [np.zeros(0, dtype="f")] * len(lists)
+        own = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
+        if own:
+            sizes = [len(lists[row]) for row in own]
+            candidates = known.of([text for row in own for text in lists[row]], version)
+            of_all = self._score_own(vectors[ops.asarray1i(own)], candidates, sizes)
+            for row, of_row in zip(own, np.split(ops.to_numpy(of_all), np.cumsum(sizes)[:-1])):
+                found[row] = of_row
         for pool in {id(pool): pool for pool in pools}.values():
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows:
                 is_lasting = pool is self.fixed or pool is self.words
                 candidates = (known.of_lasting if is_lasting else known.of)(pool, version)
-                products = self._score_all(vectors[ops.asarray1i(rows)], candidates)
-                found.append(_Scored(rows, products.reshape((-1,)), [len(pool)] * len(rows)))
+                contexts = vectors[ops.asarray1i(rows)]
+                for row, of_row in zip(rows, self._score_all(contexts, candidates)):
+                    found[row] = of_row
         return found
 
-    def _score_all(self, contexts: Floats2d, candidates: Floats2d) -> Floats2d:
-        """Each context with each candidate; shape (n_contexts, n_candidates)."""
+    def _score_all(self, contexts: Any, candidates: Any) -> np.ndarray:
+        """Each context with each candidate; shape (n_contexts, n_candidates), on the host."""
+        ops: Any = self.model.ops
         scorer = self.model.maybe_get_ref("scorer")
-        if scorer is not None:
-            return scorer.predict((contexts, candidates))
-        return self.model.ops.gemm(contexts, candidates, trans2=True)
+        if scorer is None and ops.xp is np and not has_exact_products(ops):
+            # One product each: in a product of matrices, the last digits of a row depend on how
+            # many rows there are.
+            return np.stack([candidates @ context for context in contexts])
+        with exact_products(ops):
+            if scorer is not None:
+                return ops.to_numpy(scorer.predict((contexts, candidates)))
+            return ops.to_numpy(ops.gemm(contexts, candidates, trans2=True))
 
     def _look_again(
-        self, inputs: Ragged, lists: Sequence[Sequence[str]], scored: Sequence["_Scored"]
+        self, inputs: Ragged, lists: Sequence[Sequence[str]], scores: Sequence[np.ndarray]
     ) -> None:
         """Add what a second model thinks of each row's best candidates."""
-        numbers: Dict[str, int] = {}
         ops, n_best = self.model.ops, self.model.attrs["n_best"]
-        pairs: List[Tuple[int, int]] = []
-        places: List[Any] = []  # Of each group, among all of its scores.
-        for group in scored:
-            rows, sizes = group.rows, np.array(group.sizes)
-            best = group.best(ops, n_best, [None] * len(rows), [-1] * len(rows))
-            starts = np.cumsum(sizes) - sizes
-            places.append(np.concatenate([each.places + s for each, s in zip(best, starts)]))
-            pairs += (
-                (row, numbers.setdefault(lists[row][column], len(numbers)))
-                for row, each in zip(rows, best)
-                for column in each.places.tolist()
-            )
+        best = [best_places(of_row, n_best) for of_row in scores]
+        numbers: Dict[str, int] = {}
+        pairs = [
+            (row, numbers.setdefault(lists[row][column], len(numbers)))
+            for row, columns in enumerate(best)
+            for column in columns.tolist()
+        ]
         X = (inputs, self.replies(list(numbers)), np.array(pairs, dtype="i"))
-        more: Any = self.model.get_ref(SECOND).predict(X)[:, 0]  # (n_pairs,)
-        for group, own, start in zip(scored, places, np.cumsum([0, *map(len, places)])):
-            at: Any = ops.asarray1i(own)
-            group.scores[at] += more[start : start + len(own)]
+        with exact_products(ops):
+            more = ops.to_numpy(self.model.get_ref(SECOND).predict(X))[:, 0]  # (n_pairs,)
+        ends = np.cumsum([len(columns) for columns in best])
+        for of_row, columns, of_pairs in zip(scores, best, np.split(more, ends[:-1])):
+            of_row[columns] += of_pairs
 
     def _score_own(self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]) -> Any:
         """Each context with candidates of its own, which lie one behind the other."""
         ops, ends = self.model.ops, np.cumsum(sizes)
-        if self.model.has_ref("scorer"):
+        scorer = self.model.maybe_get_ref("scorer")
+        if scorer is not None:
             parts = zip(range(len(sizes)), ends.tolist(), sizes)
-            of_rows = (
-                self._score_all(contexts[row : row + 1], candidates[end - size : end])
-                for row, end, size in parts
-            )
+            with exact_products(ops):
+                of_rows = [
+                    scorer.predict((contexts[row : row + 1], candidates[end - size : end]))
+                    for row, end, size in parts
+                ]
             return ops.xp.concatenate([products[0] for products in of_rows])
         owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
         # (n_candidates_of_all, width) each: one product a candidate, no padding.
-        return (candidates * contexts[owner]).sum(axis=1)
+        doubles: Any = candidates
+        products = doubles.astype("d") * contexts[owner]
+        return products.sum(axis=1).astype("f")
 
     def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Optional[np.ndarray]:
         """Which of a row's candidates were said; shape (n_candidates,), bool; None if nothing
@@ -486,7 +496,9 @@ class RankerAgent(ModelAgent):
         return CandidateVectors(self.model.ops, self._encode_candidates)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
-        return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+        with exact_products(self.model.ops):
+            vectors: Floats2d = self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+        return vectors
 
 
 class Choices(NamedTuple):
@@ -501,25 +513,6 @@ class Choices(NamedTuple):
     right: np.ndarray
     texts: Callable[[], Sequence[str]]
     allowed: Optional[np.ndarray] = None
-
-
-class _Scored(NamedTuple):
-    """Scores of some rows of a batch, with candidates in common or of their own.
-
-    rows (List[int]): Their numbers in the batch.
-    scores (Floats1d): Of each row's candidates, one row after the other; on the model's device.
-    sizes (List[int]): How many each has.
-    """
-
-    rows: List[int]
-    scores: Any
-    sizes: List[int]
-
-    def best(
-        self, ops: Ops, n_best: int, repeats: Sequence[Optional[np.ndarray]], right: Sequence[int]
-    ) -> List[Best]:
-        """See ``best_candidates``."""
-        return best_candidates(ops, self.scores, self.sizes, n_best, repeats, right)
 
 
 def _in_order(numbers: np.ndarray, batch: Batch) -> List[str]:

@@ -3,8 +3,6 @@
 from itertools import islice
 from typing import Any, Mapping, Optional
 
-import numpy as np
-
 from ..examples.batch import Batch
 from ..teachers import Teacher
 
@@ -44,26 +42,3 @@ def kept_setting(setting: Optional[bool], state: Mapping[str, Any]) -> bool:
     if not isinstance(kept, bool):
         raise TypeError("blocks_repeats is neither true nor false")
     return kept if setting is None else setting
-
-
-def rank(scores: np.ndarray, is_repeat: np.ndarray) -> np.ndarray:
-    """Places of candidates by their scores, best first, of equals the first; repeats come
-    behind all others.
-
-    scores (np.ndarray): Shape (n_candidates,).
-    is_repeat (np.ndarray): The same shape, bool.
-    """
-    order = np.argsort(-scores, kind="stable")
-    if not is_repeat.any():
-        return order
-    behind = is_repeat[order]
-    return np.concatenate((order[~behind], order[behind]))
-
-
-def probabilities(scores: np.ndarray, is_repeat: np.ndarray) -> np.ndarray:
-    """The softmax of scores among those that are no repeats, which have 0; where all are,
-    among all. Shapes as of ``rank``."""
-    if is_repeat.any() and not is_repeat.all():
-        scores = np.where(is_repeat, -np.inf, scores)
-    P = np.exp(scores - scores.max())
-    return P / P.sum()

@@ -17,7 +17,8 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import ConversationAgent, ranked_replies
-from .repeats import kept_setting, rank, shall_block
+from .ranking import best_places
+from .repeats import kept_setting, shall_block
 from .term_index import TermIndex, count_terms
 
 _ROWS = 1 << 22  # of hashed terms: far more than the words of a language
@@ -207,7 +208,7 @@ class RetrievalAgent(ConversationAgent):
         for among, before in zip(candidates, said):
             start, end = end, end + len(among or ())
             is_repeat = np.array([text in before for text in among or ()], dtype=bool)
-            order = rank(scores[start:end], is_repeat)
+            order = best_places(scores[start:end], self.n_ranked, is_repeat)
             rankings.append([texts[start + i] for i in order.tolist()])
         return rankings
 

@@ -148,6 +148,11 @@ def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
     return ops.to_numpy(mask)
 
 
+def has_exact_products(ops: Ops) -> bool:
+    """Whether the products of the ops are exact now."""
+    return isinstance(ops, DrawsAndProducts) and ops.has_exact_products
+
+
 @contextmanager
 def exact_products(ops: Ops) -> Iterator[None]:
     """Let the products of our ops be exact for a while; stock ops stay as they are.
