@@ -2,8 +2,9 @@
 
 import pytest
 
-from thincdialog.errors import ConfigError
+from thincdialog.errors import ConfigError, DataError
 from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.formats.tolerance import tolerating
 from thincdialog.teachers.labelled_text import LabelledText
 
 
@@ -98,3 +99,52 @@ def test_labelled_text_refuses_a_senseless_share(choices):
 def test_labelled_text_is_known_to_have_single_turns(written):
     path = written("text\tlabel\nhi\tx\nho\ty\n", "a.tsv")
     assert LabelledText(test=path, streaming=True).for_split("test").is_single_turn
+
+
+SEVERAL = [("a", ["x", "y"]), ("b", ["y"])]
+
+
+@pytest.mark.parametrize(
+    "name, text, choices",
+    [
+        ("a.csv", "text,label\na, x | y |x\nb,y\n", {"label_separator": "|"}),
+        ("a.jsonl", '{"text": "a", "label": "x;y"}\n{"text": "b", "label": ["y"]}',
+         {"label_separator": ";"}),
+        ("a.csv", "text,first,second\na,x,y\nb,,y\n", {"label_field": ["first", "second"]}),
+        ("a.csv", "text,x,y\na,1,True\nb,0,1\n", {"label_field": ["x", "y"]}),
+        ("a.jsonl", '{"text": "a", "x": true, "y": 1}\n{"text": "b", "x": null, "y": "y"}',
+         {"label_field": ["x", "y"]}),
+    ],
+)  # fmt: skip
+def test_labelled_text_with_several_labels(written, name, text, choices):
+    assert rows(written(text, name), **choices) == SEVERAL
+
+
+@pytest.mark.parametrize(
+    "name, text, choices",
+    [
+        ("a.csv", "text,label\na,\n", {}),
+        ("a.csv", "text,label\na,|\n", {"label_separator": "|"}),
+        ("a.csv", "text,x,y\na,0,0\n", {"label_field": ["x", "y"]}),
+        ("a.jsonl", '{"text": "a", "label": []}', {}),
+    ],
+)
+def test_labelled_text_without_labels_is_an_error_unless_tolerated(written, name, text, choices):
+    path = written(text, name)
+    with pytest.raises(DataError, match=r":\d  '.*' is empty: give the example a label"):
+        rows(path, **choices)
+    with tolerating(empty_labels=True):
+        assert rows(path, **choices) == [("a", [])]
+
+
+def test_labelled_text_that_says_nothing_of_its_labels_is_an_error(written):
+    with tolerating(empty_labels=True):
+        for text, what in (('{"text": "a"}', "missing"), ('{"text":"a","label":null}', "is null")):
+            with pytest.raises(DataError, match=what):
+                rows(written(text, "a.jsonl"))
+
+
+@pytest.mark.parametrize("choices", [{"label_field": []}, {"label_separator": ""}])
+def test_labelled_text_empty_settings_are_refused(choices):
+    with pytest.raises(ConfigError, match="is empty"):
+        LabelledText(train="a.csv", **choices)

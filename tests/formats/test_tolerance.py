@@ -57,7 +57,17 @@ def test_tolerance_grows_within_a_stretch_and_ends_with_it():
     found = {}
     with tolerating(outside_labels=True):
         with tolerating(unlabelled=True, bad_data=found):
-            assert tolerance() == (True, True, found) and tolerance().bad_data is found
+            assert tolerance() == (True, True, False, found) and tolerance().bad_data is found
         with tolerating(outside_labels=False):
-            assert tolerance() == (False, True, None)
-    assert tolerance() == (False, False, None)
+            assert tolerance() == (False, True, False, None)
+    assert tolerance() == (False, False, False, None)
+
+
+def test_tolerance_of_empty_labels_in_a_layout(written):
+    path, layout = written([{"q": "hi", "a": []}], "a.jsonl"), CorpusLayout(text="q", label="a")
+    with pytest.raises(DataError, match="a is an empty list: .*MultiLabel.v1 needs none"):
+        list(read_layout_file(path, layout))
+    with tolerating(empty_labels=True):
+        assert list(read_layout_file(path, layout))[0][0]["labels"] == []
+    with tolerating(empty_labels=True), pytest.raises(DataError, match="has no 'a'"):
+        list(read_layout_file(written([{"q": "hi"}], "b.jsonl"), layout))

@@ -203,8 +203,7 @@ class Reader:
 
     def read(self, task: Task) -> Read:
         """Carry out a task."""
-        unlabelled, outside_labels, _ = self.reading.tolerance
-        with tolerating(unlabelled=unlabelled, outside_labels=outside_labels):
+        with tolerating(**self.reading.tolerance._asdict()):
             return self._read(task)
 
     def _read(self, task: Task) -> Read:

@@ -24,7 +24,7 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
-from .tolerance import tolerance
+from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind
 
 # What becomes of the turns of a system.
@@ -228,10 +228,12 @@ def examples_of(name: str, rows: List[Found], places: List[Found], layout: Corpu
     for place in places:
         message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
         label = place.find(layout.label, None if tolerance().unlabelled else ...)
-        if label.value not in (None, "", []) or not tolerance().unlabelled:
+        if tolerance().empty_labels and label.value in ("", []):
+            message["labels"] = []
+        elif label.value not in (None, "", []) or not tolerance().unlabelled:
             message["labels"] = _texts(label, layout)
             if not message["labels"]:
-                raise label.error("is an empty list: give the example a label")
+                raise label.error(f"is an empty list: {NEEDS_LABEL}")
         if layout.label_candidates:
             found = place.find(layout.label_candidates)
             message["label_candidates"] = _texts(found, layout)

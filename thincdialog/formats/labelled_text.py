@@ -1,42 +1,51 @@
 """Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
 
 import json
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .tables import missing, read_table
 from .text_file import File, is_json_lines, read_json_lines, suffix_of
-from .tolerance import tolerance
+from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind
+
+# Cells of a column that is named after a label: whether the text has it.
+MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
 def read_labelled_text(
     path: File,
     text_field: str = "text",
-    label_field: str = "label",
+    label_field: Union[str, Sequence[str]] = "label",
     columns: Optional[Sequence[str]] = None,
     keep_fields: bool = False,
     delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
+    label_separator: Optional[str] = None,
 ) -> Iterator[Episode]:
     """The examples of one file, each an episode of one turn.
 
     path (File): The file; its suffix tells the format.
     text_field (str): Name of the text's field or column.
-    label_field (str): Name of the label's field or column.
+    label_field (Union[str, Sequence[str]]): Name of the label's field or column, or of several:
+        a cell of several columns is a label, or says with 1, 0, true or false whether the text has
+        the label that the column is named after.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
     keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
     delimiter (Optional[str]): What stands between cells, see ``read_table``.
     at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    label_separator (Optional[str]): Separates the labels within a cell or string; None: each is
+        one label.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
     at = at or Bookmark()
     is_empty, at.counts.unit = at.is_at_begin, "examples"
+    label_fields = [label_field] if isinstance(label_field, str) else list(label_field)
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        wanted = (text_field,) if tolerance().unlabelled else (text_field, label_field)
+        wanted = (text_field,) if tolerance().unlabelled else (text_field, *label_fields)
         rows = read_table(path, at, columns, wanted, delimiter)
     elif is_json_lines(path):
         rows = read_json_lines(path, at)
@@ -45,9 +54,9 @@ def read_labelled_text(
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     for number, row in rows:
         try:
-            message = _message(f"{number}/0", row, text_field, label_field, at)
+            message = _message(f"{number}/0", row, text_field, label_fields, label_separator, at)
             if keep_fields:
-                _add_fields(message, row, (text_field, label_field), at)
+                _add_fields(message, row, (text_field, *label_fields), at)
         except DataError as error:
             at.refuse(error)
             continue
@@ -59,28 +68,56 @@ def read_labelled_text(
 
 
 def _message(
-    name: str, row: Dict[str, Any], text_field: str, label_field: str, at: Bookmark
+    name: str,
+    row: Dict[str, Any],
+    text_field: str,
+    label_fields: Sequence[str],
+    separator: Optional[str],
+    at: Bookmark,
 ) -> Message:
-    text, label = row.get(text_field), row.get(label_field)
-    if label and type(text) is type(label) is str:
+    text, label = row.get(text_field), row.get(label_fields[0])
+    is_single = len(label_fields) == 1 and separator is None
+    if is_single and label and type(text) is type(label) is str:
         return Message(id=name, text=text, labels=[label])
-    is_labelled = not tolerance().unlabelled or label not in (None, "", [])
-    for field in (text_field, label_field) if is_labelled else (text_field,):
+    is_labelled = not tolerance().unlabelled or any(
+        row.get(field) not in (None, "", []) for field in label_fields
+    )
+    for field in (text_field, *label_fields) if is_labelled else (text_field,):
         if field not in row:
             raise at.error(missing(field, row, "field"))
     if not isinstance(text, str):
         raise at.error(f"'{text_field}' is {kind(text)}, not a string")
     if not is_labelled:
         return Message(id=name, text=text)
-    labels = label if isinstance(label, list) else [label]
+    labels: List[str] = []
+    for field in label_fields:
+        mark = MARKS.get(str(row[field]).lower()) if len(label_fields) > 1 else None
+        if mark is None:
+            labels += _labels(row[field], field, separator, len(label_fields) > 1, at)
+        elif mark:
+            labels.append(field)
+    if not all(labels) or not (labels or tolerance().empty_labels):
+        fields = "', '".join(label_fields)
+        raise at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
+    return Message(id=name, text=text, labels=list(dict.fromkeys(labels)))
+
+
+def _labels(
+    value: Any, field: str, separator: Optional[str], may_be_empty: bool, at: Bookmark
+) -> List[str]:
+    """The labels in one field of a row."""
+    if value == "" or (value is None and may_be_empty):
+        return [] if may_be_empty or tolerance().empty_labels else [""]
+    labels = value if isinstance(value, list) else [value]
     # Class numbers are common in JSON; true, false, fractions and null are mistakes.
-    labels = [str(value) if type(value) is int else value for value in labels]
-    if not all(isinstance(value, str) for value in labels):
+    labels = [str(label) if type(label) is int else label for label in labels]
+    if not all(isinstance(label, str) for label in labels):
         what = "expected a string or a list of strings"
-        raise at.error(f"'{label_field}' is {kind(label)}; {what}")
-    if not labels or not all(labels):
-        raise at.error(f"'{label_field}' is empty: give the example a label")
-    return Message(id=name, text=text, labels=labels)
+        raise at.error(f"'{field}' is {kind(value)}; {what}")
+    if separator is None:
+        return labels
+    parts = (part.strip() for label in labels for part in label.split(separator))
+    return [part for part in parts if part]
 
 
 def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: Bookmark) -> None:

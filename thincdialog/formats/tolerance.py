@@ -13,16 +13,20 @@ class Tolerance(NamedTuple):
 
     unlabelled (bool): Examples without a label, so that they can be answered.
     outside_labels (bool): Labels that are not among their candidates.
+    empty_labels (bool): Empty lists of labels, for agents that also learn from texts without any.
     bad_data (Optional[Dict[str, BadData]]): Takes by path what cannot be read, whatever the
         teachers' settings; no problem of a file then ends its reading.
     """
 
     unlabelled: bool = False
     outside_labels: bool = False
+    empty_labels: bool = False
     bad_data: Optional[Dict[str, BadData]] = None
 
 
 TRAINING = Tolerance()
+# What to do about an empty label that is not tolerated.
+NEEDS_LABEL = "give the example a label (thincdialog.MultiLabel.v1 needs none)"
 _tolerance: ContextVar[Tolerance] = ContextVar("tolerance", default=TRAINING)
 
 
@@ -36,6 +40,7 @@ def tolerating(
     *,
     unlabelled: bool = False,
     outside_labels: bool = False,
+    empty_labels: bool = False,
     bad_data: Optional[Dict[str, BadData]] = None,
 ) -> Iterator[None]:
     """A stretch in which this is tolerated, too; arguments as of ``Tolerance``."""
@@ -44,6 +49,7 @@ def tolerating(
         Tolerance(
             before.unlabelled or unlabelled,
             before.outside_labels or outside_labels,
+            before.empty_labels or empty_labels,
             before.bad_data if bad_data is None else bad_data,
         )
     )

@@ -19,7 +19,8 @@ def LabelledText(
     dev: Optional[PathOrPaths] = None,
     test: Optional[PathOrPaths] = None,
     text_field: str = "text",
-    label_field: str = "label",
+    label_field: Union[str, List[str]] = "label",
+    label_separator: Optional[str] = None,
     columns: Optional[List[str]] = None,
     delimiter: Optional[str] = None,
     dev_share: float = 0.0,
@@ -39,7 +40,11 @@ def LabelledText(
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
     text_field (str): Name of the text's field or column.
-    label_field (str): Name of the label's field or column.
+    label_field (Union[str, List[str]]): Name of the label's field or column, or a list of several.
+        A cell of several columns is a label, or says with 1, 0, true or false whether the text has
+        the label that the column is named after.
+    label_separator (Optional[str]): Separates several labels within a cell, such as "|"; null if
+        a cell is one label.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
     delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
         None, the comma, semicolon, tab or bar that its first line tells.
@@ -60,8 +65,12 @@ def LabelledText(
     RAISES (ConfigError): If a share is out of range, or given beside its split's files.
     """
     check_delimiter(NAME, delimiter)
-    if columns is not None and not {text_field, label_field} <= set(columns):
-        hint = f"name '{text_field}' and '{label_field}' in it"
+    if label_field == [] or label_separator == "":
+        text = f"'label_field' or 'label_separator' of {NAME} is empty"
+        raise ConfigError([Problem("", text, "name a column, or leave it out")])
+    label_fields = [label_field] if isinstance(label_field, str) else label_field
+    if columns is not None and not {text_field, *label_fields} <= set(columns):
+        hint = f"name {' and '.join(map(repr, [text_field, *label_fields]))} in it"
         raise ConfigError([Problem("", f"'columns' of {NAME} is {columns}", hint)])
     options = FileOptions(
         NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
@@ -72,6 +81,7 @@ def LabelledText(
         label_field=label_field,
         columns=columns,
         delimiter=delimiter,
+        label_separator=label_separator,
     )
     return Teacher(
         file_sources(options, lambda _: reader, is_json_lines, train=train, dev=dev, test=test),
