@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from thincdialog.api import IterableTeacher, registry
+from thincdialog.api import Agent, IterableTeacher, Message, registry
 from thincdialog.batchers import Batchsort, Fixed
 from thincdialog.evaluation.detail import agent_in_detail
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
+from thincdialog.metrics.label_sets import LabelSets
 
 METRICS = ("Accuracy", "F1", "Ranking", "ClassF1")
 WORLDS = [
@@ -105,3 +106,31 @@ def test_detail_examples_without_labels_are_kept_and_not_scored():
     assert found.scores["examples"] == len(found.predictions[""]) == 18
     assert found.predictions[""][0].as_json(found.metrics)["metrics"] == {}
     assert sum("right" in row.as_json([]) for row in found.predictions[""]) == 13
+
+
+class Letters(Agent):
+    """Predicts the words of the text."""
+
+    has_label_sets = True
+
+    def act(self):
+        labels = self.observation["text"].split()
+        return Message(text=" ".join(labels), predicted_labels=labels, classes=["a", "b"])
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_detail_of_sets_of_labels_scores_examples_that_are_known_to_have_none(world):
+    rows = [("a b", ["b", "a"]), ("a", []), ("", []), ("b", ["a"]), ("a", None)]
+    episode = [{"text": text, "labels": labels} for text, labels in rows]
+    del episode[4]["labels"]  # nobody knows: answered, and not scored
+    teacher = IterableTeacher({"test": [episode[:2], episode[2:]]}).for_split("test")
+    teacher.set_metrics([LabelSets()])
+    parts = SimpleNamespace(agent=Letters(), metrics=[LabelSets()], evaluation={"world": world})
+    found = agent_in_detail(parts, teacher, "test", 50)
+    assert (found.scores["examples"], found.scores["exact_match"]) == (5, 0.5)
+    assert (found.scores["micro_precision"], found.scores["micro_recall"]) == (2 / 4, 2 / 3)
+    right = [row.as_json(found.metrics).get("right") for row in found.predictions[""]]
+    assert right == [True, False, True, False, None]
+    assert found.predictions[""][0].as_json([])["reply"] == ["a", "b"]
+    assert found.confusion().by_class()["a"] == (1 / 2, 1 / 2, 1 / 2, 2)
+    assert found.confusion().by_class()["b"] == (1 / 2, 1, 2 / 3, 1)

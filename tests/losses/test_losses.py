@@ -138,3 +138,23 @@ def test_losses_one_candidate_costs_nothing():
 def test_losses_settings_out_of_range(name, settings, text):
     with pytest.raises(ValueError, match=text):
         make(name, **settings)
+
+
+@EACH_OPS
+def test_losses_label_sigmoid_is_the_sum_over_labels_and_its_gradient(ops):
+    scores, _ = scores_of((4, 5))
+    targets = np.random.default_rng(1).integers(0, 2, scores.shape).astype("f")
+    P = 1 / (1 + np.exp(-scores.astype("d")))
+    wanted = -(targets * np.log(P) + (1 - targets) * np.log(1 - P)).sum(axis=1)
+    gradient, losses = make("LabelSigmoid")(ops.asarray2f(scores), ops.asarray2f(targets))
+    assert gradient.dtype == losses.dtype == np.float32
+    np.testing.assert_allclose(ops.to_numpy(losses), wanted, rtol=1e-5)
+    np.testing.assert_allclose(ops.to_numpy(gradient), P - targets, atol=1e-6)
+
+
+@EACH_OPS
+def test_losses_label_sigmoid_of_extreme_logits_is_finite(ops):
+    logits, targets = np.array([[200.0, -200.0]], "f"), np.array([[0.0, 1.0]], "f")
+    gradient, losses = make("LabelSigmoid")(ops.asarray2f(logits), ops.asarray2f(targets))
+    assert ops.to_numpy(losses).tolist() == [400.0]
+    assert ops.to_numpy(gradient).tolist() == [[1.0, -1.0]]

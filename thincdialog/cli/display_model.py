@@ -26,6 +26,7 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Show conversations with the model's replies."""
+    from ..evaluation.predictions import is_right
     from ..inspection.display import display_model
 
     options = {"n_conversations": arguments.num_conversations, **common(arguments, "split")}
@@ -39,8 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
         show_exchanges(conversations, arguments.max_len)
     n_right = n_labelled = 0
     for message, reply in (exchange for exchanges in conversations for exchange in exchanges):
-        n_labelled += bool(message.all_labels)
-        n_right += reply.get("text") in message.all_labels
+        if message.all_labels:
+            n_labelled += 1
+            n_right += is_right(reply, message.all_labels)
     if not n_labelled:
         messages.info("No example has a label: nothing is compared")
         return

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any, Dict
 
+from ..errors import DialogError
 from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
 from .json_output import write_json
@@ -18,7 +19,10 @@ EXAMPLES = [
     "evaluate output/intent/model-best --per-class --confusion --confusion-png matrix.png",
 ]
 
-OF_CLASSES = ("examples", "accuracy", "macro_f1", "weighted_f1", "loss")
+OF_CLASSES = (
+    "examples", "accuracy", "micro_f1", "micro_precision", "micro_recall", "macro_f1",
+    "macro_precision", "macro_recall", "weighted_f1", "exact_match", "loss",
+)  # fmt: skip
 
 ARGUMENTS = [
     MODEL,
@@ -51,6 +55,9 @@ def run(arguments: argparse.Namespace) -> None:
     labels_needed = not arguments.predictions
     found = evaluate_in_detail(arguments.model, labels_needed=labels_needed, **options)
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
+    if (arguments.confusion or arguments.confusion_png) and found.has_label_sets:
+        text = "a confusion matrix needs one class per text, and this model predicts several"
+        raise DialogError(f"{text} labels: use --per-class")
     matrix = found.confusion() if wants_classes else None
     is_json_shown = arguments.json == "-"
     for bad in found.bad_data:

@@ -10,6 +10,8 @@ def show_exchanges(conversations: Sequence[Sequence[Any]], limit: int = 200) -> 
 
     limit (int): Letters of a text that are shown; 0 for all.
     """
+    from ..evaluation.predictions import is_right
+
     for exchanges in conversations:
         print()
         for message, reply in exchanges:
@@ -17,7 +19,7 @@ def show_exchanges(conversations: Sequence[Sequence[Any]], limit: int = 200) -> 
                 print(f"  partner  {shorten(text, limit)}")
             answer = reply.get("text") or ""
             labels = list(message.all_labels)
-            sign = " " if not labels else "=" if answer in labels else "x"
+            sign = " " if not labels else "=" if is_right(reply, labels) else "x"
             print(f"{sign} model    {shorten(answer, limit)}")
             if sign == "x":
                 print(f"  label    {shorten(' | '.join(labels), limit)}")

@@ -245,7 +245,7 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
         moved = [place for place in order if place is not None]
         second.rows[task] = [second.rows[task][place] for place in moved]
         for one, other in zip(rows, second.rows[task]):
-            what, labels = "", (list(one.labels), list(other.labels))
+            what, labels = "", (list(one.labels or ()), list(other.labels or ()))
             n_candidates = (one.n_candidates, other.n_candidates)
             if labels[0] != labels[1]:
                 what = f"labels of '{one.id}' differ: {labels[0]} and {labels[1]}"

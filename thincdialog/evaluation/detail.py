@@ -7,6 +7,7 @@ from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
+from ..metrics.example_metric import can_score
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, sums_of
@@ -50,13 +51,21 @@ class Evaluation:
         RAISES (DataError): If the labels are no classes.
         """
         rows = [row for rows in self.predictions.values() for row in rows]
-        return confusion_matrix([(row.labels, row.reply) for row in rows], f"the {self.split} data")
+        known = [
+            (row.labels or (), row.reply) for row in rows if can_score(row.labels, self.metrics)
+        ]
+        return confusion_matrix(known, f"the {self.split} data")
 
     @property
     def has_classes(self) -> bool:
         """Whether all replies come from a classifier."""
         rows = [row for rows in self.predictions.values() for row in rows]
         return bool(rows) and all("classes" in row.reply for row in rows)
+
+    @property
+    def has_label_sets(self) -> bool:
+        """Whether replies are compared with all labels of a text."""
+        return any(metric.compares_sets for metric in self.metrics)
 
     def as_json(self) -> Dict[str, Any]:
         """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`."""
@@ -128,10 +137,10 @@ def agent_in_detail(
 
 def total_report(rows: Sequence[Prediction], metrics: Sequence[ExampleMetric]) -> Dict[str, Any]:
     """What the metrics report of all predictions together."""
-    known = [row for row in rows if row.labels]
+    known = [row for row in rows if can_score(row.labels, metrics)]
     report: Dict[str, Any] = {}
     for metric in metrics:
         family = metric.fresh()
-        family.add_batch([row.labels for row in known], [row.reply for row in known])
+        family.add_batch([row.labels or () for row in known], [row.reply for row in known])
         report.update(family.report())
     return report

@@ -29,7 +29,8 @@ from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 N_ROWS = 1024
 # How the tasks of a model read their files, and so what it is to answer.
 OF_TASKS = (
-    "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns"
+    "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns",
+    "label_separator",
 )  # fmt: skip
 
 Source = Union[str, Path, Iterable[Any]]
@@ -62,7 +63,9 @@ class Answers:
     """The answers of an experiment's agent to rows. Gives each row (a dict) with all its fields
     and, behind them, `reply`, `score` (its probability, if the agent gives one for it) and, if
     ``top`` is above 1, the best candidates or classes: `candidates`, a list of `text` and
-    `score`; in a table `candidate_1`, `score_1` and so on.
+    `score`; in a table `candidate_1`, `score_1` and so on. If the agent predicts several labels,
+    `reply` and `score` are lists; in a table texts, joined by the separator of the labels in the
+    training data, or "|".
 
     Of a conversation, the last turn is answered that is not the model's own. A row that is no
     message has a `reply` of None: a blank line of a text, and a turn before the last where each
@@ -76,7 +79,8 @@ class Answers:
     source (Union[str, Path, Iterable]): See ``predict``.
     top (int): Candidates or classes to give, the best first, 1 or more.
     threshold (float): Of probability, 0.0 to 1.0. What is less probable is not given; where
-        nothing is left, the reply is ``DONT_KNOW``, and its score None.
+        nothing is left, the reply is ``DONT_KNOW``, and its score None. Of several labels, it
+        replaces the thresholds of the agent, unless it is 0.
     prefix (str): What the names of the added fields begin with.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
         None: the first of them is raised.
@@ -118,6 +122,7 @@ class Answers:
         of_tasks = _of_tasks(experiment)
         own_encoding, own_layout = of_tasks.pop("encoding", None), of_tasks.pop("layout", None)
         self.encoding = encoding or own_encoding
+        self.separator = of_tasks.pop("label_separator", "|")
         # A format that is named, or a field, says that it is not that of the tasks; so does the
         # name of a text.
         is_other = "text_field" in given or not has_records(self.source)
@@ -229,6 +234,12 @@ class Answers:
         # What is said in place of a class that was rejected has no score of its own.
         is_scored = text in texts and bool(scores)
         cells: List[Any] = [text, scores[texts.index(text)] if is_scored else None]
+        if "predicted_labels" in reply:
+            labels = texts if self.threshold else reply["predicted_labels"]
+            known = dict(zip(reply["classes"], reply["probabilities"]))
+            cells = [labels, [known[label] for label in labels]]
+            if self.form in TABLES:
+                cells = [self.separator.join(map(str, cell)) for cell in cells]
         best = [
             {"text": texts[n], **({"score": scores[n]} if scores else {})}
             for n in range(min(self.top, len(texts)))

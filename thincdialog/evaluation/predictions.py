@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
+from ..metrics.example_metric import can_score
 from ..teachers import Teacher
 
 
@@ -14,7 +15,8 @@ class Prediction:
     """A reply to one example.
 
     id (str): Of the example.
-    labels (Sequence[str]): What would have been right; none: it is not scored.
+    labels (Optional[Sequence[str]]): What would have been right; None: it is not scored, and with
+        none it is only if a metric compares sets.
     reply (Message): What the agent answered.
     text (Optional[str]): What it answered to; None for features.
     context (Sequence[Turn]): The turns before, where the example brings them along.
@@ -24,7 +26,7 @@ class Prediction:
     """
 
     id: str
-    labels: Sequence[str]
+    labels: Optional[Sequence[str]]
     reply: Message
     text: Optional[str] = None
     context: Sequence[Turn] = ()
@@ -48,7 +50,7 @@ class Prediction:
                 {"speaker": "model" if role == SELF else "partner", "text": text}
                 for role, text in self.context
             ]
-        row.update(text=self.text, labels=list(self.labels), reply=self.reply.get("text"))
+        row.update(text=self.text, labels=list(self.labels or ()), reply=reply_of(self.reply))
         if self.n_candidates:
             row["n_candidates"] = self.n_candidates
         texts = self.reply.get("text_candidates")
@@ -59,8 +61,8 @@ class Prediction:
                 {"text": text} if score is None else {"text": text, "score": float(score)}
                 for text, score in pairs
             ]
-        if self.labels:
-            row["right"] = self.reply.get("text") in self.labels
+        if self.labels or (self.labels is not None and "predicted_labels" in self.reply):
+            row["right"] = is_right(self.reply, self.labels)
         row["metrics"] = {
             name: metric.value()
             for name, metric in example_report(self, metrics).items()
@@ -69,13 +71,26 @@ class Prediction:
         return row
 
 
+def reply_of(reply: Message) -> Any:
+    """What an agent replied: a text, None for nothing, or a list of labels."""
+    return reply.get("predicted_labels", reply.get("text"))
+
+
+def is_right(reply: Message, labels: Sequence[str]) -> bool:
+    """Whether a reply is one of the labels; of a set of labels, whether it is the same set."""
+    if "predicted_labels" in reply:
+        return set(reply["predicted_labels"]) == set(labels)
+    return reply.get("text") in labels
+
+
 def example_report(prediction: Prediction, metrics: Sequence[ExampleMetric]) -> Dict[str, Metric]:
     """What the metrics report of one example alone; nothing without labels."""
     report: Dict[str, Metric] = {}
-    if prediction.labels:
+    labels = prediction.labels
+    if labels is not None and can_score(labels, metrics):
         for metric in metrics:
             alone = metric.fresh()
-            alone.add(prediction.labels, prediction.reply)
+            alone.add(labels, prediction.reply)
             report.update(alone.report())
     return report
 
@@ -131,7 +146,7 @@ def _prediction(task: str, message: Message, reply: Message) -> Prediction:
         conversation = _conversation_of(str(message["id"]))
     return Prediction(
         id=str(message["id"]),
-        labels=message.all_labels,
+        labels=message.get("labels", message.get("eval_labels")),
         reply=reply,
         text=message.get("text"),
         context=message.get("context") or (),

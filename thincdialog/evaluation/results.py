@@ -9,7 +9,10 @@ from ..metrics.usual import is_added
 
 Exchange = Tuple[Message, Message]
 # Shown first, in this order, where they were measured.
-FIRST = ("hits@1", "accuracy", "macro_f1", "mrr", "hits@5", "hits@10", "f1", "perplexity", "loss")
+FIRST = (
+    "hits@1", "accuracy", "micro_f1", "macro_f1", "exact_match", "micro_precision", "micro_recall",
+    "mrr", "hits@5", "hits@10", "f1", "perplexity", "loss",
+)  # fmt: skip
 # Of the words of a reply; the f1 of classes is macro_f1 or weighted_f1.
 OF_WORDS = ("precision", "recall", "f1")
 COUNT = "examples"

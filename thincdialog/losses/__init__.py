@@ -3,6 +3,6 @@
 from typing import Callable
 
 from ..registry import registry
-from . import class_softmax, ranking
+from . import class_softmax, label_sigmoid, ranking
 
 registry.losses.makes(Callable)

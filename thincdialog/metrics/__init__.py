@@ -8,6 +8,7 @@ from . import (
     distinct_n,
     f1,
     intra_distinct_n,
+    label_sets,
     ranking,
     rouge_l,
     token_scores,

@@ -74,9 +74,9 @@ class MacroF1Metric(Metric):
         """The mean, 0.0 to 1.0; 0.0 without examples."""
         shares, total = [], 0
         for name in self.n_labels + self.n_found:
-            n, labels = self.n_found[name] + self.n_labels[name], self.n_labels[name]
-            weight = int(self.weight(n, labels))
-            shares.append(2 * self.n_right[name] / n * weight)
+            found, labels = self.n_found[name], self.n_labels[name]
+            weight = int(self.weight(found + labels, labels))
+            shares.append(self.score(self.n_right[name], found, labels) * weight)
             total += weight
         # fsum rounds once, so the order of the classes does not matter.
         return math.fsum(shares) / total if total else 0.0
@@ -92,11 +92,14 @@ class MacroF1Metric(Metric):
         weight: Any = 0.0
         for name in self.n_labels + self.n_found:
             right, found, labels = (sums.get((k, name), 0.0) for k in ("right", "found", "labels"))
-            n = numpy.asarray(found + labels)
-            of_class = self.weight(n, labels)
-            total = total + of_class * 2 * right / numpy.maximum(n, 1)
+            of_class = self.weight(numpy.asarray(found + labels), labels)
+            total = total + of_class * self.score(right, found, labels)
             weight = weight + of_class
         return total / numpy.maximum(weight, 1)
+
+    def score(self, right: Any, found: Any, labels: Any) -> Any:
+        """Compute the score of one class from its counts; of many resamples, for each."""
+        return 2 * right / numpy.maximum(found + labels, 1)
 
     def weight(self, n: Any, labels: Any) -> Any:
         """How much a class counts; of many resamples, for each.

@@ -31,7 +31,9 @@ class ClassScores(NamedTuple):
 class ConfusionMatrix:
     """Counts of (class of the example, class replied).
 
-    counts (Counter): The pairs; None stands for a reply without text.
+    counts (Counter): The pairs; None is a reply without text. Of sets of labels, each label is a
+        pair by itself: None in place of the class is a label too many, and in place of the reply a
+        label that was missed.
     """
 
     def __init__(self) -> None:
@@ -40,7 +42,14 @@ class ConfusionMatrix:
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example. Its class is the label that was replied, else the first label."""
         found = reply.get("text")
-        self.counts[class_of(labels, found), found] += 1
+        if "predicted_labels" in reply:
+            predicted = reply["predicted_labels"]
+            self.counts.update(
+                (name if name in labels else None, name if name in predicted else None)
+                for name in {*labels, *predicted}
+            )
+        else:
+            self.counts[class_of(labels, found), found] += 1
 
     @property
     def classes(self) -> List[str]:
@@ -112,9 +121,9 @@ def confusion_matrix(
     RAISES (DataError): If labels are no classes: they seldom recur, and no classifier replied.
     """
     matrix = ConfusionMatrix()
-    known = [(labels, reply) for labels, reply in examples if labels]
+    known = [(labels, reply) for labels, reply in examples if labels or "predicted_labels" in reply]
     is_classifier = bool(known) and all("classes" in reply for _, reply in known)
-    n_labels = len({labels[0] for labels, _ in known})
+    n_labels = len({label for labels, _ in known for label in labels[:1]})
     if not known or not (is_classifier or n_labels * USUAL <= len(known)):
         text = f"has no classes to count: {n_labels:,} different labels in {len(known):,} examples"
         raise DataError(data, f"{text}. Classes are for classifiers and labels that recur.")

@@ -1,7 +1,7 @@
 """The contract of a metric that is counted example by example."""
 
 from copy import copy
-from typing import Any, Dict, List, Sequence, TypeVar
+from typing import Any, Dict, List, Optional, Sequence, TypeVar
 
 from ..contract import Contract, Returned, has_run, holds
 from ..messages import Message
@@ -31,6 +31,9 @@ class ExampleMetric(Contract):
     # How many candidates of a reply's ranking (``text_candidates``) it looks at; our agents rank at
     # least 100.
     n_ranked: int = 0
+    # Whether it compares all labels with all `predicted_labels` of a reply; then it also counts
+    # examples that are known to have no label.
+    compares_sets: bool = False
 
     def __init__(self) -> None:
         self.reset()
@@ -38,7 +41,8 @@ class ExampleMetric(Contract):
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example.
 
-        labels (Sequence[str]): What would have been right; at least one.
+        labels (Sequence[str]): What would have been right; at least one, unless it
+            ``compares_sets``.
         reply (Message): What the agent answered. One without ``text`` (and without
             ``text_candidates``) is wrong, whatever the label.
         """
@@ -66,6 +70,15 @@ class ExampleMetric(Contract):
 
 
 registry.metrics.makes(ExampleMetric)
+
+
+def can_score(labels: Optional[Sequence[str]], metrics: Sequence[ExampleMetric]) -> bool:
+    """Whether metrics can compare replies to an example with its labels.
+
+    labels (Optional[Sequence[str]]): None if they are not known.
+    """
+    has_none = labels is not None and any(metric.compares_sets for metric in metrics)
+    return bool(labels) or has_none
 
 
 class ExampleAverages(ExampleMetric):

@@ -25,7 +25,7 @@ Report = Mapping[str, "Metric"]
 
 # Names (their last part, for names such as `task/accuracy`) by what is better.
 SHARE = re.compile(
-    r"hits@\d+|(intra_)?distinct_\d+|rouge_l|(.*_)?(accuracy|precision|recall|f1|mrr|auc)"
+    r"hits@\d+|(intra_)?distinct_\d+|rouge_l|exact_match|(.*_)?(accuracy|precision|recall|f1|mrr|auc)"
 )
 HIGHER = re.compile(rf"{SHARE.pattern}|bleu|(.*_)?per_second")
 LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|truncated_\w+)")

@@ -6,7 +6,8 @@ import re
 ABOUT_READING = re.compile(r"examples|tokens|padding_fraction|truncated_\w+")
 # What agents and the default metrics report, and parts of other metrics.
 USUAL = re.compile(
-    r"hits@(1|5|10)|mrr|accuracy|((macro|weighted)_)?f1|(rouge_l_)?(precision|recall)|loss|perplexity"
+    r"hits@(1|5|10)|mrr|accuracy|exact_match|((micro|macro|weighted)_)?f1|"
+    r"(rouge_l_|micro_|macro_)?(precision|recall)|loss|perplexity"
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..examples.batch import Batch
 from ..messages import Message, MessageBatch, column
 from ..metrics.exact import exact_sum
-from ..metrics.example_metric import ExampleMetric
+from ..metrics.example_metric import ExampleMetric, can_score
 from ..metrics.macro_metric import merge_tasks
 from ..metrics.metric import AverageMetric, Metric, SumMetric
 
@@ -74,13 +74,14 @@ class Scores:
         fresh._metrics = [[metric.fresh() for metric in metrics] for metrics in self._metrics]
         return fresh
 
-    def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
-        """Count one reply. An example without labels is counted and not compared.
+    def add(self, labels: Optional[Sequence[str]], reply: Message, task: int = 0) -> None:
+        """Count one reply. An example without labels is counted and not compared (but see
+        ``can_score``).
 
         task (int): Number of its task, in a mixture.
         """
         self._n_examples[task] += 1
-        if labels:
+        if labels is not None and can_score(labels, self._metrics[task]):
             for metric in self._metrics[task]:
                 metric.add(labels, reply)
         if self.tasks:
@@ -105,7 +106,11 @@ class Scores:
         for task, metrics in enumerate(self._metrics):
             if not metrics:
                 continue
-            rows = [row for row, of in enumerate(tasks) if of == task and labels[row]]
+            rows = [
+                row
+                for row, of in enumerate(tasks)
+                if of == task and (labels[row] or can_score(labels[row], metrics))
+            ]
             is_all = len(rows) == len(labels)
             own = labels if is_all else [labels[row] for row in rows]
             told = replies if is_all else [replies[row] for row in rows]

@@ -115,7 +115,8 @@ class Teacher(Agent):
         self._block = NOTHING
         # Its next row in the block's store, and the row after its last.
         self._row = self._end = 0
-        self._labels: Optional[Sequence[str]] = None  # Of the act that waits for a reply.
+        self._waits = False  # An act of its own, for a reply.
+        self._labels: Optional[Sequence[str]] = None  # Of that act.
         self._answered_by: Any = _NOBODY
         self._batch: Optional[Batch] = None  # That waits for replies.
 
@@ -278,7 +279,7 @@ class Teacher(Agent):
         order = self._order
         if self._run is not order.run:
             self.reset()
-        if self._labels is not None:
+        if self._waits:
             raise self._unanswered("act", "observe")
         row = self._row
         if row >= self._end:
@@ -290,7 +291,7 @@ class Teacher(Agent):
             row, self._end = int(starts[episode]), int(starts[episode + 1])
         self._row = row + 1
         message = self._block.store.message(row)
-        self._labels = message.get("labels", ())
+        self._waits, self._labels = True, message.get("labels")
         return as_shown(message, order.training, self._row == self._end)
 
     def observe(self, message: Message) -> Message:
@@ -301,9 +302,9 @@ class Teacher(Agent):
             already.
         """
         speaker = message.get("agent")
-        if self._labels is not None:
+        if self._waits:
             self._scores.add(self._labels, message, self._block.task)
-            self._labels = None
+            self._waits = False
             self._answered_by = speaker
         elif self._answered_by is _NOBODY or speaker == self._answered_by:
             raise ProtocolError(
@@ -388,7 +389,7 @@ class Teacher(Agent):
 
         RAISES (ProtocolError): If its act has not been answered.
         """
-        if self._labels is not None or self._batch is not None:
+        if self._waits or self._batch is not None:
             call = "act" if self._batch is None else "batch_act"
             raise ProtocolError(f"{self.id}: the reply to {call}() must come before the state.")
         if self._row >= self._end or self._run is not self._order.run:
@@ -398,7 +399,7 @@ class Teacher(Agent):
     def place_of_act(self) -> Optional[Place]:
         """Where this copy was before the act that waits for a reply: one brought there
         says the same again. None if none waits."""
-        if self._labels is None or self._run is not self._order.run:
+        if not self._waits or self._run is not self._order.run:
             return None
         return self._order.place(self._block, self._row - 1, self._end)
 
