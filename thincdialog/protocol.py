@@ -66,8 +66,8 @@ class Agent(Contract):
 
     A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
     for each of these, higher is better), ``candidate_probabilities`` (likewise; of all
-    candidates they sum to 1), ``loss`` (of the example, in nats, where it is known), and any
-    other field.
+    candidates they sum to 1, unless the agent ``has_label_sets``), ``loss`` (of the example, in
+    nats, where it is known), and any other field.
     """
 
     returns = {
@@ -91,6 +91,11 @@ class Agent(Contract):
     # Whether its replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
     classes: Sequence[str] = ()
+    # Whether all labels of an example are right together, and an example may have none (an empty
+    # list); replies then have `predicted_labels`.
+    has_label_sets: bool = False
+    # Whether it chooses settings on the dev data (see ``Learner.tune``).
+    needs_dev: bool = False
     # Whether it learns nothing from examples whose label is not among their candidates, and so
     # may get some.
     ignore_bad_candidates: bool = False
@@ -505,6 +510,14 @@ class Learner(Agent):
 
     def answer(self, batch: Sequence[Message]) -> Sequence[Message]:
         """Replies, one for each example."""
+        raise NotImplementedError
+
+    def tune(self, dev: Any) -> None:
+        """Choose settings on the dev data. Called before each evaluation in training if the agent
+        ``needs_dev``. Keep the choice in ``weights``, so that the best model has its own.
+
+        dev (Teacher): Of the dev data.
+        """
         raise NotImplementedError
 
     def weights_changed(self) -> None:

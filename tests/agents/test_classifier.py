@@ -61,7 +61,7 @@ def test_classifier_given_classes_keep_their_order():
         (
             [{"text": "hm", "labels": ["greet", "leave"]}, *ROWS],
             {},
-            "example 0/0 has 2 labels .'greet', 'leave'.: a classifier learns one class of each",
+            "example 0/0 has 2 labels .'greet', 'leave'.: a classifier .*MultiLabel.v1",
         ),
     ],
 )

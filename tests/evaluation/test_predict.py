@@ -1,9 +1,12 @@
 """Answers to unlabelled rows are those of a conversation of its own each, in the file's order."""
 
+import csv
 import json
 
 import pytest
 
+from tests.agents.topics import CONFIG as MULTI_LABEL
+from tests.agents.topics import topics as texts_with_topics
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.agents.repeat_label import RepeatLabelAgent
 from thincdialog.api import (
@@ -329,3 +332,37 @@ def test_predict_gives_a_model_the_fields_that_its_collate_function_reads(tmp_pa
     rows = [{"picture": [[0.0, 2.0]], "n": 1}, {"picture": [[2.0, 0.0]], "n": 2}]
     answers = predict(out / "model-last", rows, code=code)
     assert [(each["n"], each["reply"]) for each in answers] == [(1, "right"), (2, "left")]
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory):
+    """A model that predicts several labels."""
+    folder = tmp_path_factory.mktemp("topics")
+    rows = [f"{row['text']},{';'.join(row['intents'])}" for row in texts_with_topics(80)]
+    (folder / "train.csv").write_text("\n".join(["text,label", *rows]))
+    head = '@teachers = "thincdialog.LabelledText.v1"\nlabel_separator = ";"\n'
+    tail = MULTI_LABEL[MULTI_LABEL.index("[tokenizer]") :]
+    config = f'[tasks.topics]\n{head}train = "{folder}/train.csv"\n\n{tail}'
+    quietly_train(config, folder / "out")
+    return folder
+
+
+def test_predict_gives_all_labels_with_their_scores(topics):
+    both, none = predict(topics / "out", ["hello refund and parcel", "hello well"])
+    assert sorted(both["reply"]) == ["parcel", "refund"] and (none["reply"], none["score"]) == (
+        [],
+        [],
+    )
+    assert both["score"] == sorted(both["score"], reverse=True) and both["score"][1] >= 0.5
+    (row,) = predict(topics / "out", ["hello well"], top=4, threshold=1e-9)
+    # A threshold replaces those of the model.
+    assert row["reply"] == [one["text"] for one in row["candidates"]] and len(row["reply"]) == 4
+
+
+def test_predict_writes_labels_into_a_table_as_they_are_read(topics):
+    (topics / "new.csv").write_text("text\nhello refund and parcel\nhello well\n")
+    answers = predict(topics / "out", topics / "new.csv")
+    header, both, none = csv.reader(answers.lines())
+    assert header == ["text", "reply", "score"]
+    assert sorted(both[1].split(";")) == ["parcel", "refund"] and len(both[2].split(";")) == 2
+    assert none[1:] == ["", ""]

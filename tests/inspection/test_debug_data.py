@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agents.topics import CONFIG as MULTI_LABEL
+from tests.agents.topics import LAYOUT
 from tests.examples.talk import write_spoken
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
@@ -362,3 +364,23 @@ def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
         f"9 of 27 conversations of {path} are left out: label_speaker gives no reply in them"
     )
     assert report.as_dict()["splits"][0]["skipped"][0]["n_without"] == 9
+
+
+def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topics.yml").write_text(LAYOUT)
+    train = [("a", ["x", "y"]), ("b", ["y", "x"]), ("c", ["x"]), ("d", []), ("d", ["x"])]
+    for name, rows in (("train", train), ("dev", [("e", ["x", "z"])])):
+        rows = [{"text": text, "intents": labels} for text, labels in rows]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    report = debug_data(MULTI_LABEL, limits=Limits(min_of_class=3))
+    part, dev = report.splits
+    assert part.lengths["labels of a text"].histogram == [(0, 0, 1), (1, 1, 2), (2, 2, 2)]
+    assert part.pairs == [("x", "y", 2)]
+    assert (part.n_labels, part.frequent_labels) == (2, [("x", 4), ("y", 2)])
+    assert part.without_label.count == 0  # that a text has none is known
+    texts = {warning.check: warning.text for warning in report.warnings}
+    assert texts["class sizes"].startswith("1 of 2 labels have fewer than 3 examples")
+    assert texts["contradictions"].startswith("2 examples")  # "d"
+    assert "a label that training lacks: 'z'" in texts["new labels"]
+    assert (dev.new_labels.count, dev.pairs) == (1, [("x", "z", 1)])

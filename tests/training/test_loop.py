@@ -326,7 +326,7 @@ def moments(kind, sizes, is_held, settings):
         "callbacks": [],
     }
     checked = SimpleNamespace(interpolated={"training": {}})
-    learner = SimpleNamespace(weights=numpy.zeros(1, dtype="f"))
+    learner = SimpleNamespace(weights=numpy.zeros(1, dtype="f"), needs_dev=False)
     experiment = SimpleNamespace(
         training=training, checked=checked, optimizer=None, learner=learner, left_out=dict
     )

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     fast_text,
     fixed_response,
     most_frequent,
+    multi_label,
     random_candidate,
     ranker,
     repeat_label,

@@ -160,7 +160,8 @@ class ClassifierAgent(ModelAgent):
             if len(set(labels)) > 1:
                 known = ", ".join(map(short, labels))
                 found = f"example {example['id']} has {len(labels)} labels ({known})"
-                text = "a classifier learns one class of each. Leave one, or join them to one name"
+                text = "a classifier learns one class per text. Leave one, or let [agent] learn all"
+                text += " labels: @agents = thincdialog.MultiLabel.v1"
                 raise DataError(train.data_name, f"{found}: {text}.")
             for label in labels[:1]:
                 if self.given_classes is not None and label not in counts:

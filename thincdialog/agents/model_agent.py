@@ -37,7 +37,6 @@ from ..errors import (
     TrainingError,
 )
 from ..examples.batch import CONTEXT, LABEL, Batch
-from ..examples.store import NO_LABEL
 from ..layers.uploaded_ids import upload_ids
 from ..layers.watched import (
     changed_rows,
@@ -56,7 +55,7 @@ from ..ops.choice import is_compiled
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..ops.devices import on_own_device, upload
 from ..ops.dialog_ops import exact_products
-from ..ops.later import Later
+from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -348,7 +347,7 @@ class ModelAgent(ConversationAgent, Learner):
         batch = observations
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
-        labelled = batch.labelled()
+        labelled = batch.labelled(self.has_label_sets)
         is_training = len(labelled.rows) > 0
         with self._explaining(batch, is_training):
             if not is_training:
@@ -358,7 +357,7 @@ class ModelAgent(ConversationAgent, Learner):
             replies = self.learn(labelled)
         if labelled is batch and replies is not None:
             return replies
-        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        places = batch.labelled_places(self.has_label_sets).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     @contextmanager
@@ -423,11 +422,10 @@ class ModelAgent(ConversationAgent, Learner):
             return None
         Y, backprop = self.model.begin_update(inputs.X)
         judged = self.judge(Y, inputs)
-        ids, n_right = inputs.batch.ids, judged.n_right
-        loss = judged.loss
-        if hasattr(loss, "device"):  # The error comes when the loss is read, so nobody waits.
-            loss = Later(loss, lambda: self._found_not_finite("loss", ids))
-            n_right = Later(n_right, ValueError) if judged.n_judged else 0
+        ids = inputs.batch.ids
+        loss, n_right = (self._number(each) for each in (judged.loss, judged.n_right))
+        if isinstance(loss, Later):  # The error is raised when the loss is read.
+            loss = Later(judged.loss, lambda: self._found_not_finite("loss", ids))
         elif loss - loss != 0.0:  # inf and nan
             raise not_finite("loss", ids())
         backprop(judged.gradient)
@@ -453,6 +451,11 @@ class ModelAgent(ConversationAgent, Learner):
             hint = "one row for each example" + (f"; look at {place}" if place else "")
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
+
+    def _number(self, value: Any) -> Number:
+        """A float, or an array of one number on the device, which the host does not wait for."""
+        is_on_host = self.model.ops.xp is np or isinstance(value, (int, float))
+        return float(value) if is_on_host else Later(value, ValueError)
 
     def judge_scores(
         self,
@@ -483,16 +486,13 @@ class ModelAgent(ConversationAgent, Learner):
         best = best.argmax(axis=1)  # Before the loss, which may use up the scores.
         gradient, losses = loss(scores, targets, given)
         total, n_right = losses.sum(), (best == targets).sum()
-        is_on_device = xp is not np
 
         def replied() -> Sequence[str]:
             among = texts()
             return [among[number] for number in best.tolist()]
 
-        if not is_on_device:
-            total, n_right = float(total), int(n_right)
         columns = {"text": replied, "loss": losses.tolist}
-        replies = MessageBatch(columns, len(best), is_on_device)
+        replies = MessageBatch(columns, len(best), is_on_device=xp is not np)
         n = len(batch.rows)
         return Judged(gradient, total, n, "examples", n_right, n, replies)
 

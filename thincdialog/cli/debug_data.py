@@ -19,7 +19,7 @@ ABOUT = """
 Reads all data as training would, but does not train. Lists every row that cannot be read; then
 the exit code is 1, unless on_bad_data = "skip" and max_bad_share allow it. Warns about:
 
-  fewer than 100 training examples, or fewer than 10 examples of a class
+  fewer than 100 training examples, or fewer than 10 examples of a class or label
   missing or empty texts or labels
   labels that are not among their candidates, and classes that only dev or test have
   more than half of the dev or test labels outside every list of candidates
@@ -84,7 +84,7 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
             print(histogram(name, found, blocks) + "\n")
     for part in parts:
         if part.split == "train":
-            _show_labels(part, report.has_classes)
+            _show_labels(part, report)
     for part in parts:
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)
@@ -110,8 +110,9 @@ def _show_costs(costs: Any) -> None:
         print()
 
 
-def _show_labels(part: Any, has_classes: bool) -> None:
-    kind = "class" if has_classes else "reply"
+def _show_labels(part: Any, report: Any) -> None:
+    has_classes = report.has_classes
+    kind = "label" if report.has_label_sets else "class" if has_classes else "reply"
     shown = part.frequent_labels[:5]
     rows = [[f"most frequent {kind}", "examples", "share"]]
     rows += [_label_row(row, part.n_examples) for row in shown]
@@ -124,9 +125,12 @@ def _show_labels(part: Any, has_classes: bool) -> None:
     print(table(rows))
     if has_classes and part.n_labels > 1:
         most, least = part.frequent_labels[0], (part.rare_labels or part.frequent_labels)[-1]
-        print(
-            f"\nThe largest class has {most[1] / least[1]:,.1f} times the smallest one's examples."
-        )
+        times = f"{most[1] / least[1]:,.1f} times"
+        print(f"\nThe largest {kind} has {times} the smallest one's examples.")
+    if part.pairs:
+        rows = [["labels that occur together", "examples", "share"]]
+        named = [(f"{one} + {other}", count) for one, other, count in part.pairs[:5]]
+        print("\n" + table(rows + [_label_row(row, part.n_examples) for row in named]))
     print()
 
 
@@ -180,6 +184,7 @@ def _cells(part: Any) -> Dict[str, str]:
         "tokens of a label *": lengths("label tokens"),
         "contexts cut": cut("contexts"),
         "labels cut": cut("labels"),
+        "labels of a text *": lengths("labels of a text"),
         "different labels": count(part.n_labels),
         "unknown words": _percent(part.n_unknown / part.n_words) if part.n_unknown else "",
         "with features": count(part.n_with_features),

@@ -144,10 +144,19 @@ class Batch(Columns):
             return np.full(len(self.rows), NO_LABEL)
         return self.store.label_ids[self.rows]
 
-    def labelled(self) -> "Batch":
-        """The rows that have `labels` to learn from."""
-        has_label = self.label_ids != NO_LABEL
-        return self if has_label.all() else self.take(np.flatnonzero(has_label))
+    def labelled(self, with_empty: bool = False) -> "Batch":
+        """The rows that have `labels` to learn from.
+
+        with_empty (bool): Whether an empty list of labels counts, too.
+        """
+        places = self.labelled_places(with_empty)
+        return self if len(places) == len(self.rows) else self.take(places)
+
+    def labelled_places(self, with_empty: bool = False) -> np.ndarray:
+        """The places of these rows in the batch, ascending, int64."""
+        if with_empty:
+            return np.flatnonzero([labels is not None for labels in self.column("labels")])
+        return np.flatnonzero(self.label_ids != NO_LABEL)
 
     def first_labels(self) -> List[str]:
         """The first label to learn of each row; each has one."""

@@ -21,7 +21,8 @@ def run_checks(report: DataReport) -> None:
     found: List[DataWarning] = []
     for part in report.splits:
         classes, limits = report.has_classes, report.limits
-        findings = (_of_examples(part), _of_labels(part, classes, limits),
+        noun = "label" if report.has_label_sets else "class"
+        findings = (_of_examples(part), _of_labels(part, noun if classes else "", limits),
                     _of_repeats(part, classes, limits), _of_words(part, limits))  # fmt: skip
         for check, text, hint in chain(*findings):
             found.append(DataWarning(check, part.task, part.split, text, hint))
@@ -61,7 +62,9 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         yield "ids", text, "give each its own, or keep its turns together"
 
 
-def _of_labels(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator[Finding]:
+def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding]:
+    """noun (str): What labels are called if they are classes; else ""."""
+    plural = {"class": "classes", "label": "labels"}.get(noun)
     is_train = part.split == "train"
     if is_train and part.n_examples < limits.min_train:
         examples = "example" if part.n_examples == 1 else "examples"
@@ -75,18 +78,18 @@ def _of_labels(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator
     if part.unreachable.share > limits.max_unreachable:
         text = f"{part.unreachable.text()} {NOBODYS}: {_names(part.unreachable)}"
         yield "candidates", text, part.unreachable.remedy
-    if has_classes and is_train and part.n_rare_classes:
+    if noun and is_train and part.n_rare_classes:
         name, count = (part.rare_labels or part.frequent_labels)[-1]
-        text = f"{part.n_rare_classes} of {part.n_labels} classes have fewer than "
+        text = f"{part.n_rare_classes} of {part.n_labels} {plural} have fewer than "
         text += f"{limits.min_of_class} examples, the fewest '{name}': {count}"
-        yield "class sizes", text, "collect more of them, or join classes"
+        yield "class sizes", text, f"collect more of them, or join {plural}"
     for name, count in part.frequent_labels[: int(is_train)]:
         if count > limits.max_label * part.n_examples:
             text = f"{_percent(count / part.n_examples)} of the examples have the same label"
             hint = "an agent that always says it scores as much; see macro averages"
             yield "balance", f"{text}, {_short(name)}", hint
-    if has_classes and part.new_labels.count:
-        text = f"{_share(part.new_labels, 'have')} a class that training lacks"
+    if noun and part.new_labels.count:
+        text = f"{_share(part.new_labels, 'have')} a {noun} that training lacks"
         hint = "no classifier can find it; split anew"
         yield "new labels", f"{text}: {_names(part.new_labels)}", hint
 

@@ -62,6 +62,10 @@ def report_split(
     classes = by_count if reading.has_classes else []
     learnt = set().union(*(each.labels for each in train))
     new_labels = [name for name, _ in by_count if name not in learnt] if len(new) else []
+    n_labels = len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"])
+    n_new = len(new)
+    if reading.has_label_sets:  # Answers are whole sets.
+        n_labels, n_new = len(by_count), sum(survey.labels[name] for name in new_labels)
     outside = [name for name, _ in _most(survey.outside.items())]
     conversations = survey.prints("conversations")
     n_shared = len(repeats(conversations))
@@ -85,12 +89,13 @@ def report_split(
         n_words=survey.n_words,
         n_unknown=survey.n_unknown,
         unknown_words=_most(survey.unknown.items()),
-        n_labels=len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"]),
+        n_labels=n_labels,
         frequent_labels=by_count[:N_NAMED],
         rare_labels=classes[N_NAMED:][-N_NAMED:],  # The last ones are not shown twice.
         n_rare_classes=sum(count < min_of_class for _, count in classes),
         n_with_features=survey.n_with_features,
-        new_labels=_some(survey, len(new), new_labels[:N_NAMED]),
+        pairs=[(*pair, count) for pair, count in _most(survey.pairs.items())],
+        new_labels=_some(survey, n_new, new_labels[:N_NAMED]),
         outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,

@@ -52,12 +52,15 @@ class SplitReport:
     """What stands in a split of a task; counts are of examples if nothing else is said.
 
     lengths (Dict[str, LengthSurvey]): "turns" of an episode; "text words", "label words"; and,
-        as the agent reads them, before it cuts: "context tokens", "label tokens".
+        as the agent reads them, before it cuts: "context tokens", "label tokens"; "labels of a
+        text" where it may have several.
     truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent cuts.
     n_words, n_unknown (int): Words of texts (labels too), and those not in the vocabulary.
     unknown_words (List[Count]): The most frequent ones.
     n_labels (int): Different first labels.
     frequent_labels, rare_labels (List[Count]): The most and the least frequent, in order.
+    pairs (List[Tuple[str, str, int]]): Labels that most often occur together, and in how many
+        examples.
     n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
     without_text, empty_text (Some): With neither text nor features; with white space only.
     without_label, empty_label (Some): Likewise.
@@ -90,6 +93,7 @@ class SplitReport:
     n_labels: int
     frequent_labels: List[Count]
     rare_labels: List[Count]
+    pairs: List[Tuple[str, str, int]]
     n_rare_classes: int
     n_with_features: int
     without_text: Some
@@ -162,6 +166,7 @@ class DataReport:
 
     splits (List[SplitReport]): One for each task and split.
     has_classes (bool): Whether labels are classes; else they are texts.
+    has_label_sets (bool): Whether a text may have several labels, or none.
     vocabulary (int): Different words that the training data has, or the tokenizer keeps.
     limits (Limits): What the warnings go by.
     warnings (List[DataWarning]): In the order of the checks.
@@ -172,6 +177,7 @@ class DataReport:
 
     splits: List[SplitReport]
     has_classes: bool
+    has_label_sets: bool
     vocabulary: int
     limits: Limits
     warnings: List[DataWarning] = field(default_factory=list)

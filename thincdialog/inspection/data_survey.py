@@ -2,7 +2,8 @@
 
 from array import array
 from collections import Counter
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
+from itertools import combinations
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from ..messages import SILENCE, Message
 from ..protocol import Agent
 from ..teachers import Teacher
 
-LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
+LABELS = "labels of a text"
+LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens", LABELS)
 PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
@@ -43,6 +45,7 @@ class Reading:
 
     history_size (int), use_reply (str), other_fields (bool): As in its ``ReadingOptions``.
     has_classes (bool): Whether labels are names of classes; else they are texts, too.
+    has_label_sets (bool): Whether a text may have several labels, or none.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
@@ -53,6 +56,7 @@ class Reading:
 
     def __init__(self, agent: Agent, tokenizer: Optional[Tokenizer]):
         options, self.has_classes = agent.reading(), agent.has_classes
+        self.has_label_sets = agent.has_label_sets
         self.history_size, self.use_reply = options.history_size, options.use_reply
         self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)
@@ -93,6 +97,8 @@ class Survey:
         self.lengths: Dict[str, Counter[int]] = {name: Counter() for name in LENGTHS}
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
+        # Labels that occur together in an example, in order, to the number of examples.
+        self.pairs: Counter[Tuple[str, str]] = Counter()
         # Fingerprints (Python's hashes of 64 bits) of each example, in order: what the agent
         # reads, that and the labels, the current text, the first label, the id; and of each
         # conversation its name. Different things have the same one by chance in less than one of
@@ -133,6 +139,8 @@ class Survey:
     def _add(self, message: Message, turns: Sequence[Any]) -> None:
         self.n_examples += 1
         text, labels = message.get("text"), message.all_labels
+        if self.reading.has_label_sets:
+            labels = sorted(set(labels))
         features = message.get("features")
         read: Any = tuple(turns)
         if features is not None:
@@ -149,14 +157,17 @@ class Survey:
             self.lengths["text words"][self._count_words(said)] += 1
         if features is None and self.reading.encoder is not None:
             self._waiting.append(turns)
+        if self.reading.has_label_sets:
+            self._add_pairs(labels)
+        elif not labels:
+            self._fault("without_label", message)
         if labels:
             self._add_labels(message, labels)
-        else:
-            self._fault("without_label", message)
         name = str(message.get("id", self.n_examples))
         read = hash(read)
         found = (read, (read, tuple(labels)), read if said is None else said)
-        values = (*found, labels[0] if labels else None, name)
+        answer = labels[0] if labels else None
+        values = (*found, tuple(labels) if self.reading.has_label_sets else answer, name)
         for place, value in zip(PRINTS, values):
             self._prints[place].append(hash(value))
         conversation = both_sides(name.rpartition("/")[0])
@@ -172,7 +183,7 @@ class Survey:
             self._fault("empty_label", message)
         if len(self.labels) >= 2 * MAX_LABELS:
             self.labels = Counter(dict(self.labels.most_common(MAX_LABELS)))
-        self.labels[labels[0]] += 1
+        self.labels.update(labels if reading.has_label_sets else labels[:1])
         if not reading.has_classes:
             self.lengths["label words"][self._count_words(labels[0])] += 1
             if reading.encoder is not None:
@@ -187,6 +198,12 @@ class Survey:
                 if len(self.outside) < MAX_LABELS:
                     self.outside[label] += 1
                 break
+
+    def _add_pairs(self, labels: Sequence[str]) -> None:
+        self.lengths[LABELS][len(labels)] += 1
+        if len(self.pairs) >= 2 * MAX_LABELS:
+            self.pairs = Counter(dict(self.pairs.most_common(MAX_LABELS)))
+        self.pairs.update(combinations(labels, 2))
 
     def _fault(self, kind: str, message: Message) -> None:
         self.faults[kind] += 1

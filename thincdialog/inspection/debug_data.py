@@ -106,7 +106,7 @@ def _report(
     if experiment.stores is not None:
         for part in reports:
             part.store = experiment.stores.about(part.task, part.split)
-    report = DataReport(reports, reading.has_classes, n_known, limits)
+    report = DataReport(reports, reading.has_classes, reading.has_label_sets, n_known, limits)
     run_checks(report)
     if "train" in wanted:
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}

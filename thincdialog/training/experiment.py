@@ -38,6 +38,7 @@ from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.accuracy import Accuracy
 from ..metrics.class_f1 import ClassF1
+from ..metrics.label_sets import LabelSets
 from ..metrics.ranking import RANKED
 from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
@@ -113,7 +114,8 @@ class Experiment:
         self.stores: Optional[Stores] = None
         if root is not None:
             settings = checked.interpolated["tasks"]
-            outside = self.agent.ignore_bad_candidates
+            # Both decide on which labels are errors.
+            outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
             carry_out = alone if self.readers is None else self.readers.carry_out
             self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
         self.scratch = temporary_folder()
@@ -195,7 +197,9 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        reading = tolerating(outside_labels=self.agent.ignore_bad_candidates)
+        reading = tolerating(
+            outside_labels=self.agent.ignore_bad_candidates, empty_labels=self.agent.has_label_sets
+        )
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
@@ -455,8 +459,11 @@ class Experiment:
     @property
     def metrics(self) -> Sequence[ExampleMetric]:
         """The metrics of the config. If the agent replies with classes, accuracy compares labels
-        exactly (unless the config normalises them), and the F1 of classes is added."""
+        exactly (unless the config normalises them), and the F1 of classes is added. If it has sets
+        of labels, metrics that compare with a single label are left out."""
         metrics: List[ExampleMetric] = self.evaluation["metrics"]
+        if self.agent.has_label_sets:
+            return [each for each in metrics if each.compares_sets] or [LabelSets()]
         if not self.agent.has_classes:
             return metrics
         found = [_exact(metric) for metric in metrics]

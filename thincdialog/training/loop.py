@@ -244,6 +244,8 @@ class TrainingLoop:
         check_weights(self.experiment.learner, self.position.step)
         with self._weights_to_keep():
             with self.interruption.waiting(False):
+                if self.dev is not None and self.experiment.learner.needs_dev:
+                    self.experiment.learner.tune(self.dev)
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
             self.evaluated(report)
             is_best = self.selection.see(report, self.position.step)

@@ -51,6 +51,10 @@ def find_problems(experiment: Experiment) -> List[Problem]:
         text = "[training.optimizer] has a schedule that goes by scores on dev data"
         hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
         problems.append(Problem(at, f"{text}: there is none", hint))
+    if has_data and experiment.agent.needs_dev and not experiment.has_split("dev"):
+        text = "[agent] chooses thresholds on dev data: there is none"
+        hint = "give some, with --paths.dev FILE or dev_share, or set threshold to a number"
+        problems.append(Problem(checked.where("agent", "threshold"), text, hint))
     problems += _schedule_problems(experiment)
     problems += experiment.runner.problems(experiment)
     problems += _score_problems(experiment)

@@ -89,6 +89,8 @@ def _hint(score: str, names: Iterable[str]) -> str:
     a hundred names."""
     names = sorted(names)
     metric = BY_DEFAULT.get(score.rpartition("/")[2])
+    if any(name.endswith("exact_match") for name in names):
+        metric = None  # The default metrics do not compare sets of labels.
     if metric and not any(name.endswith(score.rpartition("/")[2]) for name in names):
         section = f'[evaluation.metrics.{metric.lower()}] @metrics = "thincdialog.{metric}.v1"'
         return f"metrics of a config replace the default ones: add {section}"
