@@ -10,6 +10,7 @@ from tests.cli.conftest import run as run_fixture
 from tests.processes import slow
 from thincdialog.api import Agent, ExampleMetric, Message
 from thincdialog.contract import CodeError, is_users, place_in, place_of, told_of_code
+from thincdialog.messages import MessageBatch
 
 run = run_fixture
 
@@ -806,3 +807,26 @@ def test_methods_of_users_are_looked_at_at_every_call():
     assert [agent.act()["text"], agent.act()["text"]] == ["a", "b"]
     with pytest.raises(CodeError, match=r"test_contract.py:\d+  Fickle.act\(\) returned a str"):
         agent.act()
+
+
+@pytest.mark.parametrize(
+    "columns, said",
+    [
+        ({"text": ["milk", 3]}, r"MessageBatch\({'text': \['milk', 3\]}, 2\)"),
+        ({"text": ["milk"]}, r"MessageBatch\({'text': \['milk'\]}, 2\)"),
+        ({"text_candidates": [["milk"], "tea"]}, r"{'text_candidates': \[\['milk'\], 'tea'\]"),
+    ],
+)
+def test_replies_in_columns_are_looked_at_column_by_column(columns, said):
+    class Columnar(Agent):
+        def batch_act(self, observations):
+            return MessageBatch(columns, len(observations))
+
+    class Good(Agent):
+        def batch_act(self, observations):
+            return MessageBatch({"text": lambda: ["milk", None], "loss": "ab"}, len(observations))
+
+    heard = [Message(text="a"), Message(text="b")]
+    assert list(Good().batch_act(heard)) == [{"text": "milk", "loss": "a"}, {"loss": "b"}]
+    with pytest.raises(CodeError, match=rf"Columnar.batch_act\(\) returned a .*{said}"):
+        Columnar().batch_act(heard)
