@@ -15,7 +15,7 @@ def test_load_completes_the_config_and_keeps_variables():
     config, interpolated = checked.config, checked.interpolated
     assert config["tasks"]["dialogue"]["train"] == "${paths.train}"
     assert interpolated["tasks"]["dialogue"]["train"] == "a.jsonl"
-    assert config["system"] == {"seed": 0, "gpu_id": -1, "ops": "numpy"}
+    assert config["system"] == {"seed": 0, "gpu_id": -1, "ops": "auto"}
     assert config["training"]["max_steps"] == 10 and config["training"]["n_samples"] == 3
     assert config["world"]["batcher"] == {"@batchers": "thincdialog.Fixed.v1", "size": 64}
     assert set(config["evaluation"]["metrics"]) == {"accuracy", "f1", "ranking"}
@@ -94,7 +94,7 @@ def test_resolve_builds_all_sections():
     names = [type(metric).__name__ for metric in parts["evaluation"]["metrics"]]
     assert names == ["Accuracy", "F1", "Ranking"]
     assert callable(parts["world"]) and parts["baselines"] == {}
-    assert parts["system"] == {"seed": 0, "gpu_id": -1, "ops": "numpy"}
+    assert parts["system"] == {"seed": 0, "gpu_id": -1, "ops": "auto"}
     without = GOOD[: GOOD.index("[tokenizer]")] + GOOD[GOOD.index("[agent]") :]
     assert resolve_config(load_config(without))["tokenizer"] is None
 

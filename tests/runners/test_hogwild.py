@@ -193,7 +193,7 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
     shown = run.stdout.getvalue().splitlines()
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
-    assert run.stderr.getvalue().partition("\n")[2] == said(workers, n_cores())
+    assert run.stderr.getvalue().split("\n", 2)[2] == said(workers, n_cores())
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
 
 
 def said(workers, cores):
-    """What a run of so many workers says of them: in its first lines, what Adam needs."""
+    """What a run of so many workers says of them: behind its first lines, what Adam needs."""
     turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
     known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
     line = describe_stale(known, min(workers, cores))
@@ -232,7 +232,7 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
         os.sched_setaffinity(0, {min(cores)})
         run = make(hogwild(text, 3, executor))
         # One after the other: nothing is stale, and Adam has what the config says.
-        assert run.stderr.getvalue().partition("\n")[2] == said(3, 1)
+        assert run.stderr.getvalue().split("\n", 2)[2] == said(3, 1)
     finally:
         os.sched_setaffinity(0, cores)
     check_epochs(run, expected)

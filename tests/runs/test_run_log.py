@@ -106,7 +106,7 @@ def no_network():
 def test_run_log_training_outlives_its_logger(tmp_path):
     result, shown = run(tmp_path / "run", {"@loggers": "test.NoNetwork.v1"})
     assert re.fullmatch(
-        r"Saving to \S+/run\n"
+        r"Saving to \S+/run\nComputing with .*\n"
         r"no_network has failed \(tests/runs/test_run_log.py:\d+  in log_step\(\): "
         r"ConnectionError: no route to host\). Training goes on; rows may be missing there.\n",
         shown,

@@ -1,6 +1,7 @@
 """Whole runs on the CPU and, where there is one, on a GPU."""
 
 import io
+import json
 import pickle
 import re
 import sys
@@ -43,7 +44,10 @@ CONFIGS = {
 @pytest.mark.parametrize("name", ["bag", "lstm", slow("cnn"), slow("memory"), slow("hinge")])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_devices_train_save_and_load(name, backend, tmp_path):
-    system = {"system.ops": "fast"} if backend == "fast" else {"system.gpu_id": backend}
+    is_fast = backend == "fast"
+    system = (
+        {"system.ops": "fast"} if is_fast else {"system.ops": "numpy", "system.gpu_id": backend}
+    )
     bits = []
     for run in "ab":
         result, _ = quietly_train(CONFIGS[name], tmp_path / run, training__max_steps=4, **system)
@@ -152,17 +156,29 @@ def test_devices_agents_without_numba_say_who_needs_it(no_numba, root, tmp_path,
     assert main(["debug", "config", str(root / "configs" / "ranker.cfg"), *command[3:]]) == 0
 
 
-def test_devices_model_of_fast_ops_goes_on_with_others_and_answers_without_numba(
+def test_devices_auto_takes_fast_ops_and_answers_without_numba_but_does_not_resume(
     no_numba, tmp_path
 ):
-    result = train_fast(tmp_path)
+    settings = {"system__ops": "auto", "training__max_steps": 4}
+    result, shown = quietly_train(LAZY, tmp_path / "run", **settings)
+    assert '\nComputing with ops = "fast".\n' in shown
     model = result.output / BEST
+    assert json.loads((model / "meta.json").read_text())["ops"] == "fast"
+    assert '\nops = "auto"\n' in (model / "config.cfg").read_text()
+    bits = (model / "weights.npy").read_bytes()
+    assert (train_fast(tmp_path / "named").output / BEST / "weights.npy").read_bytes() == bits
+    more = {"training__max_steps": 6}
+    # Under another name it is the same.
+    quietly_train(LAZY, tmp_path / "run", resume=True, system__ops="fast", **more)
     no_numba()
     assert evaluate(model)["loss"] == pytest.approx(result.scores["test"]["loss"], rel=1e-4)
     assert load(model).respond("Good morning!")
-    settings = {"system__ops": "numpy", "training__max_steps": 6}
-    _, shown = quietly_train(LAZY, tmp_path / "run", resume=True, **settings)
-    assert "system.ops 'fast' -> 'numpy'" in shown
+    for ops, found in (("auto", '"auto" chooses "numpy" here'), ("numpy", '"numpy"')):
+        said = rf'\[system\] ops = {found}, but \S+-6 was made with "fast" - set ops = "fast" '
+        with pytest.raises(ConfigError, match=said):
+            quietly_train(LAZY, tmp_path / "run", resume=True, system__ops=ops, **more)
+    _, shown = quietly_train(LAZY, tmp_path / "run", force=True, **settings)
+    assert '\nComputing with ops = "numpy".\n' in shown
 
 
 @pytest.mark.gpu

@@ -39,7 +39,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
     "system": {
         "seed": Setting(int, 0),
         "gpu_id": Setting(int, -1),
-        "ops": Setting(Literal["numpy", "fast"]),
+        "ops": Setting(Literal["auto", "numpy", "fast"]),
     },
     "mixture": {
         "unit": Setting(Literal["episodes", "examples", "words"]),

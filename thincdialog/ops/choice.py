@@ -9,6 +9,7 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
+from .compiled import load_kernels
 from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .dialog_ops import DialogNumpyOps
@@ -20,13 +21,14 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
     """Ops for the CPU, or for one GPU. Changes nothing but CuPy's current device.
 
     gpu_id (int): Number of the GPU, from 0; -1 for the CPU.
-    ops (str): The CPU's: "numpy", or "fast" for compiled kernels. A GPU has its own.
+    ops (str): The CPU's: "numpy", "fast" for compiled kernels, or "auto" (see ``cpu_ops``). A GPU
+        has its own.
     RETURNS (DialogOps): New ops with a generator of their own.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing, or compiled
         kernels and numba is missing.
     """
     if gpu_id < 0:
-        return DialogFastOps() if ops == "fast" else DialogNumpyOps()
+        return DialogFastOps() if cpu_ops(ops) == "fast" else DialogNumpyOps()
     if not has_cupy and find_spec("cupy") is not None:
         raise DialogError(
             f"gpu_id = {gpu_id} asks for a GPU, and CuPy is installed, but does not work here: "
@@ -53,6 +55,17 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
         )
     set_active_gpu(gpu_id)
     return DialogCupyOps(device_id=gpu_id)
+
+
+def cpu_ops(ops: str) -> str:
+    """What a setting chooses here: "auto" is "fast" where numba can be imported, else "numpy"."""
+    if ops != "auto":
+        return ops
+    try:
+        load_kernels("rows")
+    except MissingPackageError:
+        return "numpy"
+    return "fast"
 
 
 def _why_not() -> str:

@@ -111,6 +111,21 @@ def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: 
     return others
 
 
+def check_ops(experiment: Experiment, before: str, checkpoint: Any) -> None:
+    """See that a run on the CPU goes on with the ops that it began with.
+
+    before (str): The name of the run's.
+    checkpoint (Path): What the run goes on from, for the message.
+    RAISES (ConfigError): If not.
+    """
+    now, setting = experiment.ops_name, experiment.checked.interpolated["system"]["ops"]
+    if now != before and "cupy" not in (now, before):
+        found = f'[system] ops = "{setting}"' + f' chooses "{now}" here' * (setting == "auto")
+        hint = f'set ops = "{before}" to resume, or start another run with another --output'
+        text = f'{found}, but {checkpoint} was made with "{before}"'
+        raise experiment.checked.error(text, hint, "system", "ops")
+
+
 def check_config(
     experiment: Experiment, before: Mapping[str, Any], checkpoint: Any
 ) -> List[Change]:

@@ -28,6 +28,7 @@ def save(experiment: Experiment, folder: PathLike) -> None:
     facts = {
         "agent": experiment.checked.interpolated["agent"]["@agents"],
         "task": ", ".join(experiment.tasks),
+        "ops": experiment.ops_name,
     }
     path = Path(folder)
     if path.exists() and not (path / META).is_file():

@@ -20,7 +20,7 @@ from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..training.experiment import Experiment
 from ..training.keeper import Keeper
 from ..training.progress import Position
-from .changes import Prints, check_config, check_data, fingerprints
+from .changes import Prints, check_config, check_data, check_ops, fingerprints
 from .checkpoints import ANEW, ARRAYS, STATE, Checkpoints
 from .model_folder import save_model
 from .run_place import CONFIG, RunPlace
@@ -115,6 +115,7 @@ class RunKeeper(Keeper):
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),
+            "ops": self.experiment.ops_name,
             "step": position.step,
             "epoch": position.epoch,
             "examples": position.examples,
@@ -140,6 +141,7 @@ class RunKeeper(Keeper):
             "loop": state,
             "optimizer": settings,
             "config": self.checked.interpolated,
+            "ops": self.experiment.ops_name,
             "data": self._fingerprints,
             "best": self._best,
         }
@@ -175,6 +177,7 @@ class RunKeeper(Keeper):
         state = read_json(newest / STATE)
         self.newest = str(newest)
         with self.taking_back():
+            check_ops(self.experiment, state["ops"], newest)
             changes = check_config(self.experiment, state["config"], newest)
             self._fingerprints = fingerprints(self.experiment)
             others = check_data(self.experiment, state["data"], self._fingerprints, newest)

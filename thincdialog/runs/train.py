@@ -243,6 +243,7 @@ class TrainingRun:
 
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
         experiment, training = self.experiment, self.experiment.training
+        self._note(f'Computing with ops = "{experiment.ops_name}".')
         step = max(0, state["loop"]["logged_step"]) if state else 0
         place = self.keeper.place
         logged = LoggedRun(

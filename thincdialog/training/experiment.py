@@ -120,6 +120,11 @@ class Experiment:
             self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
         self.scratch = temporary_folder()
 
+    @property
+    def ops_name(self) -> str:
+        """What computes: "numpy" or "fast", whichever was chosen, or "cupy"."""
+        return self.ops.name.removeprefix("thincdialog_")
+
     def _encoding(self) -> Optional[Encoding]:
         encoder = self.agent.text_encoder
         return None if encoder is None else encoder.encoding

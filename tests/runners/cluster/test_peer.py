@@ -31,6 +31,7 @@ from thincdialog.registry import registry
 from thincdialog.runners.cluster import owned
 from thincdialog.runners.cluster.lone_plane import Aborted
 
+NUMPY = ("[system]\n", '[system]\nops = "numpy"\n')
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
 L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\n')
 CASES = {
@@ -124,7 +125,8 @@ def test_a_gradient_that_a_users_optimizer_leaves_is_not_learnt_again(n_workers)
     """A slot of one microbatch is where the model adds up: what is left there would come again."""
     found = []
     for name in ("clears_the_gradient.v1", "leaves_the_gradient.v1"):
-        text = config(FIXED, (ADAM, f'"{name}"\n'), tasks=2)
+        # Thinc's Adam, which clears it, would step with compiled kernels: other last digits.
+        text = config(FIXED, NUMPY, (ADAM, f'"{name}"\n'), tasks=2)
         found.append(Peers(text, n_workers, n_workers, "shm").train(2))
     numpy.testing.assert_array_equal(*found)
 

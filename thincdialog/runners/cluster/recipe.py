@@ -22,6 +22,7 @@ class Recipe(NamedTuple):
     agent (Dict[str, bytes]): The files that it saves.
     data (Mapping[str, str]): What the training data comes to (``data_prints``).
     folder (str): Where the run was started: paths begin there.
+    ops (str): What the driver chose: bits must not depend on what is installed on a node.
     gpu_id (int): 0 if each worker has GPUs, of which it sees no others; else -1.
     temporary (str): For files of workers that are starting; goes with the run. "": none is here.
     """
@@ -31,6 +32,7 @@ class Recipe(NamedTuple):
     agent: Dict[str, bytes]
     data: Mapping[str, str]
     folder: str
+    ops: str
     gpu_id: int = -1
     temporary: str = ""
 
@@ -53,7 +55,8 @@ def recipe_of(
     code = [(path, Path(path).read_bytes()) for path in experiment.code]
     config = write_config(experiment.checked.config)
     gpu_id = 0 if has_gpus else -1
-    return Recipe(config, code, agent, data_prints(teacher), os.getcwd(), gpu_id, temporary)
+    data, ops = data_prints(teacher), experiment.ops_name
+    return Recipe(config, code, agent, data, os.getcwd(), ops, gpu_id, temporary)
 
 
 def make_experiment(
@@ -77,13 +80,15 @@ def make_experiment(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
         try:
-            overrides = {"system.gpu_id": recipe.gpu_id if with_data else -1}
+            gpu_id = recipe.gpu_id if with_data else -1
+            overrides = {"system.gpu_id": gpu_id, "system.ops": recipe.ops}
             experiment = Experiment.from_config(recipe.config, overrides, code=code)
         except ConfigError as error:
             problems = "; ".join(problem.text for problem in error.problems)
             raise DialogError(
-                f"{problems} (on node {node}). A worker knows only functions that it has imported "
-                'itself: put your own into a file given with --code (in Python: code="FILE.py").'
+                f"{problems} (on node {node}). A worker knows only the packages of its node and "
+                "functions that it has imported itself: put your own into a file given with --code "
+                '(in Python: code="FILE.py").'
             ) from None
         except DialogError as error:
             if recipe.gpu_id < 0:
