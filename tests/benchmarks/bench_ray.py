@@ -41,7 +41,7 @@ from thinc.api import Adam, Model
 from thincdialog.api import load_config, train
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.choice import get_dialog_ops
-from thincdialog.optimizers.blocks import step_in_blocks
+from thincdialog.optimizers.adam import thincs_step
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.state import KEY
@@ -254,7 +254,7 @@ class Exchanging:
             if isinstance(optimizer, LazyAdam):
                 optimizer.update_parts(KEY, weights, gradient, whole, ops=ops)
             else:
-                step_in_blocks(optimizer, KEY, weights, gradient, ops)
+                thincs_step(optimizer, KEY, weights, gradient, ops)
             found.append(1e3 * (time.perf_counter() - began))
         return found
 

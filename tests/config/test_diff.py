@@ -6,7 +6,6 @@ from thincdialog.config import load_code, load_config, shipped_configs
 from thincdialog.config.diff import diff_config
 from thincdialog.errors import ConfigError
 
-LAZY = "thincdialog.LazyAdam.v1"
 SMALL = """
 [paths]
 train = "a.jsonl"
@@ -23,8 +22,8 @@ history_size = 2
 patience = 3
 
 [training.optimizer]
-@optimizers = "LAZY"
-""".replace("LAZY", LAZY)
+@optimizers = "Adam.v1"
+"""
 
 
 def differing(*configs, **options):
@@ -40,8 +39,12 @@ def test_diff_from_the_defaults_shows_what_is_not_default():
         ("agent", "@agents"): ("added", None, '"thincdialog.Retrieval.v1"'),
         ("agent", "history_size"): ("changed", "3", "2"),
         ("training", "patience"): ("changed", "0", "3"),
-        # Its arguments are those of LazyAdam by default, not those of Adam.
-        ("training.optimizer", "@optimizers"): ("changed", '"Adam.v1"', f'"{LAZY}"'),
+        # Its arguments are those of Adam by default, not those of LazyAdam.
+        ("training.optimizer", "@optimizers"): (
+            "changed",
+            '"thincdialog.LazyAdam.v1"',
+            '"Adam.v1"',
+        ),
     }
 
 

@@ -165,11 +165,11 @@ WEIGHTS = "[mixture.weights]\ndialogue = 1\n"
     [
         # A block that only changes arguments keeps the default function.
         (f"{START}[training.optimizer]\nlearn_rate = 0.5\n", {}, "training.optimizer",
-         {"@optimizers": "Adam.v1", "learn_rate": 0.5, "grad_clip": 1.0}),
+         {"@optimizers": "thincdialog.LazyAdam.v1", "learn_rate": 0.5, "use_averages": True}),
         (f"{GOOD}[world.batcher]\nsize = 7\n", {}, "world", WORLD_7),
         # A block of another function takes nothing from the default.
-        (START + ADAM.replace("Adam", "thincdialog.LazyAdam"), {}, "training.optimizer",
-         {"use_averages": False}),
+        (START + ADAM.replace("Adam", "thincdialog.SparseSGD") + "learn_rate = 1.0\n", {},
+         "training.optimizer", {"use_averages": False}),
         # What replaces the function of a default block keeps the arguments that it takes.
         (GOOD, TO_PARTNER, "world", {"@worlds": "thincdialog.PartnerWorld.v1", "batcher": None}),
         (GOOD, {"world.batcher.size": 3, "world.@worlds": WORLD_7["@worlds"]}, "world.batcher",

@@ -350,7 +350,6 @@ def test_one_worker_is_alone(make):
 
 OPTIMIZERS = {
     "Adam": 'Adam.v1"\nlearn_rate = 0.01\ngrad_clip = 0.5\nuse_averages = true',
-    "RAdam": 'RAdam.v1"\nlearn_rate = 0.02',
     "SGD": 'SGD.v1"\nlearn_rate = 0.5\nL2 = 0.0001\nuse_averages = true',
     "LazyAdam": 'thincdialog.LazyAdam.v1"\nlearn_rate = 0.01\nuse_averages = true',
     "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 0.5\ngrad_clip = 1.0',
@@ -501,6 +500,8 @@ def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
     shown = "\n".join(map(str, experiment.runner.problems(experiment)))
     assert "[runner] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
     assert "[training.optimizer] is none of Thinc's" in shown
+    with pytest.raises(ConfigError, match="RAdam makes steps that go wrong.* choose .Adam.v1"):
+        train(hogwild(RANKER.replace('"Adam.v1"', '"RAdam.v1"')))
     for workers in (0, 1025):
         with pytest.raises(ConfigError, match=f"'workers' .* is {workers} - give 1 to 1,024"):
             Experiment.from_config(hogwild(RANKER, workers))

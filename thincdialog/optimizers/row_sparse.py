@@ -13,7 +13,7 @@ from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.gpu import kernels
-from .blocks import step_in_blocks
+from .adam import thincs_step
 from .state import Key
 
 # Numbers of a table's rows, ascending and distinct, int64, and a row of floats for each.
@@ -319,7 +319,7 @@ def clipped_step(
         scale *= optimizer.clip_scale(norm)
         optimizer.update_parts(key, values, gradients, parts, scale=scale, ops=ops)
         return norm
-    stepped = step_in_blocks(optimizer, key, values, gradients, ops, scale)
+    stepped = thincs_step(optimizer, key, values, gradients, ops, scale)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return norm

@@ -5,12 +5,12 @@ from collections import defaultdict
 from typing import Any, Dict, Mapping
 
 import numpy
-from thinc.api import Optimizer
+from thinc.api import Ops, Optimizer
 
+from .adam import AdamByOps
 from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
 from .scored_schedules import restore_schedules
-from .shared_moments import SharedMoments
 from .state import ARRAYS, SETTINGS, arrays_of
 
 
@@ -57,21 +57,21 @@ def has_known_steps(optimizer: Any) -> bool:
     return all(getattr(type(optimizer), name) is getattr(base, name) for name in names)
 
 
-def for_a_worker(optimizer: Optimizer) -> Optimizer:
+def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
     """An optimizer that changes the same arrays, and whose settings are given to it for
     each step (``set_step``): it has no schedules of its own.
 
     optimizer (Optimizer): One that ``has_known_steps``.
+    ops (Ops): The model's, on the CPU.
     """
     if isinstance(optimizer, RowSparseOptimizer):
         twin: Any = copy.copy(optimizer)
         twin.is_shared = True
     else:
-        twin = SharedMoments(optimizer)
+        twin = AdamByOps(optimizer, ops, is_shared=True)
     twin.schedules = {}
     twin.nr_update = defaultdict(int)
     twin.last_seen = defaultdict(int)
-    twin._radam_buffer = [[None, None, None] for _ in optimizer._radam_buffer]
     return twin
 
 

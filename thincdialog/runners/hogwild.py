@@ -93,6 +93,10 @@ class Hogwild(Runner):
         elif not has_known_steps(experiment.optimizer):
             text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
             refuse(text, f"{alone}, or choose another optimizer", "training", "optimizer")
+        elif experiment.optimizer.use_radam:
+            text = "[training.optimizer] RAdam makes steps that go wrong where several workers do"
+            hint = f'{alone}, or choose "Adam.v1" or "thincdialog.LazyAdam.v1"'
+            refuse(text, hint, "training", "optimizer")
         for name, task in experiment.tasks.items():
             is_streamed = checked.interpolated["tasks"][name].get("streaming")
             paths = task.files("train") if "train" in task.splits else []

@@ -48,7 +48,7 @@ class Worker:
     ):
         self.experiment, self.numbers = experiment, numbers
         self.agent: Learner = experiment.learner.replica()
-        self.optimizer = for_a_worker(experiment.optimizer)
+        self.optimizer = for_a_worker(experiment.optimizer, experiment.ops)
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
         self.world = experiment.make_world(teacher.share_of(number, n_workers), self.agent)

@@ -26,7 +26,7 @@ from tests.runners.resuming import (
     config,
 )
 from thincdialog.errors import TrainingError
-from thincdialog.optimizers import blocks
+from thincdialog.optimizers import adam
 from thincdialog.registry import registry
 from thincdialog.runners.cluster import owned
 from thincdialog.runners.cluster.lone_plane import Aborted
@@ -115,7 +115,7 @@ def test_any_number_of_workers_ends_with_the_same_bits(case, notes, short_blocks
 def test_steps_in_blocks_change_no_bit(case, monkeypatch, short_blocks):
     text = config(*case, tasks=2)
     whole = weights_of(text, 1)
-    monkeypatch.setattr(blocks, "BLOCK_FLOATS", 100)
+    monkeypatch.setattr(adam, "BLOCK_FLOATS", 100)
     for n_workers in (1, 2):
         numpy.testing.assert_array_equal(weights_of(text, n_workers), whole)
 

@@ -7,7 +7,7 @@ import numpy
 
 from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
-from ...optimizers.blocks import step_in_blocks
+from ...optimizers.adam import thincs_step
 from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
 from ...optimizers.state import ARRAYS, Key
 from .gradient import Gradient
@@ -163,7 +163,7 @@ class Owned:
         optimizer = self.optimizer
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
-            stepped = step_in_blocks(optimizer, key, values, gradient, self.ops, scale)
+            stepped = thincs_step(optimizer, key, values, gradient, self.ops, scale)
         finally:
             optimizer.grad_clip = limit
         if address(stepped) != address(values):

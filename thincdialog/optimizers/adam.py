@@ -1,0 +1,85 @@
+"""Thinc's Adam by the model's ops, which let other threads run meanwhile."""
+
+from typing import Any, Tuple
+
+import numpy
+from thinc.api import Ops, Optimizer
+from thinc.types import Floats1d
+from thinc.util import is_numpy_array
+
+from .moments import least_second_moment
+from .state import Key
+from .watched import stepping
+
+# Floats of a block: all that a step reads and writes of them stays in a core's cache.
+BLOCK_FLOATS = 32768
+
+
+def thincs_step(
+    optimizer: Any, key: Key, weights: Any, gradient: Any, ops: Ops, scale: float = 1.0
+) -> Any:
+    """One step of any optimizer of Thinc's kind; the gradient is zero from then on.
+
+    key (Key): Under which the state is kept.
+    weights (Floats1d): Changed in place, but by an optimizer that does not.
+    gradient (Floats1d): As long as the weights.
+    ops (Ops): The model's.
+    scale (float): The gradient is multiplied by this first.
+    RETURNS (Floats1d): The weights after the step.
+    """
+    if scale != 1.0:
+        gradient *= scale
+    # A class derived from Thinc's may have a step of its own.
+    if type(optimizer) is Optimizer and is_numpy_array(weights):
+        optimizer = AdamByOps(optimizer, ops)
+    stepped, _ = stepping(optimizer)(key, weights, gradient)
+    gradient.fill(0)
+    return stepped
+
+
+class AdamByOps(Optimizer):
+    """Makes the steps of one of Thinc's optimizers. Those of Adam are made block by block, by
+    the model's ops. On x86, NumPy's ops give the weights that Thinc gives, bit for bit.
+
+    Where workers share the moments, a step may read the first moment of one worker and the second
+    of another. A first moment divided by the root of a much smaller second one is a step that
+    ruins a weight. So each step works on copies, raises the second moment to the least that the
+    first one allows, and writes both back.
+
+    optimizer (Optimizer): Whose settings, arrays and counts are taken over.
+    ops (Ops): The model's, on the CPU.
+    is_shared (bool): Whether other workers change the arrays meanwhile.
+    """
+
+    def __init__(self, optimizer: Optimizer, ops: Ops, is_shared: bool = False):
+        for name in Optimizer.__slots__:
+            setattr(self, name, getattr(optimizer, name))
+        self._ops, self._is_shared = ops, is_shared
+
+    def _adam(
+        self,
+        ops: Ops,
+        weights: Floats1d,
+        gradient: Floats1d,
+        lr_scale: float,
+        key: Key,
+        n_updates: int,
+    ) -> Tuple[Floats1d, Floats1d]:
+        arrays: Any = (self.mom1, self.mom2)
+        for moments in arrays:
+            if key not in moments:
+                moments[key] = numpy.zeros_like(weights)
+        mom1, mom2 = (moments[key] for moments in arrays)
+        rate = self.learn_rate * (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
+        settings = (self.b1, self.b2, self.eps, rate * lr_scale)
+        least = numpy.float32(least_second_moment(self.b1, self.b2, n_updates))
+        for start in range(0, weights.shape[0], BLOCK_FLOATS):
+            now = slice(start, start + BLOCK_FLOATS)
+            first, second = mom1[now], mom2[now]
+            if self._is_shared:
+                first = first.copy()
+                second = numpy.maximum(second, least * (first * first))
+            self._ops.adam(weights[now], gradient[now], first, second, *settings)
+            if self._is_shared:
+                mom1[now], mom2[now] = first, second
+        return weights, gradient
