@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
-from measuring import DATA, ROOT, Stopwatch, has_data, in_turns, medians, read_rows
+from measuring import DATA, ROOT, Stopwatch, has_data, in_turns, medians, read_rows, sized
 
 from thincdialog.batchers import Batcher, Batchsort, Lengths, LiveBuffer, Words
 from thincdialog.batchers.batcher import missing_rows, plan_window
@@ -22,7 +22,7 @@ from thincdialog.batchers.batcher import missing_rows, plan_window
 sys.path.insert(0, str(ROOT))
 from tests.batchers import corpora  # noqa: E402
 
-N_ROWS, N_REPEATS, CONTEXT_TURNS = 100_000, 7, 3
+(N_ROWS, N_REPEATS), CONTEXT_TURNS = sized((100_000, 7), (1_000, 1)), 3
 Batches = List[np.ndarray]
 
 

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Callable, Dict
 
 import numpy as np
-from measuring import Stopwatch, in_turns, medians, parlai
+from measuring import Stopwatch, in_turns, medians, parlai, sized
 from thinc.api import Adam, Linear, Model, chain
 from thinc.initializers import glorot_uniform_init
 from thinc.types import Ragged
@@ -43,7 +43,9 @@ from thincdialog.runners.step import one_step
 from thincdialog.teachers import IterableTeacher
 from thincdialog.worlds.batch_world import batch_world
 
-N_EXAMPLES, N_REPEATS = 4000, 5
+N_EXAMPLES, N_REPEATS = sized((4000, 5), (100, 1))
+# How far cells of a batch may be from those of another way.
+CLOSE = sized(0.05, 0.5)
 # Of two rectangles: sums over rows and steps.
 ROWS = ((0, 1), (0, 1))
 
@@ -156,7 +158,7 @@ def same_cells(pairs, encoder, cells: float) -> Run:
     budget = cells
     while True:
         run = Run(pairs, Words(round(budget)), encoder)
-        if abs(run.cells_of_a_batch / cells - 1) < 0.05:
+        if abs(run.cells_of_a_batch / cells - 1) < CLOSE:
             return run
         budget *= cells / run.cells_of_a_batch
 

@@ -11,12 +11,12 @@ import json
 import tempfile
 from pathlib import Path
 
-from measuring import cpu_seconds, in_turns, medians
+from measuring import cpu_seconds, in_turns, medians, sized
 
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.teachers.coffee_order import coffee_orders
 
-N_REPEATS, N_DIALOGUES = 5, 3000
+N_REPEATS, N_DIALOGUES = sized((5, 3000), (1, 50))
 
 
 def write(path, dialogues):

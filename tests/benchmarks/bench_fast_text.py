@@ -22,13 +22,13 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from measuring import DATA, ROOT, cpu_seconds, has_data, medians, read_rows, rival
+from measuring import DATA, ROOT, cpu_seconds, has_data, medians, read_rows, rival, sized
 
 from thincdialog.api import train
 from thincdialog.data.tokenizers import WordTokenizer
 
 CONFIG = ROOT / "configs" / "fasttext.cfg"
-N_REPEATS, SIZE, WIDTH, N_ROWS = 5, 250, 100, 200_000
+SIZE, WIDTH, N_REPEATS, N_ROWS = 250, 100, *sized((5, 200_000), (1, 1000))
 
 FASTTEXT = """
 import json, sys, time, fasttext
@@ -46,9 +46,9 @@ print(json.dumps([(long - short) / (int(epochs) - 1), model.test(test)[1]]))
 
 # Folder, epochs, and learning rate.
 CORPORA = {
-    "clinc150": ("clinc150/full", 50, 1.0),
-    "banking77": ("banking77", 50, 1.0),
-    "dialogues": ("self_dialogue", 5, 0.5),
+    "clinc150": ("clinc150/full", sized(50, 2), 1.0),
+    "banking77": ("banking77", sized(50, 2), 1.0),
+    "dialogues": ("self_dialogue", sized(5, 2), 0.5),
 }
 
 

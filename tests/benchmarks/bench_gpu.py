@@ -2,7 +2,7 @@
 the CPU, and how far it is from what the card can do. Prints tables in Markdown.
 
     python tests/benchmarks/bench_gpu.py             (make bench-gpu)
-    python tests/benchmarks/bench_gpu.py --tiny      only shows that all of it runs
+    python tests/benchmarks/bench_gpu.py --quick     only shows that all of it runs
 
 Steps are those of the shipped configs, from the texts on; the first epoch, in which texts become
 ids, does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
@@ -35,7 +35,7 @@ import numpy as np
 from bench_torch_ranker import make_torch as make_torch_ranker
 from bench_transformer import N_CLASSES
 from bench_transformer import make_torch as make_torch_transformer
-from measuring import ROOT, in_turns, medians
+from measuring import QUICK, ROOT, in_turns, medians
 
 from thincdialog.errors import DialogError
 from thincdialog.inspection.held_device import HeldDevice
@@ -79,11 +79,11 @@ class Size:
     matrix, copied (int): Rows of the product, and floats of the copy, that show the limits.
     """
 
-    def __init__(self, is_tiny):
+    def __init__(self, is_quick):
         self.batches, self.batch, self.steps, self.rounds = (
-            (3, 4, 2, 2) if is_tiny else (24, None, 48, 7)
+            (3, 4, 2, 2) if is_quick else (24, None, 48, 7)
         )
-        self.matrix, self.copied = (8, 64) if is_tiny else (8192, 1 << 28)
+        self.matrix, self.copied = (8, 64) if is_quick else (8192, 1 << 28)
 
     def of_batch(self, name):
         return self.batch or {"ranker (bags)": 512}.get(name, 128)
@@ -296,7 +296,7 @@ def rate(step, wait, n_examples, n_steps):
 
 def counts(cupy):
     """Launches, waits and copies from the host of a step of each case, as the stand-in counts."""
-    found, size = {}, Size(is_tiny=True)
+    found, size = {}, Size(is_quick=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in CASES:
             with ExitStack() as stack:
@@ -386,7 +386,6 @@ OF_KERNELS = ["training step", "kernel (CuPy's own: none)", "launches", "us a st
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it runs")
     parser.add_argument("--counts", action="store_true", help="only what the stand-in counts")
     arguments = parser.parse_args()
     try:
@@ -403,7 +402,7 @@ def main():
         import torch
     except ImportError:
         torch = None
-    size, card = Size(arguments.tiny), Card(cupy)
+    size, card = Size(QUICK), Card(cupy)
     counted = counts(cupy) if is_stand_in else counts_of_stand_in()
     rows, lines = [HEADER], [OF_KERNELS]
     with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 from unittest import mock
 
-from measuring import ROOT, arithmetic, burst, first_rows
+from measuring import ROOT, arithmetic, burst, first_rows, sized
 from threadpoolctl import threadpool_limits
 
 from thincdialog.api import Experiment, load_config
@@ -39,7 +39,8 @@ from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.runners import Alone, Hogwild
 from thincdialog.training.interruption import Interruption
 
-SECONDS, REST, N_ROUNDS = 1.0, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
+SECONDS, REST = sized((1.0, 1.0), (0.05, 0.0))
+N_ROUNDS = int(os.environ.get("BENCH_ROUNDS", sized(7, 1)))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
 
 # Mechanism to what is in its place when it is off: names, and their values.
@@ -48,8 +49,8 @@ OFF: Dict[str, Dict[str, Any]] = {
     "ahead": {"thincdialog.runners.worker.stale_settings": lambda settings, n: dict(settings)},
     "apart": {"thincdialog.agents.compiled_steps.RowsApart": lambda: RowsApart(0)},
     "moments": {
-        "thincdialog.optimizers.shared_moments.SharedMoments._in_blocks": (
-            lambda self, make_step, *step: make_step(*step)
+        "thincdialog.optimizers.adam.AdamByOps._is_shared": (
+            property(lambda self: False, lambda self, value: None)
         ),
         "thincdialog.optimizers.row_sparse.RowSparseOptimizer.is_shared": (
             property(lambda self: False, lambda self, value: None)
@@ -147,11 +148,12 @@ def parts(folder: Path) -> Iterator[Tuple[str, Any, Dict[str, Any], str]]:
     bilstm = load_config(ROOT / "configs" / "ranker.cfg", {}).config
     encoder = {"@models": "thincdialog.BiLSTMEncoder.v1", "width": 128, "dropout": 0.0}
     bilstm["agent"]["model"]["encoder"] = encoder
-    for name in ("ranker", "BiLSTM", "starspace", "fasttext"):
+    for name in sized(("ranker", "BiLSTM", "starspace", "fasttext"), ("ranker",)):
         paths = texts if name == "fasttext" else talks
         config = bilstm if name == "BiLSTM" else ROOT / "configs" / f"{name}.cfg"
         has_ops = name in ("ranker", "BiLSTM")
-        for executor, ops in (("thread", "numpy"), ("thread", "fast"), ("process", "fast")):
+        ways = (("thread", "numpy"), ("thread", "fast"), ("process", "fast"))
+        for executor, ops in sized(ways, ways[1:]):
             if has_ops or ops == "fast":
                 overrides = {"paths.train": paths, "paths.dev": paths, "system.ops": ops}
                 yield f"{name}, {executor}, {ops} ops", config, overrides, executor

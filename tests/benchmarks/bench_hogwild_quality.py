@@ -27,12 +27,14 @@ from unittest import mock
 
 import numpy
 from bench_hogwild import asked, data, without
-from measuring import ROOT, has_data
+from measuring import ROOT, has_data, sized
 
 from thincdialog.api import train
 from thincdialog.loader.cores import n_cores
 
-WORKERS, SEEDS = (1, 2, 4, 8), range(int(os.environ.get("BENCH_SEEDS", "3")))
+WORKERS = sized((1, 2, 4, 8), (2,))
+SEEDS = range(int(os.environ.get("BENCH_SEEDS", sized(3, 1))))
+QUICK_RUN = {"training.max_steps": 4, "training.min_steps": 0}
 AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))
 # Of the training conversations: 73,000 examples.
 N_DIALOGUES = 5_000
@@ -41,8 +43,9 @@ ADAM = {"training.optimizer.@optimizers": "Adam.v1"}
 
 def works(folder: Path) -> Iterator[Tuple[str, Dict[str, Any], str]]:
     """Names, configs' overrides and the score to compare."""
-    yield "quickstart", {}, "hits@1"
-    yield "quickstart, Adam", ADAM, "hits@1"
+    coffee = sized({}, {f"tasks.coffee.n_{split}": 20 for split in ("train", "dev", "test")})
+    yield "quickstart", coffee, "hits@1"
+    yield "quickstart, Adam", {**coffee, **ADAM}, "hits@1"
     for names, source, score in (
         (("ranker", "starspace"), "self_dialogue", "hits@1"),
         (("fasttext", "intent"), "clinc150/full", "accuracy"),
@@ -66,6 +69,7 @@ def scores(
     found, largest = [], 0.0
     for seed in SEEDS:
         settings = {"system.seed": seed, "system.ops": ops, "training.n_samples": 0}
+        settings.update(sized({}, QUICK_RUN))
         runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.workers": n}
         config = ROOT / "configs" / f"{name.split(',')[0]}.cfg"
         streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
@@ -80,6 +84,7 @@ def scores(
 
 def main() -> None:
     off, words = asked()
+    words = words or sized([], ["Adam", "fasttext"])
     head = f"{'config':18}{'workers':>8}{'at once':>8}{'mean':>8}{'to one':>8}{'seconds':>9}"
     print(f"{head}{'largest':>9}   seeds")
     with tempfile.TemporaryDirectory() as folder:

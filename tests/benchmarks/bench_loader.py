@@ -22,14 +22,15 @@ import time
 from functools import partial
 from pathlib import Path
 
-from measuring import first_rows
+from measuring import first_rows, sized
 
 from thincdialog.batchers import Fixed
 from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
 
-N_ROWS, N_ROUNDS, BATCH, WINDOW = 20_000, 5, 32, 320
+N_ROWS, N_ROUNDS, BATCH, WINDOW = sized((20_000, 5, 32, 320), (200, 1, 8, 8))
+N_BATCHES, SPIN = sized((30, 0.5), (2, 0.01))
 
 
 def rows():
@@ -127,23 +128,23 @@ def waiting():
     source = Rows(N_ROWS, sleep=0.01)
     sleeping = partial(ceiling, 5, lambda: [time.sleep(0.01) for _ in range(50)])
     for workers, goal in ((5, 4.9), ("auto", 7)):
-        name = f"sleeps 0.01 s, 30 batches, workers = {workers}"
-        helped = partial(epoch, source, workers, 30)
-        compare(name, goal, partial(epoch, source, None, 30), helped, sleeping)
+        name = f"sleeps 0.01 s, {N_BATCHES} batches, workers = {workers}"
+        helped = partial(epoch, source, workers, N_BATCHES)
+        compare(name, goal, partial(epoch, source, None, N_BATCHES), helped, sleeping)
 
 
 def computing():
     source = Rows(N_ROWS, compute=0.00056)
-    pure = partial(ceiling, 2, lambda: spin(0.5))
+    pure = partial(ceiling, 2, lambda: spin(SPIN))
     helped, alone = partial(epoch, source, 2), partial(epoch, source, None)
-    compare("computes 0.56 ms, 20,000 rows, workers = 2", 1.9, alone, helped, pure)
+    compare(f"computes 0.56 ms, {N_ROWS:,} rows, workers = 2", 1.9, alone, helped, pure)
 
 
 def fast():
     source = Rows(N_ROWS)
-    pure = partial(ceiling, 2, lambda: spin(0.1))
-    for n_batches, what in ((None, "20,000 rows"), (30, "30 batches")):
-        for workers in (1, 2, 5, "auto"):
+    pure = partial(ceiling, 2, lambda: spin(SPIN / 5))
+    for n_batches, what in ((None, f"{N_ROWS:,} rows"), (N_BATCHES, f"{N_BATCHES} batches")):
+        for workers in sized((1, 2, 5, "auto"), (2,)):
             goal = 0.8 if n_batches else 0.97 if workers == "auto" else 0.95
             helped = partial(epoch, source, workers, n_batches)
             alone = partial(epoch, source, None, n_batches)
@@ -187,7 +188,7 @@ class Training:
 
 
 def stream():
-    pure = partial(ceiling, 2, lambda: spin(0.5))
+    pure = partial(ceiling, 2, lambda: spin(SPIN))
     with tempfile.TemporaryDirectory() as name:
         found = first_rows("self_dialogue/train.jsonl.gz", 12_000)
         with open(Path(name) / "train.jsonl", "w") as file:

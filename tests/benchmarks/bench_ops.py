@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
-from measuring import arithmetic, in_threads, in_turns, medians
+from measuring import arithmetic, in_threads, in_turns, medians, sized
 from thinc.api import NumpyOps, Ops
 
 from thincdialog.ops import bags
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
 from thincdialog.ops.dialog_ops import DialogNumpyOps
 
-BURST, N_BURSTS = 0.02, 9
+BURST, N_BURSTS, WAIT, N_WAITS = sized((0.02, 9, 0.25, 3), (0.001, 1, 0.01, 1))
 SCHEDULE = Path("/proc/thread-self/schedstat")
 ALL = {"Thinc": NumpyOps(use_blis=False), "NumPy": DialogNumpyOps(), "fast": DialogFastOps()}
 Call = Callable[[Ops], object]
@@ -96,9 +96,9 @@ def blocked_seconds() -> float:
 
 
 def waits(call: Call, compute: Callable[[int], float], n: int, kind: str) -> float:
-    """Seconds that a thread waits for each second that it computes, in a quarter of one; it
-    asks for the GIL every ``n`` steps of computing without it."""
-    end, found = time.perf_counter() + 0.25, []
+    """Seconds that a thread waits for each second that it computes, in ``WAIT`` seconds; it asks
+    for the GIL every ``n`` steps of computing without it."""
+    end, found = time.perf_counter() + WAIT, []
 
     def work(number: int) -> Any:
         if number == 0:
@@ -126,7 +126,7 @@ def main() -> None:
         for ops in ALL.values():
             call(ops)
         times = medians(in_turns(ALL, partial(cpu_seconds, call), N_BURSTS))
-        waited = medians(in_turns(("NumPy", "fast"), partial(waits, call, compute, n), 3))
+        waited = medians(in_turns(("NumPy", "fast"), partial(waits, call, compute, n), N_WAITS))
         fast = times["fast"]
         print(
             f"{name:24}{1e6 * fast:10,.0f}{times['Thinc'] / fast:8.2f}{times['NumPy'] / fast:8.2f}"

@@ -35,7 +35,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy
 from bench_hogwild import N_ROUNDS, SECONDS, Spin, Work, data, one_blas_thread, rounds
-from measuring import DATA, ROOT, has_data
+from measuring import DATA, ROOT, has_data, sized
 from thinc.api import Adam, Model
 
 from thincdialog.api import load_config, train
@@ -55,9 +55,10 @@ from thincdialog.runners.cluster.shared_plane import SharedPlane, shared_layout
 from thincdialog.runners.cluster.slots import Slots
 from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
 
-N_STEPS = int(os.environ.get("BENCH_STEPS", "30"))
+N_STEPS = int(os.environ.get("BENCH_STEPS", sized(30, 6)))
 # Sizes of the arrays of a model of 1 million parameters, and of 20 million, most in one table.
-SIZES = {"1 M": [1000 * 998], "20 M": [15_400_000, *[4_579_052 // 12] * 12]}
+SIZES = {"1 M": [1000 * 998]}
+SIZES.update(sized({"20 M": [15_400_000, *[4_579_052 // 12] * 12]}, {}))
 OPTIMIZERS: Dict[str, Tuple[Any, str]] = {
     "Adam": (partial(Adam, use_averages=False), "numpy"),
     "Adam, averages": (Adam, "numpy"),
@@ -437,6 +438,6 @@ if __name__ == "__main__":
         print("left out: Ray is not installed (pip install '.[ray]')")
         sys.exit()
     print(f"load {os.getloadavg()[0]:.1f}; {N_ROUNDS} rounds, {N_STEPS} steps")
-    for asked in sys.argv[1:] or ["speed", "exchange", "restart", "paper"]:
+    for asked in sys.argv[1:] or sized(["speed", "exchange", "restart", "paper"], ["exchange"]):
         print(f"-- {asked}")
         PARTS[asked]()

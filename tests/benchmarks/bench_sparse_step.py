@@ -19,7 +19,7 @@ from itertools import cycle
 from typing import Any, Callable, Dict, List
 
 import numpy as np
-from measuring import cpu_seconds, in_turns, medians
+from measuring import cpu_seconds, in_turns, medians, sized
 from thinc.api import SGD, Adam
 from thinc.types import Ragged
 
@@ -31,8 +31,8 @@ from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 
-N_ROWS, WIDTH, N_WORDS = 100_000, 128, 12
-N_SPARSE, N_DENSE, N_ROUNDS = 80, 2, 9
+N_ROWS, WIDTH, N_WORDS = sized(100_000, 2_000), 128, 12
+N_SPARSE, N_DENSE, N_ROUNDS = sized((80, 2, 9), (4, 1, 1))
 OPTIMIZERS: Dict[str, Any] = {
     "LazyAdam": (LazyAdam, 0.001),
     "SparseSGD": (SparseSGD, 0.1),

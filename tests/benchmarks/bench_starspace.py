@@ -20,7 +20,7 @@ from itertools import cycle
 from typing import Any, Callable, Dict, Iterator, List
 
 import numpy as np
-from measuring import Stopwatch, arithmetic, burst, first_rows, in_turns, medians, parlai
+from measuring import Stopwatch, arithmetic, burst, first_rows, in_turns, medians, parlai, sized
 
 from thincdialog.batchers import Fixed
 from thincdialog.cli.output import table
@@ -36,9 +36,9 @@ from thincdialog.runners.step import gather, one_step
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.worlds import BatchWorld
 
-N_EXAMPLES, N_WORDS, N_REPEATS = 2000, 10, 5
-N_EPOCHS, SIZE = 5, 256
-BURST_SECONDS, REST_SECONDS, N_BURSTS, N_CONVERSATIONS = 0.25, 0.5, 9, 2_700
+N_WORDS, SIZE, N_CONVERSATIONS = 10, 256, 2_700
+N_EXAMPLES, N_REPEATS, N_EPOCHS = sized((2000, 5, 5), (300, 1, 2))
+BURST_SECONDS, REST_SECONDS, N_BURSTS = sized((0.25, 0.5, 9), (0.02, 0.0, 1))
 
 
 def sentences() -> Iterator[Message]:
@@ -83,7 +83,7 @@ def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
                     step += 1
                     one_step(agent, world, optimizer, 0, step, 1)
     return {
-        "whole training, 5 epochs": N_EXAMPLES * N_EPOCHS / (first.seconds + others.seconds),
+        "whole training": N_EXAMPLES * N_EPOCHS / (first.seconds + others.seconds),
         "its first epoch": N_EXAMPLES / first.seconds,
         "its other epochs": N_EXAMPLES * (N_EPOCHS - 1) / others.seconds,
     }

@@ -30,7 +30,7 @@ from statistics import median
 from typing import Any, Dict, Iterator, List
 
 import numpy as np
-from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians
+from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians, sized
 
 from thincdialog.api import Batch, Experiment, Message, train
 from thincdialog.cli.output import table
@@ -44,9 +44,10 @@ from thincdialog.examples.store import MemoryStore, collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
 
-N, N_LARGE = int(os.environ.get("N", 1_000_000)), int(os.environ.get("N_LARGE", 10_000_000))
-N_REPEATS, SHARD = int(os.environ.get("N_REPEATS", 5)), 1 << 16
-N_CONVERSATIONS = 2_000
+N = int(os.environ.get("N", sized(1_000_000, 5_000)))
+N_LARGE = int(os.environ.get("N_LARGE", sized(10_000_000, 2_000)))
+N_REPEATS, N_STEPS = int(os.environ.get("N_REPEATS", sized(5, 1))), sized(1_000, 10)
+SHARD, N_CONVERSATIONS = 1 << 16, 2_000
 # A teacher of made-up examples, for configs.
 MADE_UP = """
 import random
@@ -250,11 +251,11 @@ def memory(folder: Path) -> None:
     rows = [["", "seconds", "MB at most"]]
     least = 0.0
     for n, n_steps, window, what in (
-        (1_000, 100, 65_536, "1,000 examples"),
+        (1_000, min(100, N_STEPS), 65_536, "1,000 examples"),
         (N_LARGE, 1, 65_536, f"{N_LARGE:,} examples: built"),
-        (N_LARGE, 1_000, 65_536, "1,000 steps, window of 65,536"),
-        (N_LARGE, 1_000, 0, "1,000 steps, all shuffled"),
-    ):
+        (N_LARGE, N_STEPS, 65_536, f"{N_STEPS:,} steps, window of 65,536"),
+        (N_LARGE, N_STEPS, 0, f"{N_STEPS:,} steps, all shuffled"),
+    )[: sized(4, 2)]:
         words = ["memory_of", str(folder), str(n), str(n_steps), str(window)]
         out = subprocess.run([sys.executable, __file__, *words], stdout=-1, check=True).stdout
         found = json.loads(out.decode().splitlines()[-1])

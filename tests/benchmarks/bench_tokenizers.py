@@ -10,11 +10,11 @@ CPU seconds, medians of 5. The ids are compared first.
 import random
 
 import numpy as np
-from measuring import DATA, cpu_seconds, has_data, in_turns, medians, read_rows
+from measuring import DATA, cpu_seconds, has_data, in_turns, medians, read_rows, sized
 
 from thincdialog.data.tokenizers import HashNgramTokenizer, WordNgramTokenizer, WordTokenizer
 
-N_REPEATS, N_TEXTS, BATCH = 5, 15_000, 512
+N_REPEATS, N_TEXTS, BATCH = sized(5, 1), 15_000, 512
 # As in configs/starspace.cfg and configs/fasttext.cfg, and others.
 TOKENIZERS = {
     "HashNgrams, 1": lambda: HashNgramTokenizer(n_rows=65536, ngrams=1),

@@ -12,7 +12,7 @@ import math
 import time
 
 import numpy as np
-from measuring import cpu_seconds, in_turns
+from measuring import cpu_seconds, in_turns, sized
 from thinc.api import Adam, Ragged, fix_random_seed
 
 from thincdialog.cli.output import table
@@ -27,7 +27,7 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 N_IDS, WIDTH, BATCH, SCALE = 65544, 256, 512, 20.0
 N_BATCHES, LEARN_RATE, MAX_NORM = 8, 1e-3, 1.0
 # Rounds, each with every rival; steps of one in a round; threads of PyTorch.
-ROUNDS, STEPS, THREADS = 7, 8, 2
+ROUNDS, STEPS, THREADS = sized(7, 1), sized(8, 1), 2
 
 
 def make_batches():

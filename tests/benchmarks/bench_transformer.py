@@ -10,7 +10,7 @@ average one has as many cells as theirs. Printed: examples per CPU second, media
 """
 
 import numpy as np
-from measuring import cpu_seconds, in_turns, medians
+from measuring import cpu_seconds, in_turns, medians, sized
 from thinc.api import Ragged, fix_random_seed
 
 from thincdialog.cli.output import table
@@ -27,8 +27,8 @@ from thincdialog.ops.dialog_fast_ops import DialogFastOps
 from thincdialog.optimizers.lazy_adam import LazyAdam
 
 N_IDS, N_CLASSES, WIDTH, DEPTH, HEADS = 32768, 150, 128, 4, 4
-N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = 1280, 64, 1e-3, 0.1, 20.0
-ROUNDS = 5
+N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = sized(1280, 128), 64, 1e-3, 0.1, 20.0
+ROUNDS = sized(5, 1)
 
 
 def draw_batches():

@@ -13,7 +13,7 @@ import random
 import time
 from typing import Dict, Optional
 
-from measuring import in_turns, medians, parlai
+from measuring import in_turns, medians, parlai, sized
 
 from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.cli.output import table
@@ -23,7 +23,7 @@ from thincdialog.registry import registry
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, World, batch_world
 
-N_EXAMPLES, N_WORDS, SIZE, N_REPEATS = 20_000, 10, 64, 5
+N_WORDS, SIZE, N_EXAMPLES, N_REPEATS = 10, 64, *sized((20_000, 5), (1_000, 1))
 
 
 class IdleAgent(Agent):

@@ -34,7 +34,7 @@ def test_bench_gpu_without_a_gpu_is_one_line(root):
 @pytest.mark.slow
 def test_bench_gpu_fills_its_tables(root):
     cupy = pytest.importorskip("cupy")
-    done = run(root, "--tiny")
+    done = run(root, "--quick")
     assert not done.returncode, done.stderr
     steps, kernels = tables(done.stdout)
     assert {row["waits"] for row in steps} == {"0"} and {row["copies"] for row in steps} == {"1"}
