@@ -71,3 +71,16 @@ def test_imports_only_the_command_line_prints_and_exits():
                 if node.value.id == "sys" and node.attr in ("argv", "exit"):
                     found.append(f"{file.name}:{node.lineno} sys.{node.attr}")
     assert not found, "\n".join(found)
+
+
+def test_imports_no_layer_asks_which_ops_it_has():
+    """What depends on the ops is a function of ops/: all others call it."""
+    found = []
+    for file, tree in trees().items():
+        for node in ast.walk(tree) if part_of(file) != "ops" else ():
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if called and node.func.id == "isinstance" and len(node.args) == 2:
+                kinds = [each for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)]
+                if any(each.id.endswith("Ops") for each in kinds):
+                    found.append(f"{file.relative_to(PACKAGE)}:{node.lineno}")
+    assert not found, "\n".join(found)

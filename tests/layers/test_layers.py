@@ -15,12 +15,11 @@ from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.flatten import Flatten
 from thincdialog.layers.joined_pairs import JoinedPairs
-from thincdialog.layers.l2_normalise import L2Normalise
-from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.learned_positions import LearnedPositions
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.newest_turns import newest_turns
+from thincdialog.layers.normalise import L2Normalise, LayerNorm
 from thincdialog.layers.parts import Parts
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection

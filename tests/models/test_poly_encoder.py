@@ -5,7 +5,7 @@ import pytest
 
 from tests.agents.colours import build, examples, learn, make, reply
 from tests.ops.array_backends import EACH_OPS, ragged
-from thincdialog.layers.l2_normalise import L2Normalise
+from thincdialog.layers.normalise import L2Normalise
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.poly_encoder import PolyEncoder

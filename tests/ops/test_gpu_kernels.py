@@ -14,9 +14,9 @@ from thincdialog.inspection import held_device
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
 from thincdialog.layers.feed_forward import ResidualFeedForward
-from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.normalise import LayerNorm
 from thincdialog.layers.pool import pool
 from thincdialog.layers.scale import Scale
 from thincdialog.layers.swiglu import SwiGLU

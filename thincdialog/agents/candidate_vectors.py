@@ -18,6 +18,7 @@ class CandidateVectors:
     chunk (Optional[int]): Texts encoded together; if None, 512, and 8,192 on a GPU, to which
         a large batch costs little.
     most_bytes (int): Of vectors of passing texts; more only if one call needs them.
+    are_kept (bool): Whether there are any vectors to forget.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class CandidateVectors:
             self._forget()
 
     def _forget(self) -> None:
+        self.are_kept = False
         # Lists of texts, by their identity, with their vectors.
         self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
         self._forget_passing()
@@ -100,6 +102,7 @@ class CandidateVectors:
         self._rows.update(zip(new, range(n_known, end)))
 
     def _encoded(self, texts: Sequence[str]) -> Floats2d:
+        self.are_kept = True
         starts = range(0, len(texts), self.chunk)
         blocks = [self.encode(list(texts[start : start + self.chunk])) for start in starts]
         vectors: Floats2d = self.ops.xp.concatenate(blocks)

@@ -51,10 +51,9 @@ from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.choice import is_compiled
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..ops.devices import on_own_device, upload
-from ..ops.dialog_ops import exact_products
+from ..ops.dialog_ops import exact_products, is_compiled
 from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,

@@ -157,7 +157,8 @@ class RankerAgent(ModelAgent):
 
     def weights_changed(self) -> None:
         super().weights_changed()
-        self._vectors.forget()
+        if self._vectors.are_kept:
+            self._vectors.forget()
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()

@@ -117,10 +117,10 @@ class Tally:
 
     def close_step(self, gradient_norm: Number) -> StepReport:
         """Report what was learned, and start the next step."""
-        learned = self.learned
+        learned, losses = self.learned, self.learned.losses
         report = StepReport(
             self.examples,
-            add_up(learned.losses),
+            losses[0] if len(losses) == 1 else add_up(losses),
             learned.weight,
             self.unit,
             gradient_norm,

@@ -15,8 +15,8 @@ from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, side_by_side
 from ..examples.portion import Encoding
 from ..messages import SELF, Turn
+from ..ops.bags import slice_places
 from ..ops.compiled import load_kernels
-from ..ops.slices import slice_places
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of

@@ -13,7 +13,7 @@ from ..examples.portion import Encoding
 from ..examples.store_cells import BITS, NO_CELL, STRING, TURNS
 from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places
 from .text_encoder import TextEncoder
 
 # Rows and labels that are tokenized at once.

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..examples.store import Store
 from ..messages import SELF, Turn
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]

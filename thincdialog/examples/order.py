@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places
 from .batch import Batch, gathered
 from .blocks import Block, Start
 from .candidates import CandidateSampler, WithCandidates

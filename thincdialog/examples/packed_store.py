@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places
 from .encoded import Encoded
 from .portion import NONE, Column, Lists, Portion, Texts, Tokens
 from .store import NO_LABEL, Store

@@ -9,10 +9,9 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
 from ..ops.bags import row_gradients, split_bags, sum_bags
-from ..ops.devices import HostInts
+from ..ops.devices import HostInts, host_tokens, no_gradient
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
-from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Floats2d

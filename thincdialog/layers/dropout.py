@@ -7,9 +7,9 @@ from thinc.api import Dropout, Model
 from thinc.types import Ragged
 
 from ..ops.bags import bag_numbers
+from ..ops.devices import host_tokens, no_gradient
 from ..ops.dialog_ops import draw_mask
 from ..registry import registry
-from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged

@@ -7,7 +7,7 @@ from thinc.types import Floats2d
 
 from ..registry import registry
 from .dropout import CheckedDropout
-from .layer_norm import LayerNorm
+from .normalise import LayerNorm
 
 
 @registry.layers("thincdialog.ResidualFeedForward.v1")

@@ -6,8 +6,8 @@ import numpy
 from thinc.api import Model
 from thinc.types import Ragged
 
+from ..ops.devices import host_tokens, no_gradient
 from ..registry import registry
-from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged

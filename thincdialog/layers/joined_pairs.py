@@ -6,10 +6,9 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ints2d, Ragged
 
-from ..ops.devices import on_host
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places
+from ..ops.devices import host_tokens, on_host
 from ..registry import registry
-from .ids import host_tokens
 
 InT = Tuple[Ragged, Ragged, Ints2d]
 OutT = Ragged

@@ -8,12 +8,10 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import sum_by_key
-from ..ops.devices import upload
-from ..ops.slices import slice_places
+from ..ops.bags import slice_places, sum_by_key
+from ..ops.devices import host_tokens, no_gradient, upload
 from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
-from .ids import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged

@@ -8,7 +8,7 @@ from thinc.types import Floats2d
 from thinc.util import ArrayInfo
 
 from ..registry import registry
-from .l2_normalise import init as init_widths
+from .normalise import init as init_widths
 
 InT = Floats2d
 OutT = Floats2d

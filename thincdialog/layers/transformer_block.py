@@ -8,7 +8,7 @@ from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .dropout import CheckedDropout
-from .layer_norm import LayerNorm
+from .normalise import LayerNorm
 from .self_attention import Positions, SelfAttention
 from .swiglu import SwiGLU
 

@@ -8,7 +8,7 @@ from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .dropout import CheckedDropout
-from .layer_norm import LayerNorm
+from .normalise import LayerNorm
 
 InT = Ragged
 OutT = Ragged

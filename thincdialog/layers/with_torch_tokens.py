@@ -8,7 +8,7 @@ from thinc.types import Ragged
 from thinc.util import partial, torch2xp
 
 from ..errors import MissingPackageError
-from .ids import host_tokens, no_gradient
+from ..ops.devices import host_tokens, no_gradient
 
 InT = Ragged
 OutT = Ragged

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Literal, Optional, Tuple
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 
-from ..layers.l2_normalise import L2Normalise
+from ..layers.normalise import L2Normalise
 from ..layers.scale import Scale
 from ..registry import registry
 

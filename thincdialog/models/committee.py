@@ -9,9 +9,8 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ragged
 from thinc.util import is_numpy_array
 
-from ..layers.ids import no_gradient
 from ..ops.bags import bag_numbers
-from ..ops.devices import on_host, upload
+from ..ops.devices import no_gradient, on_host, upload
 from ..ops.dialog_ops import draw_mask
 from ..registry import registry
 

@@ -8,10 +8,10 @@ from thinc.types import Floats2d, Ragged
 
 from ..layers.code_attention import CodeAttention
 from ..layers.code_scores import CodeScores
-from ..layers.ids import no_gradient
-from ..layers.l2_normalise import L2Normalise
+from ..layers.normalise import L2Normalise
 from ..layers.pool import pool
 from ..layers.scale import Scale
+from ..ops.devices import no_gradient
 from ..registry import registry
 from .bi_encoder import ENCODERS, tie_embeddings
 

@@ -3,9 +3,9 @@
 import copy
 from typing import Dict
 
-from thinc.api import Model, Ops
+from thinc.api import Model
 
-from ..ops.dialog_ops import DialogNumpyOps
+from ..ops.dialog_ops import replicate_ops
 from .torch_tensors import copy_of_shim
 
 
@@ -42,11 +42,3 @@ def replicate(model: Model, *, has_values: bool = True) -> Model:
             if has_values and node.has_param(name):
                 twin.set_param(name, node.get_param(name))
     return copies[id(model)]
-
-
-def replicate_ops(ops: Ops) -> Ops:
-    """Ops of the same settings with a generator of their own."""
-    twin = copy.copy(ops)
-    if isinstance(twin, DialogNumpyOps):
-        twin.seed(0)
-    return twin

@@ -6,7 +6,7 @@ from thinc.api import Model, chain, noop
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
-from ..layers.l2_normalise import L2Normalise
+from ..layers.normalise import L2Normalise
 from ..layers.scale import times
 from ..registry import registry
 from .bi_encoder import BiEncoder

@@ -7,8 +7,8 @@ from thinc.types import Ragged
 
 from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.fill_empty import fill_empty
-from ..layers.layer_norm import LayerNorm
 from ..layers.learned_positions import LearnedPositions
+from ..layers.normalise import LayerNorm
 from ..layers.token_embed import TokenEmbed
 from ..layers.transformer_block import Activation, TransformerBlock
 from ..registry import registry

@@ -6,10 +6,10 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d
 
+from .bags import slice_places
 from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import DialogCupyOps
 from .gpu import kernels
-from .slices import slice_places
 
 # The gradients of queries, keys and values.
 Gradients = Tuple[Floats2d, Floats2d, Floats2d]

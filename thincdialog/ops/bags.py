@@ -152,3 +152,14 @@ def _blocks(lengths: HostInts) -> Iterator[Tuple[slice, slice]]:
         last = max(first + 1, full)
         yield slice(first, last), slice(int(ends[first]), int(ends[last]))
         first = last
+
+
+def slice_places(starts: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
+    """Indices of the elements of slices, one slice after another; int64.
+
+    starts, lengths (np.ndarray): Of each slice, shape (n_slices,), int64.
+    """
+    ends = lengths.cumsum()
+    places: numpy.ndarray = (starts - ends + lengths).repeat(lengths)
+    places += numpy.arange(len(places))
+    return places

@@ -103,11 +103,6 @@ def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
         return get_dialog_ops(system["gpu_id"])
 
 
-def is_compiled(ops: Ops) -> bool:
-    """Whether the ops have compiled kernels."""
-    return isinstance(ops, DialogFastOps)
-
-
 @contextmanager
 def using_ops(ops: Ops) -> Iterator[Ops]:
     """Make ``ops`` Thinc's current ops, which new models take, for a while."""

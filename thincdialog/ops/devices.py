@@ -6,6 +6,7 @@ from typing import Any, Callable, ContextManager, Tuple, TypeVar, cast
 
 import numpy
 from thinc.api import Ops
+from thinc.types import Ragged
 
 # Integers on the host: a NumPy array. (Thinc's types do not say where an array is.)
 HostInts = Any
@@ -21,6 +22,17 @@ def on_host(array: Any) -> numpy.ndarray:
         return array
     copied: numpy.ndarray = array.get()
     return copied
+
+
+def host_tokens(X: Ragged) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """Ids and segments, int32, shape (n_tokens, 2); and tokens of each example, shape
+    (n_examples,); both on the host."""
+    return on_host(X.dataXd), on_host(X.lengths)
+
+
+def no_gradient(X: Ragged) -> Ragged:
+    """The gradient of ids: zeros of an array of their own, as a layer may add to them in place."""
+    return Ragged(numpy.zeros_like(on_host(X.dataXd)), X.lengths)  # type: ignore[arg-type]
 
 
 def upload(ops: Ops, *arrays: Any) -> Tuple[Any, ...]:

@@ -31,6 +31,7 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
     """
 
     name = "thincdialog_fast"
+    has_compiled_kernels = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")

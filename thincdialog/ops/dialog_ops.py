@@ -1,5 +1,6 @@
 """Thinc's ops of the CPU and of a GPU, with products that can be exact and seeded dropout."""
 
+import copy
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Iterator, Optional, Tuple, cast
@@ -26,6 +27,7 @@ class DrawsAndProducts:
     """
 
     has_exact_products = False
+    has_compiled_kernels = False
     xp: Any
 
     def gemm(
@@ -138,6 +140,19 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
             weights -= step
         gradient.fill(0)
         return weights, gradient, mom1, mom2
+
+
+def replicate_ops(ops: Ops) -> Ops:
+    """Ops of the same settings with a generator of their own."""
+    twin = copy.copy(ops)
+    if isinstance(twin, DrawsAndProducts):
+        twin.seed(0)
+    return twin
+
+
+def is_compiled(ops: Ops) -> bool:
+    """Whether there are compiled kernels for arrays of the ops."""
+    return isinstance(ops, DrawsAndProducts) and ops.has_compiled_kernels
 
 
 def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:

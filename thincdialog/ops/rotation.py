@@ -7,12 +7,12 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Ints1d
 
+from .bags import slice_places
 from .compiled import are_plain, load_kernels
 from .devices import on_host, upload
 from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
-from .slices import slice_places
 
 # Slowest turn: once in about this many tokens times two pi.
 _BASE = 10000.0

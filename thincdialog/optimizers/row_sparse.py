@@ -11,7 +11,7 @@ from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.alignment import address
 from ..ops.compiled import load_kernels
-from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.dialog_ops import is_compiled
 from ..ops.gpu import kernels
 from .adam import thincs_step
 from .state import Key
@@ -73,7 +73,7 @@ class Part(NamedTuple):
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
         """
         gradient = self.gradient(vector)
-        if isinstance(ops, DialogFastOps):
+        if ops is not None and is_compiled(ops):
             return load_kernels("steps").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
         for now in self.blocks(gradient):
@@ -156,14 +156,14 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        is_compiled = isinstance(ops, DialogFastOps)
+        has_kernels = ops is not None and is_compiled(ops)
         is_one_kernel = not isinstance(scale, float) and self._has_kernel()
         if is_one_kernel:
             self._step_of_kernel(arrays, gradients, parts, scale, n_updates)
         for part in () if is_one_kernel else parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels know decay of the weights, not of the gradient.
-            if is_compiled and (self.L2_is_weight_decay or not self.L2):
+            if has_kernels and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
             rows = None if part.rows is None else part.rows_on(values)
@@ -171,7 +171,7 @@ class RowSparseOptimizer(Optimizer):
                 index = now if rows is None else rows[now]
                 self._step(views, index, gradient[now], scale, n_updates)
         if self.averages is not None and n_updates % self.average_every == 0:
-            self._update_averages(key, values, n_updates, is_compiled)
+            self._update_averages(key, values, n_updates, has_kernels)
 
     def _step(
         self,
@@ -249,14 +249,14 @@ class RowSparseOptimizer(Optimizer):
         return self.grad_clip / norm
 
     def _update_averages(
-        self, key: Key, values: Floats1d, n_updates: int, is_compiled: bool
+        self, key: Key, values: Floats1d, n_updates: int, has_kernels: bool
     ) -> None:
         assert self.averages is not None
         if key not in self.averages:
             self.averages[key] = values.copy()
             return
         share = _share_of_newest(n_updates, self.average_every)
-        if is_compiled:
+        if has_kernels:
             load_kernels("steps").move_average(self.averages[key], values, share)
         else:
             _move_average(self.averages[key], values, share)

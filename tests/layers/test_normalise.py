@@ -3,8 +3,7 @@ import pytest
 import thinc.api
 
 from tests.ops.array_backends import backend
-from thincdialog.layers.l2_normalise import L2Normalise
-from thincdialog.layers.layer_norm import LayerNorm
+from thincdialog.layers.normalise import L2Normalise, LayerNorm
 
 
 def outputs_and_gradients(build, shape, name):

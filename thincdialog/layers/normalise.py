@@ -1,0 +1,84 @@
+"""Rows scaled to one length, or to mean 0 and variance 1."""
+
+from typing import Callable, Optional, Tuple, cast
+
+from thinc.api import Model
+from thinc.layers.layernorm import init as init_layer_norm
+from thinc.types import Floats1d, Floats2d
+from thinc.util import ArrayInfo, get_width
+
+from ..ops.normalise import l2_normalise, layer_norm
+from ..registry import registry
+
+InT = Floats2d
+OutT = Floats2d
+
+# Shorter rows are not stretched to length 1, so that an empty text stays near zero.
+_SHORTEST = 1e-6
+
+
+@registry.layers("thincdialog.L2Normalise.v1")
+def L2Normalise() -> Model[InT, OutT]:
+    """Scale every row to length 1, so that dot products are cosines.
+
+        Y = X / max(|X|, 1e-6)
+
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    """
+    return Model("l2_normalise", _forward_l2, init=init, dims={"nI": None, "nO": None})
+
+
+def _forward_l2(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    Y, backprop_rows = l2_normalise(model.ops, X, _SHORTEST)  # (nB, nI)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        return backprop_rows(dY)
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    """Output as wide as the input; for other layers, too."""
+    example = Y if X is None else X
+    if example is not None:
+        width = get_width(example)
+        model.set_dim("nI", width)
+        model.set_dim("nO", width)
+
+
+@registry.layers("thincdialog.LayerNorm.v1")
+def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
+    """Thinc's LayerNorm.v1, with the same weights; in one pass with our kernels.
+
+        Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
+
+    nI (Optional[int]): Width; from the data if None.
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
+    """
+    return Model(
+        "layernorm",
+        _forward_norm,
+        init=init_layer_norm,
+        dims={"nI": nI, "nO": nI},
+        params={"G": None, "b": None},
+    )
+
+
+def _forward_norm(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    G, b = (cast(Floats1d, model.get_param(name)) for name in "Gb")
+    Y, backprop_rows = layer_norm(model.ops, X, G, b)  # (nB, nI)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        dX, dG, db = backprop_rows(dY)  # (nB, nI), (nI,) twice
+        model.inc_grad("G", dG)
+        model.inc_grad("b", db)
+        return dX
+
+    return Y, backprop
