@@ -9,15 +9,13 @@ import numpy
 from ml_datasets._registry import register_loader
 from ml_datasets.loaders.mnist import MNIST_URL
 from ml_datasets.util import get_file
-from thinc.api import Linear, Model, Relu, chain, registry
-from thinc.initializers import zero_init
+from thinc.api import Model, Relu, Softmax, chain, registry
 from thinc.types import Floats2d
 
 
 @registry.layers("relu_relu_softmax.v1")
 def relu_relu_softmax(hidden_width: int, dropout: float) -> Model[Floats2d, Floats2d]:
-    """Two ReLU layers, and a score for each class. The softmax over these is a part of the loss,
-    and of the replies.
+    """Two ReLU layers, and a probability of each class.
 
     hidden_width (int): Of both layers.
     dropout (float): Probability of zeroing a cell of their outputs.
@@ -25,7 +23,7 @@ def relu_relu_softmax(hidden_width: int, dropout: float) -> Model[Floats2d, Floa
     return chain(
         Relu(hidden_width, dropout=dropout),
         Relu(hidden_width, dropout=dropout),
-        Linear(init_W=zero_init),
+        Softmax(),
     )
 
 

@@ -4,12 +4,24 @@ from functools import partial
 
 import numpy as np
 import pytest
-from thinc.api import Linear, Relu, Softmax, add, chain, concatenate, softmax_activation
+from thinc.api import (
+    Linear,
+    Relu,
+    Softmax,
+    Softmax_v2,
+    add,
+    chain,
+    concatenate,
+    fix_random_seed,
+    softmax_activation,
+    zero_init,
+)
 
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.api import PARTNER, ConfigError, DataError, Message, TrainingError
 
 from . import colours
-from .colours import make
+from .colours import make, teacher_of
 
 ROWS = [
     {"text": f"{word} {n}", "labels": [label]}
@@ -182,10 +194,35 @@ def test_classifier_reads_all_examples_alike(first, second, what):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("last", [Softmax, softmax_activation])
-def test_classifier_refuses_probabilities_where_logits_belong(last):
-    with pytest.raises(ValueError, match="the model ends in a softmax, but logits are expected"):
-        make("agents", "Classifier", chain(Relu(4), last()))
+@EACH_OPS
+def test_classifier_that_ends_in_a_softmax_trains_as_one_of_logits(ops):
+    """And answers alike: the output of Thinc's Softmax are probabilities."""
+    rows = [
+        {"features": np.eye(4, dtype="f")[[row, 3]].sum(axis=0), "labels": [label]}
+        for row, label in enumerate("abc")
+    ]
+    found = []
+    for last in (Softmax, partial(Linear, init_W=zero_init)):
+        fix_random_seed(0)
+        agent = make("agents", "Classifier", chain(Relu(8), last()))
+        agent.initialize(teacher_of(rows))
+        examples, optimizer = [Message(row) for row in rows], make("optimizers", "SGD.v1", 0.5)
+        reports = []
+        for _ in range(20):
+            agent.batch_act(examples)
+            reports.append(float(agent.update(optimizer).loss))
+        replies = agent.batch_act([Message(row, labels=None) for row in rows])
+        P = [reply["probabilities"] for reply in replies]
+        assert [reply["text"] for reply in replies] == ["a", "b", "c"]
+        found.append((ops.to_numpy(agent.weights), reports, P))
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_classifier_refuses_other_probabilities_where_logits_belong():
+    for last in (softmax_activation(), Softmax_v2(normalize_outputs=False)):
+        with pytest.raises(ValueError, match="the model ends in a softmax, but logits are expect"):
+            make("agents", "Classifier", chain(Relu(4), last))
     make("agents", "Classifier", chain(Softmax(), Linear()))
 
 

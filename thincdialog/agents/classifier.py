@@ -55,7 +55,7 @@ class ClassifierAgent(ModelAgent):
     message's ``label_candidates``, if some of them are classes.
 
     model (Model): Conversations (Ragged) or features (Floats2d) to logits, shape
-        (n_examples, n_classes).
+        (n_examples, n_classes); or to probabilities, if it ends in Thinc's ``Softmax``.
     loss (Optional[Callable]): A registered loss; softmax cross-entropy if None.
     classes (Optional[List[str]]): All classes; from the training labels if None.
     class_weights (Union[Dict[str, float], str, None]): Weight of each class's
@@ -73,8 +73,8 @@ class ClassifierAgent(ModelAgent):
         classes are seldom said aloud.
     collate (Optional[Callable]): A registered function that puts together what the model
         reads of a batch, such as texts and images; if None, texts or ``features``.
-    RAISES (ValueError): If threshold is out of range or stands without reject_class, or the
-        model ends in a softmax: the loss and the replies make probabilities of logits.
+    RAISES (ValueError): If threshold is out of range or there is no reject_class for it, or the
+        model ends in a softmax that is not Thinc's ``Softmax``.
     """
 
     id = "classifier"
@@ -104,10 +104,12 @@ class ClassifierAgent(ModelAgent):
             raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
         if classes is not None and len(set(classes)) < 2:
             raise ValueError("classes needs at least two different classes")
-        if any(layer._func.__module__ in SOFTMAX for layer in _last_layers(model)):
+        last = list(_last_layers(model))
+        self.has_softmax = len(last) == 1 and last[0].attrs.get("softmax_normalize", False)
+        if not self.has_softmax and any(each._func.__module__ in SOFTMAX for each in last):
             raise ValueError(
-                "the model ends in a softmax, but logits are expected: the agent makes the "
-                "probabilities itself. Take it off, or put Linear.v1 in its place"
+                "the model ends in a softmax, but logits are expected: leave it out (one "
+                "Softmax.v2 may end the whole model; a member's, or softmax_activation.v1, may not)"
             )
         super().__init__(
             model,
@@ -301,9 +303,16 @@ class ClassifierAgent(ModelAgent):
 
     def judge(self, Y: Any, inputs: Inputs) -> Judged:
         self.check_scores(Y, (len(inputs.batch.rows), len(self.classes)))
+        if self.has_softmax:
+            Y = self._logits(Y)  # Thinc's Softmax takes the gradient of the logits, too.
         weights = None if self.loss_weights is None else np.array(self.loss_weights, dtype="f")
         given = (self.loss, inputs.targets, weights, lambda: self.classes)
         return self.judge_scores(Y, inputs.batch, *given)
+
+    def _logits(self, P: Any) -> Any:
+        """Logits that have these probabilities."""
+        xp = self.model.ops.xp
+        return xp.log(xp.maximum(P, xp.float32(1e-30)))
 
     def targets(self, batch: Batch) -> Any:
         """Number of each example's class; every example has ``labels``.
@@ -331,6 +340,8 @@ class ClassifierAgent(ModelAgent):
         batch, ops = Batch.of(batch), self.model.ops
         logits = self.model.predict(self._input(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
+        if self.has_softmax:
+            logits = self._logits(logits)
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
         evaluation_losses = self._evaluation_losses(batch, P)
         among, ranks = self._among(batch), -P
