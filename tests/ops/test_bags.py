@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from thinc.api import NumpyOps
 
 from tests.ops.array_backends import EACH_OPS
-from thincdialog.ops.bags import bag_numbers, row_gradients, split_bags, sum_bags, sum_by_key
+from thincdialog.ops.bags import (
+    bag_numbers,
+    places_in_bags,
+    row_gradients,
+    split_bags,
+    sum_bags,
+    sum_by_key,
+)
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
 
 LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=20)
@@ -96,3 +103,7 @@ def test_bags_sum_by_key_has_the_same_bits_each_time(ops):
     keys = rng.integers(0, 7, size=5000)
     first = sum_by_key(ops, values, keys)[1]
     assert all((sum_by_key(ops, values, keys)[1] == first).all() for _ in range(5))
+
+
+def test_bags_places_begin_at_zero_in_each():
+    assert places_in_bags(np.array([2, 0, 3])).tolist() == [0, 1, 0, 1, 2]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.ops.array_backends import EACH_OPS
-from thincdialog.ops.rotation import rotate, token_places
+from thincdialog.ops.rotation import rotate
 
 
 def draw(*shape):
@@ -28,7 +28,3 @@ def test_rotation_sees_only_how_far_tokens_are_apart(ops):
     assert (turned[:, 2] == before.reshape(40, 3, n_heads, head)[:, 2]).all()
     back(QKV)  # It is a rotation, so its gradient turns back.
     np.testing.assert_allclose(ops.to_numpy(QKV), before, rtol=1e-4, atol=1e-5)
-
-
-def test_places_of_tokens():
-    assert token_places(np.array([2, 0, 3])).tolist() == [0, 1, 0, 1, 2]

@@ -14,8 +14,8 @@ import numpy as np
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, side_by_side
 from ..examples.portion import Encoding
+from ..examples.slices import slice_places
 from ..messages import SELF, Turn
-from ..ops.bags import slice_places
 from ..ops.compiled import load_kernels
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
 from .tokenizers import Tokenizer

@@ -10,10 +10,10 @@ import numpy as np
 from ..examples.batch import Batch
 from ..examples.mapped_store import MappedStore
 from ..examples.portion import Encoding
+from ..examples.slices import slice_places
 from ..examples.store_cells import BITS, NO_CELL, STRING, TURNS
 from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
-from ..ops.bags import slice_places
 from .text_encoder import TextEncoder
 
 # Rows and labels that are tokenized at once.

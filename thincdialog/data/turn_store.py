@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Turn
-from ..ops.bags import slice_places
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]

@@ -4,7 +4,7 @@ from typing import NamedTuple, Sequence
 
 import numpy as np
 
-from ..ops.bags import slice_places
+from .slices import slice_places
 
 
 class Encoded(NamedTuple):

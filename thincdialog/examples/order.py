@@ -11,12 +11,12 @@ import numpy as np
 
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
-from ..ops.bags import slice_places
 from .batch import Batch, gathered
 from .blocks import Block, Start
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes, whole_order
 from .joined_store import JoinedStore
+from .slices import slice_places
 from .split import Split
 from .store import MemoryStore, Store, Unit
 

@@ -6,9 +6,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..ops.bags import slice_places
 from .encoded import Encoded
 from .portion import NONE, Column, Lists, Portion, Texts, Tokens
+from .slices import slice_places
 from .store import NO_LABEL, Store
 
 

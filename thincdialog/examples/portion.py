@@ -18,7 +18,7 @@ from typing import (
 import numpy as np
 
 from ..messages import PARTNER, SELF, Episode, Turn
-from ..ops.bags import slice_places
+from .slices import slice_places
 from .store import MemoryStore, collection_paused
 
 # Gives of turns the rows of their tokens one after the other, and of each turn the number of its

@@ -6,7 +6,7 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ints2d, Ragged
 
-from ..ops.bags import slice_places
+from ..ops.bags import places_in_bags
 from ..ops.devices import host_tokens, on_host
 from ..registry import registry
 
@@ -44,6 +44,7 @@ def _joined(contexts: Any, n_own: Any, replies: Any, n_reply: Any, pairs: Any) -
     firsts, sizes = (
         np.stack([of[0][pairs[:, 0]], of[1][pairs[:, 1]]], axis=1) for of in (starts, lengths)
     )
-    places = slice_places(firsts.ravel(), sizes.ravel())  # (n_joined_tokens,)
+    sizes = sizes.ravel()
+    places = firsts.ravel().repeat(sizes) + places_in_bags(sizes)  # (n_joined_tokens,)
     tokens = np.concatenate([contexts + np.array([0, 1], dtype="i"), replies])  # (n_tokens, 2)
-    return tokens[places], sizes.sum(axis=1).astype("i")
+    return tokens[places], sizes.reshape(-1, 2).sum(axis=1).astype("i")

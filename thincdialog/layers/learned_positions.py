@@ -7,9 +7,8 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
-from ..ops.bags import sum_by_key
+from ..ops.bags import places_in_bags, sum_by_key
 from ..ops.devices import upload
-from ..ops.rotation import token_places
 from ..ops.table_gradient import add_rows
 from ..registry import registry
 
@@ -44,7 +43,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     ops = model.ops
     P = cast(Floats2d, model.get_param("P"))  # (n_places, nO)
     X = cast(Floats2d, Xr.dataXd)
-    places: Any = numpy.minimum(token_places(Xr.lengths), P.shape[0] - 1)
+    places: Any = numpy.minimum(places_in_bags(Xr.lengths), P.shape[0] - 1)
     (rows,) = upload(ops, places)
     Y = X + P[rows]  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)

@@ -8,7 +8,7 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import slice_places, sum_by_key
+from ..ops.bags import places_in_bags, sum_by_key
 from ..ops.devices import host_tokens, no_gradient, upload
 from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
@@ -99,7 +99,7 @@ def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tupl
     keys = examples.repeat(lengths) << 32 | (_OLDEST - segments)
     distinct = numpy.unique(numpy.concatenate([keys, examples << 32 | _OLDEST]))
     sizes = numpy.bincount(numpy.searchsorted(distinct, keys), minlength=len(distinct))
-    places = slice_places(numpy.zeros_like(sizes), sizes)
+    places = places_in_bags(sizes)
     return (
         ids[numpy.argsort(keys, kind="stable")],
         numpy.arange(len(distinct)).repeat(sizes),

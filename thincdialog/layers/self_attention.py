@@ -7,7 +7,8 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..ops.attention import attend, within
-from ..ops.rotation import rotate, token_places
+from ..ops.bags import places_in_bags
+from ..ops.rotation import rotate
 from ..registry import registry
 
 InT = Ragged
@@ -51,7 +52,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     QKV, backprop_project = project(X, is_train)  # (n_tokens, 3 * nO)
     back: Optional[Callable] = None
     if model.attrs["positions"] == "rotary":
-        back = rotate(ops, QKV, token_places(lengths), n_heads)
+        back = rotate(ops, QKV, places_in_bags(lengths), n_heads)
     nO = model.get_dim("nO")
     Q, K, V = QKV[:, :nO], QKV[:, nO : 2 * nO], QKV[:, 2 * nO :]
     H, backprop_attend = attend(ops, Q, K, V, within(lengths), n_heads)  # (n_tokens, nO)

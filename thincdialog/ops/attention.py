@@ -6,7 +6,7 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d
 
-from .bags import slice_places
+from .bags import places_in_bags
 from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import DialogCupyOps
 from .gpu import kernels
@@ -54,11 +54,8 @@ class Spans(NamedTuple):
         of_queries = numpy.stack([first_keys, first_keys + n_keys]).repeat(n_queries, axis=1)
         of_keys = numpy.stack([first_queries, first_queries + n_queries]).repeat(n_keys, axis=1)
         if self.is_causal:
-            nothing = numpy.zeros_like(n_queries)
-            own = slice_places(nothing, n_queries)
-            of_queries[1] = of_queries[0] + own + more.repeat(n_queries) + 1
-            own = slice_places(nothing, n_keys)
-            of_keys[0] += numpy.maximum(own - more.repeat(n_keys), 0)
+            of_queries[1] = of_queries[0] + places_in_bags(n_queries) + more.repeat(n_queries) + 1
+            of_keys[0] += numpy.maximum(places_in_bags(n_keys) - more.repeat(n_keys), 0)
         return of_queries.astype("i"), of_keys.astype("i")
 
 

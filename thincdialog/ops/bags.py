@@ -12,7 +12,7 @@ from thinc.types import Floats2d
 from thinc.util import is_numpy_array
 
 from .compiled import load_kernels
-from .devices import HostInts, upload
+from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import starts_of
 from .dialog_fast_ops import DialogFastOps, beyond
 from .gpu import kernels
@@ -111,6 +111,13 @@ def bag_numbers(lengths: HostInts) -> HostInts:
     return numpy.arange(lengths.shape[0], dtype="i8").repeat(lengths)
 
 
+def places_in_bags(lengths: HostInts) -> HostInts:
+    """The place of each id in its bag, from 0; shape (n_ids,), int64. Arguments as of
+    ``bag_numbers``."""
+    sizes = on_host(lengths).astype("i8")
+    return numpy.arange(sizes.sum()) - (sizes.cumsum() - sizes).repeat(sizes)
+
+
 def split_bags(
     ops: Ops, tokens: HostInts, lengths: HostInts, n_segments: int
 ) -> Tuple[HostInts, HostInts]:
@@ -152,14 +159,3 @@ def _blocks(lengths: HostInts) -> Iterator[Tuple[slice, slice]]:
         last = max(first + 1, full)
         yield slice(first, last), slice(int(ends[first]), int(ends[last]))
         first = last
-
-
-def slice_places(starts: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
-    """Indices of the elements of slices, one slice after another; int64.
-
-    starts, lengths (np.ndarray): Of each slice, shape (n_slices,), int64.
-    """
-    ends = lengths.cumsum()
-    places: numpy.ndarray = (starts - ends + lengths).repeat(lengths)
-    places += numpy.arange(len(places))
-    return places

@@ -5,11 +5,10 @@ from typing import Any, Callable, Tuple
 
 import numpy
 from thinc.api import Ops
-from thinc.types import Floats2d, Ints1d
+from thinc.types import Floats2d
 
-from .bags import slice_places
 from .compiled import are_plain, load_kernels
-from .devices import on_host, upload
+from .devices import upload
 from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
@@ -52,12 +51,6 @@ def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floa
 
     turn(QKV, s)
     return lambda dQKV: turn(dQKV, -s)
-
-
-def token_places(lengths: Ints1d) -> Any:
-    """The place of each token in its sequence, from 0; shape (n_tokens,), int64, on the host."""
-    sizes = on_host(lengths).astype("int64")
-    return slice_places(numpy.zeros_like(sizes), sizes)
 
 
 @lru_cache(maxsize=16)

@@ -53,7 +53,7 @@ class Run:
         learnt = None
         if self.held[worker] is not None:
             unit, version = self.held[worker]
-            report = StepReport(0 if unit in self.without_examples else 1, 0.0)
+            report = StepReport(*([0, 0.0, 0] if unit in self.without_examples else [1, 0.0, 1]))
             vector = aligned_zeros(8)
             vector[:] = 1
             report = None if unit >= at_end else report
