@@ -37,13 +37,14 @@ def test_bench_gpu_fills_its_tables(root):
     done = run(root, "--quick")
     assert not done.returncode, done.stderr
     steps, kernels = tables(done.stdout)
-    assert {row["waits"] for row in steps} == {"0"} and {row["copies"] for row in steps} == {"1"}
+    assert {row["waits"] for row in steps} == {"0"}
+    assert all(0 < int(row["copies"]) <= 64 for row in steps)
     times = ("examples/s", "PyTorch", "GPU idle", "of product limit", "x CPU thread")
     if hasattr(cupy, "is_stand_in"):
         assert done.stdout.startswith("No GPU: a stand-in for CuPy, which tells no times.\n")
         assert {row[name] for row in steps for name in row if name in times or "(" in name} == {"-"}
         assert {row["us a step"] for row in kernels} == {"-"}
-    assert {"attend", "backprop_attend", "lstm", "backprop_lstm", "(product)"} <= {
+    assert {"attend", "backprop_queries", "lstm", "backprop_lstm", "(product)"} <= {
         row["kernel (CuPy's own: none)"] for row in kernels
     }
 
