@@ -116,3 +116,20 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
         assert data == "mnist" or load(out / BEST).respond("where is Mary?")
         runs.append((out / "model-last" / "weights.npy").read_bytes())
     assert runs[0] == runs[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "batcher",
+    [
+        {"@batchers": "thincdialog.Batchsort.v1", "size": 128},
+        {"@batchers": "thincdialog.Words.v1", "budget": 26000},
+    ],
+    ids=["Batchsort", "Words"],
+)
+def test_configs_quickstart_learns_as_much_from_batches_of_like_length(batcher):
+    config = load_config(ROOT / "configs" / "quickstart.cfg").config
+    config["world"]["batcher"], config["baselines"] = batcher, {}
+    silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    # Batches of any length: 99.7 %. With replies of like length alone: 98.9 and 94.3 %.
+    assert train(config, **silent).scores["test"]["hits@1"] > 0.992

@@ -93,7 +93,7 @@ BATCHES = """@worlds = "thincdialog.BatchWorld.v1"
 {}
 """
 OF_ONE = BATCHES.format("Fixed", "size = 1")
-# No two examples share a batch.
+# No two examples share a batch, but labels of others come with each.
 SMALL_BUDGET = BATCHES.format("Words", "budget = 2")
 PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"'
 
@@ -109,7 +109,7 @@ def config(replies, world=OF_ONE, candidates="batch", streaming=False):
     return CONFIG.format(world=world, candidates=candidates, **parts)
 
 
-@pytest.mark.parametrize("world, streaming", [(OF_ONE, 0), (SMALL_BUDGET, 0), (PARTNER, 1)])
+@pytest.mark.parametrize("world, streaming", [(OF_ONE, 0), (PARTNER, 1)])
 def test_lone_replies_end_training_and_leave_no_scores(world, streaming, tmp_path):
     said = 'In the first 100 batches, right replies are .* Set candidates = "fixed" or "inline"'
     with pytest.raises(TrainingError, match=said):
@@ -124,6 +124,7 @@ def test_lone_replies_end_training_and_leave_no_scores(world, streaming, tmp_pat
         # Both replies meet in some batch.
         config("aaab", BATCHES.format("Fixed", "size = 3")),
         config("abc", candidates="fixed"),
+        config("ab" * 60, SMALL_BUDGET),
     ],
 )
 def test_lone_replies_some_batches_with_other_candidates_are_enough(changed):

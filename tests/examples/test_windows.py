@@ -170,3 +170,53 @@ def test_windows_of_a_users_batcher_are_checked():
     teacher.set_batches(Forgetful(Sizes(3)))
     with pytest.raises(ProtocolError, match=r"Forgetful.plan\(\) must give every row"):
         teacher.batch_act()
+
+
+def lengths_without_padding(batch):
+    return Lengths(count_words(batch).counts, (False, False))
+
+
+@pytest.mark.parametrize("batcher", [Batchsort(8, 256), Words(200)])
+def test_windows_labels_of_any_length_are_choices_where_nothing_is_padded(batcher):
+    """Else the length of a reply would tell a ranker which one is right."""
+    rng = numpy.random.default_rng(0)
+    data = [[("a " * 5, "b " * int(n))] for n in rng.integers(1, 30, 2000)]
+    del data[7]
+    data[9] = [{"text": "no label"}]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    teacher.set_batches(batcher, lengths_without_padding)
+    shown, spreads = [], []
+    for _ in range(2):
+        batches = []
+        teacher.start_epoch(0, 3)
+        while not teacher.epoch_done():
+            batch = teacher.batch_act()
+            teacher.batch_observe([{}] * len(batch))
+            own, choices = batch.labelled(), batch.choices
+            assert batch.labelled().choices is choices
+            assert choices.rows[: len(own)].tolist() == own.rows.tolist()
+            assert len(choices) <= len(batch) + -(-len(batch) // 4)
+            lengths = numpy.array([len(text.split()) for text in choices.first_labels()])
+            spreads.append((numpy.ptp(lengths[: len(own)]), numpy.ptp(lengths)))
+            batches.append(choices.ids())
+        shown.append(batches)
+    assert shown[0] == shown[1]
+    alike, all_lengths = numpy.mean(spreads, axis=0)
+    assert alike < 8 and all_lengths > 14
+
+
+def test_windows_a_budget_of_cells_that_are_padded_has_no_room_for_other_labels():
+    data = [[("a", "b " * n)] for n in range(1, 60)]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    for batcher, has_others in ((Words(100), False), (Batchsort(8), True)):
+        teacher.set_batches(batcher)
+        teacher.start_epoch(0, 0)
+        batch = teacher.batch_act()
+        assert (len(batch.choices) > len(batch)) == has_others
+
+
+def test_windows_pools_hold_whole_batches():
+    data = [[("a " * (n % 40), "b")] for n in range(8 * 100 + 3)]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    teacher.set_batches(Batchsort(8), lengths_without_padding)
+    assert sorted(map(len, batches_left(teacher))) == [3, *[8] * 100]

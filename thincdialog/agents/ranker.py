@@ -272,14 +272,15 @@ class RankerAgent(ModelAgent):
         if not len(batch.rows):
             return None
         if self.candidates == "batch":
-            contexts, labels, right = self.text.pairs(batch)
+            contexts, labels, numbers = self.text.pairs(batch)
             tokens, candidates = self.ragged(contexts, CONTEXT), self.ragged(labels, LABEL)
-            choices = Choices(right, partial(_in_order, right, batch))
+            texts = partial(_in_order, numbers, batch.choices)
+            choices = Choices(numbers[: len(batch.rows)], texts)
         else:
             tokens = self.contexts(batch)
             choices = self._listed_choices(batch)
-            texts = choices.texts()
-            candidates = self.replies(texts, lowest_limits(batch, choices.right, len(texts)))
+            among = choices.texts()
+            candidates = self.replies(among, lowest_limits(batch, choices.right, len(among)))
         return Inputs(batch, (self.collated(batch, tokens), candidates), choices, places)
 
     def _listed_choices(self, batch: Batch) -> "Choices":

@@ -145,14 +145,14 @@ class TextEncoder:
         """Encode the conversations of a batch and its labels, equal ones once.
 
         RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the different
-            labels, in the order of first sight; and of each example the number of its label
-            among these, shape (n,), int32.
+            labels of the batch's ``choices``, in the order of first sight; and of each of these
+            the number of its label among them, int32, those of the batch first.
         """
-        store, conversations, (entries,) = self._look_up(batch, batch)
+        store, conversations, (entries,) = self._look_up(batch, batch.choices)
         contexts = self._encode_contexts(store, conversations, _limits(batch))
         number = self._first_sight if self.is_compiled else by_first_sight
         numbers, firsts = number(entries)
-        limits = lowest_limits(batch, numbers, len(firsts))
+        limits = lowest_limits(batch.choices, numbers, len(firsts))
         return contexts, self._encode_labels(store, entries[firsts], limits), numbers
 
     def pack(

@@ -27,6 +27,8 @@ class Batch(Columns):
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
     is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
         that it knew into them.
+    choices (Batch): In training, each reply is ranked against the labels of these rows: those of
+        the batch, and after them others that the teacher has added. All have labels.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Batch(Columns):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
         self.is_observed = False
+        self._choices: Optional[Batch] = None
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -60,6 +63,14 @@ class Batch(Columns):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def choices(self) -> "Batch":
+        return self if self._choices is None else self._choices
+
+    @choices.setter
+    def choices(self, choices: "Batch") -> None:
+        self._choices = choices
 
     def take(self, places: np.ndarray) -> "Batch":
         """Some of the rows, in the given order.
@@ -150,7 +161,11 @@ class Batch(Columns):
         with_empty (bool): Whether an empty list of labels counts, too.
         """
         places = self.labelled_places(with_empty)
-        return self if len(places) == len(self.rows) else self.take(places)
+        if len(places) == len(self.rows):
+            return self
+        labelled = self.take(places)
+        labelled._choices = self._choices
+        return labelled
 
     def labelled_places(self, with_empty: bool = False) -> np.ndarray:
         """The places of these rows in the batch, ascending, int64."""

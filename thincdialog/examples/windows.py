@@ -1,5 +1,6 @@
 """Whole batches of single-turn data, as a batcher chooses them."""
 
+import math
 import zlib
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
@@ -12,6 +13,10 @@ from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
 from .order import Order
 
+# So many more labels, drawn from the whole window, each reply of a batch is ranked against.
+SHARE_OF_OTHERS = 0.25
+# Batches that are divided up together where nothing is padded.
+POOL = 32
 # Tells what the rows of a batch take up.
 Measure = Callable[[Sequence[Message]], Lengths]
 
@@ -70,7 +75,9 @@ class Windows:
             self._open(order)
         if not self._planned:
             return self._window
-        batch = self._window.take(self._planned[self._n_handed])
+        rows = self._planned[self._n_handed]
+        batch = self._window.take(rows)
+        batch.choices = self._window.take(np.concatenate((rows, self._others()))).labelled()
         self._n_handed += 1
         if self._n_handed == len(self._planned):
             self._close()
@@ -110,7 +117,15 @@ class Windows:
                 name = str(self._window.ids()[error.row])
                 raise error.of_example(name, order.origin) from None
             rng = window_generator(order.seed, order.epoch, self._n_windows)
-            self._planned = plan_window(self.batcher, fitted, limit, rng)
+            self._planned = [
+                pool[batch]
+                for pool in self._pools(fitted, limit)
+                for batch in plan_window(self.batcher, fitted.take(pool), limit, rng)
+            ]
+            self._shuffled = rng.permutation(len(fitted.counts))
+            # Cells of labels that are padded must stay within the budget.
+            if self.batcher.unit == "words" and any(lengths.padded):
+                self._shuffled = self._shuffled[:0]
             # More batches than foreseen may reach steps where less is allowed.
             steps = range(self._step, self._step + len(self._planned))
             least = min(map(self.batcher.sizes.at, steps))
@@ -120,6 +135,26 @@ class Windows:
         if fitted is not lengths:
             is_short = (fitted.counts != lengths.counts).any(axis=1, keepdims=True)
             self._window.max_tokens = np.where(is_short, fitted.counts, NO_LIMIT)
+
+    def _pools(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
+        """The rows that are divided into batches together: all, or, for an agent that pads
+        nothing, those of some batches. Batches of like length hardly save it anything, and it
+        learns more from mixed ones."""
+        n_rows, in_rows = len(lengths.counts), self.batcher.unit == "rows"
+        if any(lengths.padded):
+            return [np.arange(n_rows)]
+        n_batches = (n_rows if in_rows else int(lengths.totals.sum())) / limit
+        size = math.ceil(n_rows / max(1, round(n_batches / POOL)))
+        if in_rows:
+            size = math.ceil(size / limit) * limit
+        return [np.arange(n_rows)[start : start + size] for start in range(0, n_rows, size)]
+
+    def _others(self) -> np.ndarray:
+        """Rows of the window, of any length. Labels of like length alone do not teach a ranker
+        which length is right."""
+        start = sum(map(len, self._planned[: self._n_handed]))
+        n = math.ceil(SHARE_OF_OTHERS * len(self._planned[self._n_handed]))
+        return self._shuffled[start : start + n]
 
     def state(self, order: Order) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
