@@ -12,7 +12,7 @@ from thincdialog.optimizers.row_sparse import Part
 from thincdialog.protocol import StepReport
 from thincdialog.runners.cluster.account import Account, steps_of
 from thincdialog.runners.cluster.gradient import Gradient
-from thincdialog.runners.cluster.gradient_server import GradientServer, Learnt
+from thincdialog.runners.cluster.gradient_server import GradientServer, LearnedUnit
 
 FIRST = {
     "version": 0,
@@ -57,7 +57,7 @@ class Run:
             vector = aligned_zeros(8)
             vector[:] = 1
             report = None if unit >= at_end else report
-            learnt = Learnt(unit, version, report, Gradient(vector, []))
+            learnt = LearnedUnit(unit, version, report, Gradient(vector, []))
         self.held[worker] = self.server.exchange(worker, learnt)
         return self.held[worker] is not None
 

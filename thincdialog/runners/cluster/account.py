@@ -2,10 +2,10 @@
 
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from .gradient_server import Made, Told
+from .gradient_server import ServerReport, UnitReport
 
 
-def steps_of(made: Iterable[Made]) -> List[Made]:
+def steps_of(made: Iterable[UnitReport]) -> List[UnitReport]:
     """Those units of which came a step."""
     return [each for each in made if each.report.examples]
 
@@ -36,7 +36,7 @@ class Account:
         self.save(snapshot)
         self._end = None
 
-    def new(self, told: Told) -> List[Made]:
+    def new(self, told: ServerReport) -> List[UnitReport]:
         """What was not told before."""
         new = [each for each in told.made if each.unit not in self.owed]
         units = {each.unit for each in told.made}

@@ -12,7 +12,7 @@ from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ..stale_steps import describe_stale
 from .account import steps_of
-from .gradient_server import Told
+from .gradient_server import ServerReport
 from .lone_server import LoneServer
 from .ray_runner import RayRunner
 from .remote_server import RemoteServer
@@ -73,7 +73,7 @@ class AsyncRunner(RayRunner):
             self._told_schedules = states
         return self._reports(self.crew.take(room))
 
-    def _reports(self, told: Told) -> List[StepReport]:
+    def _reports(self, told: ServerReport) -> List[StepReport]:
         self.is_done = told.is_over
         steps = steps_of(told.made)
         self._follow(len(steps))

@@ -29,7 +29,7 @@ from .slots import Slots
 DROPPED = "dropped_gradients"
 
 
-class Learnt(NamedTuple):
+class LearnedUnit(NamedTuple):
     """What a worker brings.
 
     unit (int): Of the ``Ledger``.
@@ -46,11 +46,11 @@ class Learnt(NamedTuple):
     gpu_bytes: Optional[int] = None
 
 
-class Made(NamedTuple):
+class UnitReport(NamedTuple):
     """What came of a unit.
 
     report (StepReport): Of its step; without examples there was none.
-    gpu_bytes (Optional[int]): As of ``Learnt``.
+    gpu_bytes (Optional[int]): As of ``LearnedUnit``.
     """
 
     worker: int
@@ -59,16 +59,16 @@ class Made(NamedTuple):
     gpu_bytes: Optional[int] = None
 
 
-class Told(NamedTuple):
+class ServerReport(NamedTuple):
     """What has come of units since the last time.
 
-    made (List[Made]): In the order of steps.
+    made (List[UnitReport]): In the order of steps.
     version (int): Steps made so far.
     end (Optional[int]): Of the units of the epoch, if it is known.
     is_over (bool): Whether the epoch is.
     """
 
-    made: List[Made]
+    made: List[UnitReport]
     version: int
     end: Optional[int]
     is_over: bool
@@ -103,7 +103,7 @@ class GradientServer:
         self.ledger = Ledger()
         self._sums = numpy.zeros(n_blocks_of(stretches))
         self.version = self._limit = self._n_dropped = 0
-        self._made: List[Made] = []
+        self._made: List[UnitReport] = []
 
     def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
         """Go on from somewhere; once, as the optimizer is to be new.
@@ -132,7 +132,7 @@ class GradientServer:
         """Make no more steps than up to there, but for those that are at workers or owed."""
         self._limit = int(min(version, 1 << 62))
 
-    def exchange(self, worker: int, learnt: Optional[Learnt]) -> Optional[Tuple[int, int]]:
+    def exchange(self, worker: int, learnt: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
         """Take in what a worker brings, and give it more to do.
 
         RETURNS (Optional[Tuple[int, int]]): A unit, and the version of the weights as they
@@ -145,7 +145,7 @@ class GradientServer:
         unit = self.ledger.hand_out(worker, is_full)
         return None if unit is None else (unit, self.version)
 
-    def _take_in(self, worker: int, learnt: Learnt) -> None:
+    def _take_in(self, worker: int, learnt: LearnedUnit) -> None:
         if learnt.report is None:
             self.ledger.past_end(worker)
             return
@@ -158,11 +158,11 @@ class GradientServer:
         if report.examples:
             assert learnt.gradient is not None
             report = self._apply(learnt, learnt.gradient, report, staleness)
-        self._made.append(Made(worker, learnt.unit, report, learnt.gpu_bytes))
+        self._made.append(UnitReport(worker, learnt.unit, report, learnt.gpu_bytes))
         self.ledger.done(worker)
 
     def _apply(
-        self, learnt: Learnt, gradient: Gradient, report: StepReport, staleness: int
+        self, learnt: LearnedUnit, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
         scale = 1.0 / report.weight
         self.owned.add_up([gradient], self._sums)
@@ -198,10 +198,10 @@ class GradientServer:
         """A worker is gone, or starts anew."""
         self.ledger.back(worker)
 
-    def take(self) -> Told:
+    def take(self) -> ServerReport:
         """What has come since the last time."""
         made, self._made = self._made, []
-        return Told(made, self.version, self.ledger.end, self.ledger.is_over)
+        return ServerReport(made, self.version, self.ledger.end, self.ledger.is_over)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""

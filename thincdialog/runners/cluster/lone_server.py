@@ -6,7 +6,7 @@ from ...config import build_block
 from ...teachers import Teacher
 from .account import steps_of
 from .evaluating import evaluate_alone
-from .gradient_server import GradientServer, Made, Told
+from .gradient_server import GradientServer, ServerReport, UnitReport
 from .pace import Pace
 from .ray_runner import RayRunner
 from .stateless_worker import StatelessWorker
@@ -46,7 +46,7 @@ class LoneServer:
         """See ``GradientServer``."""
         self.server.restore_schedules(states)
 
-    def take(self, room: float) -> Told:
+    def take(self, room: float) -> ServerReport:
         """Make some steps."""
         self.server.end_at(self.server.version + self.pace.begin(room))
         self.worker.work(lambda learnt: self.server.exchange(0, learnt))
@@ -54,12 +54,12 @@ class LoneServer:
         self.pace.end(len(steps_of(told.made)))
         return told
 
-    def tell(self, steps: List[Made]) -> None:
+    def tell(self, steps: List[UnitReport]) -> None:
         """Show the optimizer's state as it is."""
         self.runner.bind(self.server.plane.state, self.server.owned.kept())
         self.runner.learner.weights_changed()
 
-    def settle(self) -> Told:
+    def settle(self) -> ServerReport:
         """Nothing is under way."""
         return self.server.take()
 

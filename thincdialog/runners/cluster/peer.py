@@ -23,7 +23,7 @@ from .owned_on_device import make_owned
 from .walk import Walk
 
 
-class Part(NamedTuple):
+class StepPart(NamedTuple):
     """What a worker tells of a step.
 
     reports (List[Tuple[int, StepReport]]): Of its microbatches, by their numbers.
@@ -36,16 +36,16 @@ class Part(NamedTuple):
     learn_rate: Optional[float]
 
 
-class Ran(NamedTuple):
+class PeerSteps(NamedTuple):
     """What came of steps.
 
-    steps (List[Part]): Of those that changed something.
+    steps (List[StepPart]): Of those that changed something.
     is_done (bool): Whether the epoch is over.
     kept (List[str]): What the optimizer keeps by now (see ``Owned.kept``).
     gpu_bytes (Optional[int]): What the worker's GPU holds, if it has one.
     """
 
-    steps: List[Part]
+    steps: List[StepPart]
     is_done: bool
     kept: List[str]
     gpu_bytes: Optional[int]
@@ -93,14 +93,14 @@ class Peer:
 
     # --- steps ----------------------------------------------------------------------------
 
-    def run(self, step: int, n_steps: int) -> Ran:
+    def run(self, step: int, n_steps: int) -> PeerSteps:
         """Make steps with all others, until the epoch is over.
 
         step (int): Made so far.
         n_steps (int): To be made at most.
         RAISES (Aborted): If the others have given up.
         """
-        steps: List[Part] = []
+        steps: List[StepPart] = []
         with self.experiment.working():
             for _ in range(n_steps):
                 if self.walk.done():
@@ -109,9 +109,9 @@ class Peer:
                 if made is not None:
                     steps.append(made)
             is_done = self.walk.done()
-        return Ran(steps, is_done, self.owned.kept(), held_bytes(self.learner.weights))
+        return PeerSteps(steps, is_done, self.owned.kept(), held_bytes(self.learner.weights))
 
-    def _step(self, number: int) -> Optional[Part]:
+    def _step(self, number: int) -> Optional[StepPart]:
         reports, ids, tables, n_microbatches = self._learn(number)
         plane = self.plane
         weight = sum(report.weight for _, report in reports)
@@ -132,7 +132,7 @@ class Peer:
         self.optimizer.step_schedules()
         plane.stepped(self.owned.pieces, changed)
         self.learner.weights_changed()
-        return Part(reports, norm, None if rate is None else float(rate))
+        return StepPart(reports, norm, None if rate is None else float(rate))
 
     def _learn(self, step: int) -> Any:
         """Learn the own microbatches of a step; their gradients are in the own slots."""

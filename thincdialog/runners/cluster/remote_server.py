@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from ...teachers import Teacher
 from ...training.log_rows import STALENESS
 from .account import Account
-from .gradient_server import Made, Told
+from .gradient_server import ServerReport, UnitReport
 from .mapped_arrays import MappedArrays
 from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
@@ -17,7 +17,7 @@ from .team import Died
 
 # How long steps are waited for, before the loop looks at the time.
 TAKE_SECONDS = 0.2
-NOTHING = Told([], 0, None, False)
+NOTHING = ServerReport([], 0, None, False)
 
 
 class RemoteServer(RemoteCrew):
@@ -141,7 +141,7 @@ class RemoteServer(RemoteCrew):
 
     # --- steps ----------------------------------------------------------------------------
 
-    def take(self, room: float) -> Told:
+    def take(self, room: float) -> ServerReport:
         """What has come of steps, after a while."""
         try:
             self._ask("end_at", self.account.n_told + int(min(room, 1 << 40)))
@@ -160,14 +160,14 @@ class RemoteServer(RemoteCrew):
                 self.busy[actor.call.remote("work")] = number
         self._heard = time.monotonic()
 
-    def _listen(self, seconds: float) -> Told:
+    def _listen(self, seconds: float) -> ServerReport:
         """What has come; those that came back are no longer busy."""
         done = self.team.look(self.busy, self._heard, seconds)
         for ref in done:
             number = self.busy.pop(ref)
             if not self.team.answer(ref, number):
                 raise Died([], "no worker reaches it", is_server=True)
-        told: Told = self._ask("take")
+        told: ServerReport = self._ask("take")
         if told.made or done:
             self._heard = time.monotonic()
         told = told._replace(made=self.account.new(told))
@@ -180,7 +180,7 @@ class RemoteServer(RemoteCrew):
     def _save(self) -> None:
         self.account.save(self._ask("snapshot"))
 
-    def tell(self, steps: List[Made]) -> None:
+    def tell(self, steps: List[UnitReport]) -> None:
         """The live line."""
         now = time.monotonic()
         for made in steps:
@@ -197,9 +197,9 @@ class RemoteServer(RemoteCrew):
         self._examples, self._told_at = {}, now
         self.runner.tell(rates, self._stale)
 
-    def settle(self) -> Told:
+    def settle(self) -> ServerReport:
         """Wait until nobody is at work."""
-        made: List[Made] = []
+        made: List[UnitReport] = []
         while True:
             try:
                 self._ask("end_at", 0)

@@ -8,7 +8,7 @@ from ...loader.failure import Failure
 from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
 from .gradient import Gradient
-from .gradient_server import GradientServer, Learnt
+from .gradient_server import GradientServer, LearnedUnit
 from .mapped_arrays import MappedArrays
 from .recipe import Recipe, make_experiment
 from .shared_plane import read_rows
@@ -69,7 +69,7 @@ class ServerActor:
         if self.memory is not None:
             self.memory.arrays[f"vector {worker}"].fill(0)
 
-    def exchange(self, worker: int, learnt: Optional[Learnt]) -> Any:
+    def exchange(self, worker: int, learnt: Optional[LearnedUnit]) -> Any:
         """See ``GradientServer.exchange``.
 
         RETURNS (Any): Unit, version, and the weights if they do not lie where the worker finds

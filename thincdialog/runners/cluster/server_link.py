@@ -8,7 +8,7 @@ from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from .gradient import Gradient
-from .gradient_server import Learnt
+from .gradient_server import LearnedUnit
 from .mapped_arrays import Layout, MappedArrays
 from .shared_plane import shared_layout, write_rows
 from .slots import Slots
@@ -45,7 +45,7 @@ class ServerLink:
         else:
             learner.use(memory.arrays[f"values {worker}"], memory.arrays[f"vector {worker}"])
 
-    def exchange(self, learnt: Optional[Learnt]) -> Optional[Tuple[int, int]]:
+    def exchange(self, learnt: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
         """Give what was learnt, and get what to learn next.
 
         RAISES (ServerDied): If there is no server.

@@ -13,12 +13,12 @@ from ...protocol import Learner, StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from .gradient import Gradient, to_host
-from .gradient_server import Learnt
+from .gradient_server import LearnedUnit
 from .joined_reports import joined_reports
 from .walk import Walk
 
 # Gives the server what was learnt, and gets what to learn next.
-Exchange = Callable[[Optional[Learnt]], Optional[Tuple[int, int]]]
+Exchange = Callable[[Optional[LearnedUnit]], Optional[Tuple[int, int]]]
 
 
 class StatelessWorker:
@@ -75,7 +75,7 @@ class StatelessWorker:
     def work(self, exchange: Exchange) -> None:
         """Learn as long as there is something to do."""
         with self.experiment.working():
-            learnt: Optional[Learnt] = None
+            learnt: Optional[LearnedUnit] = None
             while True:
                 try:
                     given = exchange(learnt)
@@ -86,7 +86,7 @@ class StatelessWorker:
                     return
                 learnt = self._learn(*given)
 
-    def _learn(self, unit: int, version: int) -> Learnt:
+    def _learn(self, unit: int, version: int) -> LearnedUnit:
         learner, walk = self.learner, self.walk
         if self._on_host is not None:
             learner.weights.set(self._on_host[0])
@@ -94,7 +94,7 @@ class StatelessWorker:
         n_before = (unit - self.first) * self.n_microbatches
         walk.go_to({"origin": self.origin, "n_before": n_before})
         if walk.done():
-            return Learnt(unit, version, None, None)
+            return LearnedUnit(unit, version, None, None)
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
         total = GradientSum(self.parameters.ops, self.stretches)
@@ -120,4 +120,4 @@ class StatelessWorker:
             for now in dense:
                 vector[now].fill(0)
         held = held_bytes(learner.weights)
-        return Learnt(unit, version, joined_reports(reports), gradient, held)
+        return LearnedUnit(unit, version, joined_reports(reports), gradient, held)

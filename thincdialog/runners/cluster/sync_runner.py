@@ -11,7 +11,7 @@ from ...training.interruption import Interruption
 from .joined_reports import joined_reports
 from .lone_peer import LonePeer
 from .pace import Pace
-from .peer import Part, Ran
+from .peer import PeerSteps, StepPart
 from .ray_runner import RayRunner
 from .remote_peers import RemotePeers
 
@@ -53,7 +53,7 @@ class SyncRunner(RayRunner):
 
     def take(self, step: int, room: float) -> List[StepReport]:
         n_steps = self.pace.begin(room)
-        ran: List[Ran] = self._do("run", step, n_steps)
+        ran: List[PeerSteps] = self._do("run", step, n_steps)
         n_made = len(ran[0].steps)
         seconds = self.pace.end(n_made)
         self.is_done = ran[0].is_done
@@ -93,7 +93,7 @@ class SyncRunner(RayRunner):
         self.is_done = self._do("go_to", state["place"])[0]
 
 
-def _joined(parts: Sequence[Part]) -> StepReport:
+def _joined(parts: Sequence[StepPart]) -> StepReport:
     """What came of a step, from what each worker tells of it."""
     numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
     joined = joined_reports([report for _, report in numbered])
