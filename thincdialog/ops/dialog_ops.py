@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Iterator, Optional, Tuple, cast
 
@@ -14,6 +15,8 @@ from ..registry import registry
 
 # Dropout draws 16 bits a cell on the host.
 _LEVELS = 1 << 16
+# Per thread, because threads share ops.
+_is_exact: ContextVar[bool] = ContextVar("is_exact", default=False)
 
 
 class DrawsAndProducts:
@@ -26,9 +29,13 @@ class DrawsAndProducts:
     places with the batch size. Costs about twice the time of a product.
     """
 
-    has_exact_products = False
     has_compiled_kernels = False
     xp: Any
+
+    @property
+    def has_exact_products(self) -> bool:
+        """Whether this thread needs exact products (see ``exact_products``)."""
+        return _is_exact.get()
 
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
@@ -170,19 +177,19 @@ def has_exact_products(ops: Ops) -> bool:
 
 @contextmanager
 def exact_products(ops: Ops) -> Iterator[None]:
-    """Let the products of our ops be exact for a while; stock ops stay as they are.
+    """Let the products of our ops be exact for a while, in this thread; stock ops stay as they
+    are.
 
     ops (Ops): Those of the model.
     """
     if not isinstance(ops, DrawsAndProducts):
         yield
         return
-    before = ops.has_exact_products
-    ops.has_exact_products = True
+    token = _is_exact.set(True)
     try:
         yield
     finally:
-        ops.has_exact_products = before
+        _is_exact.reset(token)
 
 
 def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSequence:
