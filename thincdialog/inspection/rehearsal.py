@@ -7,7 +7,15 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, Type, U
 from ..callbacks.callback import shall_end
 from ..config import build_block
 from ..config.functions import describe_function
-from ..contract import CodeError, called, check_attributes, is_users, place_in, told_of_code
+from ..contract import (
+    CodeError,
+    called,
+    check_attributes,
+    is_ours,
+    is_users,
+    place_in,
+    told_of_code,
+)
 from ..errors import ConfigError, DataError, PlanError, Problem
 from ..evaluation.unreachable import find_unreachable
 from ..examples.mutating import mutated, own_mutator
@@ -42,15 +50,15 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     RETURNS (List[Problem]): What is wrong.
     """
     agent: Any = experiment.agent
-    is_ours = agent.learns and not is_users(type(agent).learn)
+    learns_as_ours = agent.learns and not is_users(type(agent).learn)
     rehearsal = _Rehearsal()
     for section, build in _own_blocks(experiment, "mutators"):
         rehearsal.attempt(_mutate, build, section=section, told=SLIPS)
     # One of ours that reads features, or other fields: nobody knows which.
     reads_more = experiment.tokenizer is None or agent.reading().other_fields
     has_learnt = False
-    if not (is_ours and reads_more):
-        kinds = Exception if is_ours else SLIPS
+    if not (learns_as_ours and reads_more):
+        kinds = Exception if agent.learns and is_ours(type(agent)) else SLIPS
         with experiment.working():
             has_learnt = rehearsal.attempt(_learn_and_answer, experiment, told=kinds)
     for section, build in _own_blocks(experiment, "loggers"):
