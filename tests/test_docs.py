@@ -113,8 +113,6 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if name or named:
             (folder / (name or named[1])).write_text(text)
-        elif language == "csv":
-            (folder / "replies.csv").write_text(text)
         elif language == "python":
             exec(compile(text, str(page), "exec"), session)
         elif language == "ini":
@@ -133,14 +131,25 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
         assert (page.parent / name).is_file()
 
 
+def train_own(name, folder):
+    """Train a config of own.md with its own code and data; returns the scores on dev."""
+    for _, file, text in blocks(ROOT / "docs" / "own.md"):
+        if named := file or re.match(r"(?:# (\w+\.\w+)\n)?", text)[1]:
+            (folder / named).write_text(text)
+    return quietly_train(folder / f"{name}.cfg", code=f"{name}.py")[0].scores["dev"]
+
+
 def test_docs_own_model_of_questions_and_pictures_learns_from_both(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for _, _, text in blocks(ROOT / "docs" / "own.md"):
-        if named := re.match(r"# (squares\.\w+)\n", text):
-            (tmp_path / named[1]).write_text(text)
-    result, _ = quietly_train(tmp_path / "squares.cfg", code="squares.py")
     # The picture alone: one square is asked for in half of the cases, and is like the other in 1/3.
-    assert result.scores["dev"]["accuracy"] >= 0.99
+    assert train_own("squares", tmp_path)["accuracy"] >= 0.99
+
+
+def test_docs_agent_with_its_own_loss_rates_new_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert train_own("rating", tmp_path)["accuracy"] == 1.0
+    # The labels of its invented texts are no numbers.
+    assert main(["debug", "config", "rating.cfg", "--code", "rating.py"]) == 0
 
 
 def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, monkeypatch, capsys):

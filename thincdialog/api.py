@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
-    from .agents import Conversation, ConversationAgent, ModelAgent
+    from .agents import Conversation, ConversationAgent, Inputs, Judged, ModelAgent
 
     # The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
     from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
@@ -80,7 +80,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
 
 # Where each of these names comes from, at run time.
 _MODULES = {
-    "agents": "Conversation ConversationAgent ModelAgent",
+    "agents": "Conversation ConversationAgent Inputs Judged ModelAgent",
     "batchers": "Batcher Batchsort Fixed Lengths Padded Sizes",
     "callbacks": "Callback",
     "config": "CheckedConfig CodeLike check_config load_config resolve_config write_config",
@@ -169,8 +169,8 @@ __all__ = [
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
     "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",
-    "Interrupted", "Interruption", "IterableTeacher", "LearnRates", "Lengths", "Limits",
-    "LoggedRun", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "Inputs", "Interrupted", "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths",
+    "Limits", "LoggedRun", "Message", "MessageBatch", "Metric", "MetricDifference",
     "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld",
     "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
     "Prediction", "Problem", "Profile", "Progress", "ProtocolError",

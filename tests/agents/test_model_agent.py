@@ -4,10 +4,23 @@ import sys
 
 import numpy as np
 import pytest
+from thinc.api import Ragged
 
 from tests.training.examples import RANKER, quietly_train
-from thincdialog.api import Batch, ConfigError, Message, ProtocolError
+from thincdialog.api import (
+    Batch,
+    ConfigError,
+    Inputs,
+    Judged,
+    Message,
+    ModelAgent,
+    ProtocolError,
+    TrainingError,
+)
+from thincdialog.contract import CodeError
+from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.metrics.exact import ExactSum
+from thincdialog.ops.choice import get_dialog_ops, using_ops
 
 from . import colours
 from .colours import bag, make, rectangles
@@ -204,3 +217,73 @@ def test_model_agent_layer_of_thinc_that_refuses_is_one_line():
     with pytest.raises(ConfigError, match=said):
         quietly_train(config, training__max_steps=1)
     quietly_train(config.replace("add.v1", "concatenate.v1"), training__max_steps=1)
+
+
+class TokensToOne(ModelAgent):
+    """A custom agent with a loss per token: its number should become 1."""
+
+    def sample(self):
+        return [self.sample_inputs()]
+
+    def read(self, batch):
+        return Inputs(batch, self.inputs(batch))
+
+    def judge(self, Y, inputs):
+        errors = Y.dataXd - 1
+        gradient = Ragged(2 * errors, Y.lengths)
+        return Judged(gradient, (errors**2).sum(), weight=len(errors), unit="tokens")
+
+
+def custom(kind=TokensToOne):
+    with using_ops(get_dialog_ops(-1)):
+        agent = kind(TokenEmbed(1))
+        teacher = colours.teacher_of([{"text": text, "labels": [label]} for text, label in ROWS])
+        agent.initialize(teacher, tokenizer=make("tokenizers", "Words"), seed=0)
+    return agent
+
+
+def test_model_agent_with_a_loss_per_token_learns_the_mean_over_tokens():
+    agent = custom()
+    E, S = (agent.model.get_param(name) for name in "ES")
+    tokens = agent.inputs(Batch.of(EXAMPLES)).dataXd
+    expected, start = E.copy(), E.copy()
+    for id, segment in tokens:
+        expected[id] -= 0.1 * 2 * (start[id] + S[segment] - 1) / len(tokens)
+    loss = ((start[tokens[:, 0]] + S[tokens[:, 1]] - 1) ** 2).sum()
+    # In two batches, of fewer tokens and of more.
+    for example in EXAMPLES:
+        agent.batch_act([example])
+    report = agent.update(make("optimizers", "SGD.v1", 0.1, grad_clip=0.0, L2=0.0))
+    assert (report.weight, report.unit, report.examples) == (6, "tokens", 2)
+    assert report.loss == pytest.approx(loss)
+    assert E == pytest.approx(expected, abs=1e-7) and (E != start).any()
+    assert agent.report()["loss"].value() == pytest.approx(loss / 6)
+
+
+def test_model_agent_with_its_own_loss_that_is_not_finite_names_the_examples():
+    class Broken(TokensToOne):
+        def judge(self, Y, inputs):
+            return super().judge(Y, inputs)._replace(loss=np.float32("inf"))
+
+    agent = custom(Broken)
+    before = agent.weights.copy()
+    with pytest.raises(TrainingError, match=r"The loss is not finite.* batch: stop, go\."):
+        agent.batch_act(EXAMPLES)
+    assert (agent.weights == before).all() and not agent.parameters.gradients.any()
+
+
+@pytest.mark.parametrize(
+    "name, wrong, said",
+    [
+        ("read", lambda self, batch: batch, "Batch .* should return Inputs, or None"),
+        ("judge", lambda self, Y, inputs: Y, "Ragged .* should return Judged"),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 0), "Judged .* its weight above 0"),
+        ("judge", lambda self, Y, inputs: Judged(Y.dataXd, 0.0, 1), "its gradient shaped like Y"),
+    ],
+)
+def test_model_agent_names_a_method_of_a_custom_agent_that_returns_something_else(
+    name, wrong, said
+):
+    agent = custom(type("Wrong", (TokensToOne,), {name: wrong}))
+    with pytest.raises(CodeError, match=rf"test_model_agent.py:\d+ .* returned .*{said}"):
+        agent.batch_act(EXAMPLES)

@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     star_space,
 )
 from .conversation import Conversation, ConversationAgent
+from .judged import Inputs, Judged
 from .model_agent import ModelAgent
 
-__all__ = ["Conversation", "ConversationAgent", "ModelAgent"]
+__all__ = ["Conversation", "ConversationAgent", "Inputs", "Judged", "ModelAgent"]

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple, Optional, Sequence
 
+from ..contract import Returned
 from ..examples.batch import Batch
 from ..messages import Message
 
@@ -42,3 +43,20 @@ class Judged(NamedTuple):
     n_right: Any = 0
     n_judged: int = 0
     replies: Optional[Sequence[Message]] = None
+
+
+def _are_inputs_or_none(value: Any, *given: Any) -> bool:
+    return value is None or isinstance(value, Inputs)
+
+
+def _is_judged(value: Any, Y: Any, *given: Any) -> bool:
+    # An array has a shape, other kinds of output have none.
+    shapes = (getattr(each, "shape", None) for each in (getattr(value, "gradient", None), Y))
+    return isinstance(value, Judged) and len(set(shapes)) == 1 and value.weight > 0
+
+
+# What ``read`` and ``judge`` return in a custom agent.
+RETURNED = {
+    "read": Returned("Inputs, or None if there is nothing to learn", _are_inputs_or_none),
+    "judge": Returned("Judged, its gradient shaped like Y and its weight above 0", _is_judged),
+}

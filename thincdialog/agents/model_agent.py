@@ -67,7 +67,7 @@ from ..teachers import Teacher
 from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
-from .judged import Inputs, Judged
+from .judged import RETURNED, Inputs, Judged
 from .tally import REPORTED, Tally, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
@@ -101,6 +101,7 @@ class ModelAgent(ConversationAgent, Learner):
     RAISES (ValueError): If one of them is out of range.
     """
 
+    returns = {**Learner.returns, **RETURNED}
     needs_text = True
     can_truncate = True
     has_gradient = True
