@@ -97,8 +97,8 @@ def sum_by_key(
         return distinct, kernels.sum_rows(values, *upload(ops, _ints(rows), starts_of(counts)))
     sums = ops.alloc2f(firsts.shape[0], values.shape[1])
     for groups, part in _blocks(counts):
-        taken = ops.xp.take(values, rows[part], axis=0)
-        sums[groups] = ops.reduce_sum(taken, counts[groups])
+        # The block is freed before the next one is made: its memory is used again.
+        sums[groups] = ops.reduce_sum(ops.xp.take(values, rows[part], axis=0), counts[groups])
     return distinct, sums
 
 
