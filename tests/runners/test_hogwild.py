@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -548,3 +549,37 @@ def test_dry_run_counts_what_each_worker_needs():
     assert four.memory["gradients"] == 4 * one.memory["gradients"] > 0
     assert four.memory["weights"] == one.memory["weights"]
     assert four.n_parameters == one.n_parameters and four.loss == one.loss
+
+
+PAGES = """
+import io, os, resource
+from thincdialog.api import Experiment, load_config
+from thincdialog.training.interruption import Interruption
+
+config = load_config("configs/quickstart.cfg").config
+config["agent"]["model"]["encoder"] = {"@models": "thincdialog.BiLSTMEncoder.v1", "width": 128}
+config["tasks"]["coffee"]["n_train"], config["baselines"] = 400, {}
+config["runner"] = {"@runners": "thincdialog.Hogwild.v1", "workers": 2}
+experiment = Experiment.from_config(config)
+with experiment.working():
+    teacher, runner = experiment.training_split(), experiment.runner
+    experiment.initialize(teacher, io.StringIO())
+    runner.begin(experiment, teacher, Interruption(), print)
+    runner.start_epoch(0)
+    for n_made, n_steps in ((0, 6), (6, 16)):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        while n_made < n_steps:
+            n_made += len(runner.take(n_made, n_steps - n_made))
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 10, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the heaps of glibc")
+def test_threads_keep_the_memory_of_large_arrays(root):
+    # In a process of its own, whose heaps nobody has used before.
+    done = subprocess.run([sys.executable, "-c", PAGES], cwd=root, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    # Pages a step: some 100; 2,800 to 7,500 if each thread has a heap of its own.
+    assert float(done.stdout.splitlines()[-1]) < 1000
