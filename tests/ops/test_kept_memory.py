@@ -7,7 +7,7 @@ import pytest
 CODE = """
 import resource
 import numpy as np
-from thincdialog.ops.dialog_fast_ops import keep_memory
+from thincdialog.ops.dialog_ops import keep_memory
 
 def faults(n):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -1,7 +1,5 @@
 """CPU ops whose kernels are compiled and run without the GIL."""
 
-import ctypes
-from functools import lru_cache
 from typing import Any, Tuple
 
 import numpy
@@ -11,18 +9,12 @@ from .compiled import INT32, are_alike, are_plain, load_kernels
 from .compiled_ops import CompiledOps
 from .dialog_ops import DialogNumpyOps
 
-# glibc's numbers of these settings, and the highest it takes for the first.
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
-_LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
-
 
 @registry.ops("thincdialog_fast")
 class DialogFastOps(CompiledOps, DialogNumpyOps):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
     them at once. Results are the same but for the last digits. A kernel is compiled for this
     machine when it is called first, in about a second, and is kept on disk.
-
-    Making one lets the process keep the memory that it frees (see ``keep_memory``).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -36,7 +28,6 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")
         super().__init__(*args, **kwargs)
-        keep_memory()
 
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
@@ -126,24 +117,6 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
         flat = [array.reshape(-1) for array in arrays]
         load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
-
-
-@lru_cache(maxsize=None)
-def keep_memory() -> bool:
-    """Let glibc keep freed memory, from now on and for all of the process.
-
-    It hands large arrays back to the system and asks for them again in the next step, which
-    then fills them with zeros page by page: a fifth of the time of a training step, in which
-    threads wait for each other. The most memory that a run takes stays the same.
-
-    RETURNS (bool): Whether it could be done; other C libraries have no such setting.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return False
-    is_set = [mallopt(_MMAP_THRESHOLD, _LARGEST), mallopt(_TRIM_THRESHOLD, _MOST_KEPT)]
-    return all(is_set)
 
 
 def _has_rows(X: Any, axis: int) -> bool:

@@ -1,6 +1,7 @@
 """Thinc's ops of the CPU and of a GPU, with products that can be exact and seeded dropout."""
 
 import copy
+import ctypes
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -13,6 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from ..registry import registry
 
+# glibc's numbers of these settings, and the highest it takes for the first.
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+_LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 # Dropout draws 16 bits a cell on the host.
 _LEVELS = 1 << 16
 # Per thread, because threads share ops.
@@ -92,7 +96,8 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
 
     Making one limits BLAS to one thread in this process: the same bits on any number of
     cores, and no threads that wait for each other on a busy machine (where small products
-    in two threads took 100 times as long as in one).
+    in two threads took 100 times as long as in one). It also lets the process keep the memory that
+    it frees (see ``keep_memory``).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -106,6 +111,7 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
     ) -> None:
         super().__init__(device_type, device_id, use_blis=use_blis)
         _limit_blas_threads()
+        keep_memory()
         self.seed(0)
 
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
@@ -202,6 +208,24 @@ def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSeque
     RETURNS (SeedSequence): What the ops' generator is made of.
     """
     return numpy.random.SeedSequence((seed, step, microbatch))
+
+
+@lru_cache(maxsize=None)
+def keep_memory() -> bool:
+    """Let glibc keep freed memory, from now on and for all of the process.
+
+    It hands large arrays back to the system and asks for them again in the next step, which
+    then fills them with zeros page by page: a fifth of the time of a training step, in which
+    threads wait for each other. The most memory that a run takes stays the same.
+
+    RETURNS (bool): Whether it could be done; other C libraries have no such setting.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    is_set = [mallopt(_MMAP_THRESHOLD, _LARGEST), mallopt(_TRIM_THRESHOLD, _MOST_KEPT)]
+    return all(is_set)
 
 
 @lru_cache(maxsize=None)
