@@ -140,7 +140,9 @@ def test_torch_tensors_of_a_copy_are_its_own(copied, ops):
     model = net()
     parameters = FlatParameters(model)
     bare = copied(replicate(model, has_values=False))
+    buffers = dict(bare.layers[0].shims[0]._model.named_buffers())
     assert bare.layers[0].shims[0]._model[0].weight.numel() == 0
+    assert buffers["places"].tolist() == [0, 1, 2, 3] and buffers["mask"].isinf().all()
     own = copied(parameters).replica(bare)
     assert bare.predict(X).tobytes() == model.predict(X).tobytes()
     own.values[:] = 0

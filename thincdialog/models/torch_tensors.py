@@ -60,14 +60,15 @@ def bind_tensor(tensor: Any, values: Any, gradient: Any) -> None:
 def copy_of_shim(shim: Any, has_values: bool) -> Any:
     """A shim and its module for another worker, over the same tensors.
 
-    has_values (bool): Whether tensors keep their values until they are bound.
+    has_values (bool): Whether parameters keep their values until they are bound. Buffers always
+        do: no vector holds masks or whole numbers.
     """
     import torch
 
     memo: Dict[int, Any] = {}
     for tensor in shim._model.state_dict(keep_vars=True).values():
-        data = tensor.data if has_values else tensor.data.new_empty(0)
         is_parameter = isinstance(tensor, torch.nn.Parameter)
+        data = tensor.data if has_values or not is_parameter else tensor.data.new_empty(0)
         memo[id(tensor)] = torch.nn.Parameter(data, tensor.requires_grad) if is_parameter else data
     return copy.deepcopy(shim, memo)
 
