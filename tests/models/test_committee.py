@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from thinc.api import Adam, Linear, Ragged, fix_random_seed
+from thinc.api import Adam, Embed, Linear, Ragged, fix_random_seed
 
 from tests.ops.array_backends import EACH_OPS, ragged
+from thincdialog.layers.uploaded_ids import upload_ids
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.classifier import Classifier
@@ -67,6 +68,17 @@ def test_committee_predicts_the_mean_of_its_members(make, ops):
     model, X = make(ops)
     expected = sum(member.predict(X) for member in model.layers) / 3
     ops.xp.testing.assert_allclose(model.predict(X), expected, rtol=1e-6)
+
+
+@EACH_OPS
+def test_committee_of_other_layers_reads_ids_without_a_text(ops):
+    model = Committee([Embed(4, nV=N_IDS) for _ in range(2)])
+    X = np.arange(8, dtype="i")
+    upload_ids(model)
+    model.initialize(X=X)
+    Y, backprop = model.begin_update(X)
+    assert not backprop(ops.xp.ones_like(Y)).any()
+    assert all(gradient.any() for gradient in gradients(model))
 
 
 @pytest.mark.parametrize("make", [of_texts, of_features])

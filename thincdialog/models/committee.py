@@ -10,7 +10,7 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import is_numpy_array
 
 from ..ops.bags import bag_numbers
-from ..ops.devices import no_gradient, on_host, upload
+from ..ops.devices import on_host, upload
 from ..ops.dialog_ops import draw_mask
 from ..registry import registry
 
@@ -59,10 +59,11 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             parts.append((at, places, backprop_member))
 
     def backprop(dY: OutT) -> InT:
-        dX = ops.xp.zeros_like(_array(X)) if not _holds_ids(X) else no_gradient(X).dataXd
+        has_ids = _array(X).dtype.kind == "i"  # They have no gradient.
+        dX = numpy.zeros_like(on_host(_array(X))) if has_ids else ops.xp.zeros_like(_array(X))
         for rows, places, backprop_member in parts:
             d_part = _array(backprop_member(dY[rows]))
-            if not _holds_ids(X):
+            if not has_ids:
                 dX[places] = d_part
         return Ragged(dX, X.lengths) if isinstance(X, Ragged) else dX
 
@@ -99,7 +100,3 @@ def _index(ops: Ops, array: Any, rows: Any) -> Any:
 
 def _array(X: InT) -> Any:
     return X.dataXd if isinstance(X, Ragged) else X
-
-
-def _holds_ids(X: InT) -> bool:
-    return isinstance(X, Ragged) and _array(X).dtype.kind == "i"
