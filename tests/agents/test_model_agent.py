@@ -277,8 +277,10 @@ def test_model_agent_with_its_own_loss_that_is_not_finite_names_the_examples():
     [
         ("read", lambda self, batch: batch, "Batch .* should return Inputs, or None"),
         ("judge", lambda self, Y, inputs: Y, "Ragged .* should return Judged"),
-        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 0), "Judged .* its weight above 0"),
-        ("judge", lambda self, Y, inputs: Judged(Y.dataXd, 0.0, 1), "its gradient shaped like Y"),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 0), "Judged.* weight an int above 0"),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, "1"), "Judged.* weight an int above 0"),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 1, "words"), 'unit "examples" or "tokens"'),
+        ("judge", lambda self, Y, inputs: Judged(Y.dataXd, 0.0, 1), "gradient shaped like Y"),
     ],
 )
 def test_model_agent_names_a_method_of_a_custom_agent_that_returns_something_else(

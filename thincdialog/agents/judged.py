@@ -1,5 +1,6 @@
 """What a model agent says of a batch: what the model reads, and how good its output is."""
 
+from numbers import Integral
 from typing import Any, NamedTuple, Optional, Sequence
 
 from ..contract import Returned
@@ -52,11 +53,20 @@ def _are_inputs_or_none(value: Any, *given: Any) -> bool:
 def _is_judged(value: Any, Y: Any, *given: Any) -> bool:
     # An array has a shape, other kinds of output have none.
     shapes = (getattr(each, "shape", None) for each in (getattr(value, "gradient", None), Y))
-    return isinstance(value, Judged) and len(set(shapes)) == 1 and value.weight > 0
+    return (
+        isinstance(value, Judged)
+        and len(set(shapes)) == 1
+        and isinstance(value.weight, Integral)
+        and value.weight > 0
+        and value.unit in ("examples", "tokens")
+    )
 
 
 # What ``read`` and ``judge`` return in a custom agent.
 RETURNED = {
     "read": Returned("Inputs, or None if there is nothing to learn", _are_inputs_or_none),
-    "judge": Returned("Judged, its gradient shaped like Y and its weight above 0", _is_judged),
+    "judge": Returned(
+        'Judged: gradient shaped like Y, weight an int above 0, unit "examples" or "tokens"',
+        _is_judged,
+    ),
 }
