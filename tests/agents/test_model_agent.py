@@ -278,8 +278,8 @@ def test_model_agent_with_its_own_loss_that_is_not_finite_names_the_examples():
         ("read", lambda self, batch: batch, "Batch .* should return Inputs, or None"),
         ("judge", lambda self, Y, inputs: Y, "Ragged .* should return Judged"),
         ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 0), "Judged.* weight an int above 0"),
-        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, "1"), "Judged.* weight an int above 0"),
-        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 1, "words"), 'unit "examples" or "tokens"'),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, "1"), "weight an int above 0"),
+        ("judge", lambda self, Y, inputs: Judged(Y, 0.0, 1, "words"), 'unit "examples" or'),
         ("judge", lambda self, Y, inputs: Judged(Y.dataXd, 0.0, 1), "gradient shaped like Y"),
     ],
 )

@@ -5,7 +5,6 @@ import numpy as np
 from . import _devices
 from ._counts import IS_13, launched, uploaded, waited, waited_only
 from ._memory import Held, pool
-from ._streams import touch
 
 SCALARS = (int, float, bool, complex, np.generic)
 
@@ -36,12 +35,6 @@ class ndarray:
     def _a(self):
         """What the current device reads or writes now."""
         _devices.check(self._device)
-        return self._read
-
-    @property
-    def _read(self):
-        """What any may read."""
-        touch(self._raw)
         return self._raw
 
     dtype = property(lambda self: self._raw.dtype)
@@ -83,17 +76,17 @@ class ndarray:
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
         if out is None:
-            return np.array(self._read, order=order)
+            return np.array(self._raw, order=order)
         if not isinstance(out, np.ndarray):
             raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray")
         if out.dtype != self.dtype or out.shape != self.shape or not out.flags.c_contiguous:
             raise ValueError("out must be as this array is, and contiguous")
-        out[...] = self._read
+        out[...] = self._raw
         return out
 
     def __reduce__(self):
         waited("pickle")
-        return _unpickled, (np.array(self._read),)
+        return _unpickled, (np.array(self._raw),)
 
     def __copy__(self):
         return self.copy()
@@ -133,7 +126,7 @@ class ndarray:
 
     def copy(self, order="C"):
         launched("copy", self.size > 0, self.size)
-        return wrap(np.array(self._read, order=order))  # On the current device, from any.
+        return wrap(np.array(self._raw, order=order))  # On the current device, from any.
 
     def flatten(self, order="C"):
         launched("flatten", self.size > 0, self.size)
@@ -174,10 +167,6 @@ class ndarray:
             raise TypeError(f"{array.dtype} array cannot be set to {self.dtype} array")
         if self.shape != array.shape:
             raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {array.shape}")
-        if stream is not None and not stream.is_null:
-            root = self if self.base is None else self.base
-            stream.copy(self._raw, array, getattr(root._held, "owner", root))
-            return
         uploaded("set", array.nbytes)
         self._a[...] = array
 
@@ -244,7 +233,7 @@ class ndarray:
 def _waiting(name, of):
     def method(self, *args):
         waited(name)
-        return of(self._read, *args)
+        return of(self._raw, *args)
 
     return method
 

@@ -9,13 +9,7 @@ from . import _devices
 from . import _nccl as nccl  # noqa: F401
 from ._counts import waited_only
 from ._memory import MemoryPool, OutOfMemoryError, pool
-from ._streams import (  # noqa: F401
-    CUDARuntimeError,
-    Event,
-    Stream,
-    alloc_pinned_memory,
-    get_current_stream,
-)
+from ._streams import CUDARuntimeError, Event, Stream, get_current_stream  # noqa: F401
 
 
 def _visible():
