@@ -21,6 +21,7 @@ from thincdialog.api import (
     load,
 )
 from thincdialog.data import tokenizers
+from thincdialog.inspection.display import display_data
 from thincdialog.messages import Message
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.classifier import Classifier
@@ -214,3 +215,8 @@ def test_multi_label_keeps_the_labels_of_the_model_that_it_begins_with(trained, 
     _, shown = quietly_train(CONFIG, folder / "more", training__init_from=before)
     assert "labels: 4 of the saved model, 1 new" in shown
     assert Experiment.from_model(folder / "more").agent.classes == [*sorted(WORDS), "greet"]
+
+
+def test_multi_label_data_is_displayed_with_texts_without_labels(folder):
+    shown = [message["eval_labels"] for message, _ in display_data(CONFIG, n_examples=0)]
+    assert len(shown) == 80 and [] in shown

@@ -4,6 +4,8 @@ import io
 
 import pytest
 
+from tests.agents.topics import CONFIG as MULTI_LABEL
+from tests.agents.topics import write_topics
 from tests.training.examples import CLASSIFIER, RANKER
 from thincdialog.api import ConfigError, DataError, DialogError, IterableTeacher, registry
 from thincdialog.inspection.debug_overfit import debug_overfit
@@ -60,6 +62,15 @@ def test_overfit_learns_a_batch_of_classes_and_stops_when_nothing_is_left():
     assert len(found.losses) == found.steps + 1
     # Dropout is off: with half of its one word left out, a text has none.
     assert found.hints == []
+
+
+@pytest.mark.parametrize("threshold", [0.5, "dev"])
+def test_overfit_compares_sets_of_labels(threshold, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_topics(tmp_path)
+    found = overfit(MULTI_LABEL, agent__threshold=threshold)
+    assert found.is_learnt and found.last_score == 1.0 and found.labels > 4
+    assert found.without_gradient == [] and found.hints == []
 
 
 def test_overfit_repeats_to_the_bit():

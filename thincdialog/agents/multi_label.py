@@ -36,6 +36,8 @@ from .model_agent import ModelAgent, no_labels, no_layer
 from .watched_loss import watched_loss
 
 PROBABILITIES = (*SOFTMAX, "thinc.layers.sigmoid", "thinc.layers.sigmoid_activation")
+# Parameter of the model that holds the threshold of each label.
+THRESHOLDS = "thresholds"
 # The threshold of a label before it is chosen on dev, and where dev has no example of it.
 DEFAULT = 0.5
 # Dev examples that are scored at once.
@@ -196,12 +198,12 @@ class MultiLabelAgent(ModelAgent):
     def lay_out_weights(self) -> None:
         # A parameter without a gradient: the thresholds are kept and restored with the weights.
         thresholds = self.model.ops.alloc1f(len(self.classes)) + DEFAULT
-        self.model.set_param("thresholds", thresholds)
+        self.model.set_param(THRESHOLDS, thresholds)
         super().lay_out_weights()
 
     def _thresholds(self) -> Any:
         if self.threshold == "dev":
-            return self.model.get_param("thresholds")
+            return self.model.get_param(THRESHOLDS)
         return np.float32(self.threshold)
 
     def tune(self, dev: Teacher) -> None:
@@ -219,7 +221,7 @@ class MultiLabelAgent(ModelAgent):
         if targets:
             P, T = np.concatenate(probabilities), np.concatenate(targets)
             chosen: Any = [best_threshold(p, t) for p, t in zip(P.T, T.T)]
-            self.model.get_param("thresholds")[:] = self.model.ops.asarray1f(chosen)
+            self.model.get_param(THRESHOLDS)[:] = self.model.ops.asarray1f(chosen)
 
     def _observe_all(self, dev: Teacher) -> Iterator[Message]:
         """Observe all examples that have labels or are known to have none."""

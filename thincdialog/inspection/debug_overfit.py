@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO
 import numpy as np
 from thinc.api import set_dropout_rate
 
+from ..agents.multi_label import THRESHOLDS
 from ..config import ConfigLike
 from ..errors import DialogError, NothingToLearnError, TrainingError
 from ..examples.batch import Batch
@@ -125,7 +126,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     changed = _places(agent, parameters.values != before)
     found = Overfit(
         examples=len(batch),
-        labels=len(set(batch.first_labels())),
+        labels=len(set(_wanted(agent, batch))),
         steps=n_steps,
         losses=losses,
         first_score=first_score,
@@ -150,7 +151,8 @@ def _places(agent: Any, flags: Any) -> Dict[str, bool]:
             flags[slot.offset : slot.offset + slot.size].any()
         )
         for slot in agent.parameters.slots
-        if slot.offset < len(flags)  # Others are frozen.
+        # Others are frozen, or chosen on dev.
+        if slot.offset < len(flags) and slot.param != THRESHOLDS
     }
 
 
@@ -164,11 +166,18 @@ def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
 
 def _score(agent: Any, batch: Batch) -> float:
     """The share of replies that are right."""
-    labels = batch.first_labels()
     agent.weights_changed()
     answers = agent.answer(_with_candidates(agent, batch))
     agent.weights_changed()
-    return sum(label == _best(answer) for label, answer in zip(labels, answers)) / len(batch)
+    wanted = _wanted(agent, batch)
+    return sum(label == _best(answer) for label, answer in zip(wanted, answers)) / len(batch)
+
+
+def _wanted(agent: Any, batch: Batch) -> Sequence[Any]:
+    """The label of each example, or the set of its labels if all are right together."""
+    return (
+        [*map(frozenset, batch.column("labels"))] if agent.has_label_sets else batch.first_labels()
+    )
 
 
 def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
@@ -184,8 +193,11 @@ def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
     return [Message(message, label_candidates=replies) for message in batch]
 
 
-def _best(answer: Message) -> Optional[str]:
-    """What has the highest score, even if the agent would rather reject it or keep it back."""
+def _best(answer: Message) -> Any:
+    """What has the highest score, even if the agent would rather reject it or keep it back; or the
+    set of predicted labels."""
+    if "predicted_labels" in answer:
+        return frozenset(answer["predicted_labels"])
     texts, scores = answer.get("text_candidates"), answer.get("candidate_scores")
     if not texts:
         return answer.get("text")
@@ -196,7 +208,7 @@ def _best(answer: Message) -> Optional[str]:
 def _best_possible(agent: Any, batch: Batch) -> float:
     turns, features = batch.turns(agent.history_size), batch.column("features")
     labels: Dict[Any, Counter] = {}
-    for said, row, label in zip(turns, features, batch.first_labels()):
+    for said, row, label in zip(turns, features, _wanted(agent, batch)):
         context = str(said) if row is None else np.asarray(row).tobytes()
         labels.setdefault(context, Counter())[label] += 1
     return sum(max(found.values()) for found in labels.values()) / len(batch)
