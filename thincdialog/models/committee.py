@@ -60,7 +60,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
     def backprop(dY: OutT) -> InT:
         has_ids = _array(X).dtype.kind == "i"  # They have no gradient.
-        dX = numpy.zeros_like(on_host(_array(X))) if has_ids else ops.xp.zeros_like(_array(X))
+        dX: Any = numpy.zeros_like(on_host(_array(X))) if has_ids else ops.xp.zeros_like(_array(X))
         for rows, places, backprop_member in parts:
             d_part = _array(backprop_member(dY[rows]))
             if not has_ids:
