@@ -17,7 +17,7 @@ from .patience import LOOK_SECONDS, Patience
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
 
-class Told(NamedTuple):
+class WorkerMessage(NamedTuple):
     """What a worker says.
 
     worker (int): Its number, from 0.
@@ -55,7 +55,7 @@ class Crew:
         self.patience = Patience(interruption, note, **times)
         # Workers whose answer is due.
         self.busy: List[int] = []
-        self._told: "SimpleQueue[Told]" = SimpleQueue()
+        self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
         self._threads: List[threading.Thread] = []
         self._heard = time.monotonic()  # When somebody said something, or was asked.
 
@@ -85,21 +85,21 @@ class Crew:
         worker, told = self.workers[number], self._told
         try:
             if call == "run":
-                value = worker.run(lambda value: told.put(Told(number, value, False)))
+                value = worker.run(lambda value: told.put(WorkerMessage(number, value, False)))
             else:
                 value = getattr(worker, call)(*arguments)
         except BaseException as error:  # Also SystemExit: nobody else hears it.
             value = Failure.of(error, worker.world if call == "run" else None)
-        told.put(Told(number, value))
+        told.put(WorkerMessage(number, value))
 
-    def listen(self, seconds: float = LOOK_SECONDS) -> List[Told]:
+    def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
         """What workers have said.
 
         seconds (float): How long to wait for it.
         RAISES (WorkerError): If one has failed, or nobody says anything in time.
         RAISES (Interrupted): If one hangs after a signal: nothing more can be saved.
         """
-        told: List[Told] = []
+        told: List[WorkerMessage] = []
         with suppress(Empty):
             told.append(self._told.get(timeout=seconds))
             while True:

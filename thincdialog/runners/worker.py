@@ -22,8 +22,8 @@ from .step_numbers import StepNumbers
 # a tenth of its time.
 TELL_SECONDS = 0.05
 # Reports of steps, and in how many of these the optimizer was called (by some agents never).
-Told = Tuple[List[StepReport], int]
-Tell = Callable[[Told], None]
+StepMessage = Tuple[List[StepReport], int]
+Tell = Callable[[StepMessage], None]
 
 
 class Worker:

@@ -16,8 +16,8 @@ from ..metrics.metric import AverageMetric, Metric, SumMetric
 MOST_LATER = 64
 
 
-class _Told:
-    """What replies tell of the examples of a task."""
+class ReplyTotals:
+    """Losses and right replies of the examples of a task."""
 
     def __init__(self) -> None:
         self.losses = array("d")
@@ -54,7 +54,7 @@ class Scores:
     def __init__(self, tasks: Sequence[str] = (), training: bool = False):
         self.tasks, self.training = list(tasks), training
         n_tasks = max(1, len(self.tasks))
-        self._told = [_Told() for _ in self.tasks]
+        self._told = [ReplyTotals() for _ in self.tasks]
         # Of batches: whose tasks, labels and replies, on a GPU that nobody has waited for yet.
         self._later: List[Tuple[List[int], Sequence[Any], Sequence[Message]]] = []
         # Of each task.
@@ -144,7 +144,7 @@ class Scores:
     def reset(self) -> None:
         """Start afresh."""
         self._n_examples = [0] * len(self._n_examples)
-        self._told = [_Told() for _ in self.tasks]
+        self._told = [ReplyTotals() for _ in self.tasks]
         self._later.clear()
         for metrics in self._metrics:
             for metric in metrics:
