@@ -169,7 +169,9 @@ def test_what_init_config_prints(name, folder, capsys):
     [line] = commands_in(capsys.readouterr().err)
     words = shlex.split(line)
     (folder / words[1]).write_text(smaller((folder / words[1]).read_text()))
-    yours = "intents.csv" if name in ("intent", "fasttext") else "train.jsonl"
+    yours = "train.jsonl"
+    if name in ("intent", "fasttext", "multi_label"):
+        yours = "intents.csv"
     if name == "babi":
         yours = "story.txt"
         story = "1 Mary moved to the {0}.\n2 Where is Mary?\t{0}\t1\n"

@@ -300,16 +300,19 @@ class TextEncoder:
     ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
         """The same for a batch whose tokens are ready, and texts that come with it.
 
-        given (Sequence): Conversations, which are the batch's or none, and replies.
+        given (Sequence): Conversations, which are the batch's or none, and replies: texts, or
+            labels of the batch or of its ``choices``, which begin with it.
         """
         assert self.key is not None
-        found = batch.store.encoded(self.key, batch.rows)
+        labelled = next((each for each in given[1:] if isinstance(each, Batch)), batch)
+        found = batch.store.encoded(self.key, labelled.rows)
         texts: Any = [text for each in given[1:] if not isinstance(each, Batch) for text in each]
         others = np.zeros(0, dtype=np.int64)
         if texts:
-            found, others = self._beside(found, batch.first_labels(), texts)
+            found, others = self._beside(found, labelled.first_labels(), texts)
         numbers = [found.labels if isinstance(each, Batch) else others for each in given[1:]]
-        conversations = found.conversations if isinstance(given[0], Batch) else others[:0]
+        n_rows = len(batch.rows) if isinstance(given[0], Batch) else 0
+        conversations = found.conversations[:n_rows]
         return StoredTurns(*found[:4]), conversations, numbers
 
     def _beside(
