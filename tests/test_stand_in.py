@@ -214,6 +214,7 @@ def test_stand_in_refuses_what_ranks_do_not_agree_in(cupy, monkeypatch):
 def test_stand_in_refuses_events_of_another_device_and_arrays_of_another_shape(cupy):
     event = cupy.cuda.Event()
     event.record()
+    event.synchronize()
     assert event.done
     with pytest.raises(ValueError, match="Shape"):
         cupy.zeros((8,), dtype="u1").set(np.zeros(7, dtype="u1"))
