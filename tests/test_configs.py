@@ -65,7 +65,11 @@ DATA = {
 }
 
 
-@pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
+def marked(path):
+    return pytest.param(path, marks=pytest.mark.torch if "torch" in path.stem else ())
+
+
+@pytest.fixture(params=map(marked, CONFIGS), ids=lambda path: path.stem)
 def path(request):
     return request.param
 
@@ -115,7 +119,8 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
         assert evaluate(out / BEST, split=split) == result.scores[split]
         assert data == "mnist" or load(out / BEST).respond("where is Mary?")
         runs.append((out / "model-last" / "weights.npy").read_bytes())
-    assert runs[0] == runs[1]
+    is_hogwild = checked.interpolated["runner"]["@runners"] == "thincdialog.Hogwild.v1"
+    assert is_hogwild or runs[0] == runs[1]
 
 
 @pytest.mark.slow
