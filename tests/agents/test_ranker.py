@@ -1,6 +1,7 @@
 """The ranker: what it learns from, what it answers with."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from tests.ops.array_backends import EACH_OPS
 from tests.training.examples import REPLIES, with_agent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, DataError, Message, ProtocolError
+from thincdialog.data.counting import counting
+from thincdialog.examples.batch import Batch
 
 from . import colours
 from .colours import answer, make, reply
@@ -228,8 +231,27 @@ def test_ranker_passes_over_bad_candidates_if_told(candidates):
     assert (agents[0].parameters.gradients == agents[1].parameters.gradients).all()
     report = agents[0].update(make("optimizers", "SGD.v1", 0.1))
     assert (report.examples, report.counts["ignored_examples"]) == (2, 1)
+    assert report.counts["contexts"] == 2
     agents[0].batch_act([bad])
     assert agents[0].update(make("optimizers", "SGD.v1", 0.1)).examples == 0
+
+
+@pytest.mark.parametrize("candidates", ["batch", "inline"])
+def test_ranker_reads_a_batch_without_a_trace(candidates):
+    """So that the next batch can be read while this one is learned."""
+    agent, _ = build(candidates=candidates, ignore_bad_candidates=True)
+    texts = ["go", "stop"]
+    rows = [Message(text=t, labels=[t], label_candidates=texts) for t in (*texts, "fly")]
+    agent.batch_act(rows)
+    before = agent.report()
+    counts = Counter()
+    for _ in range(2):
+        agent.read(Batch.of(rows))
+        with counting(counts):
+            agent.read(Batch.of(rows[1:]))
+    assert agent.report() == before
+    left_out = candidates == "inline"
+    assert (counts["contexts"], counts["ignored_examples"]) == ((2, 2) if left_out else (4, 0))
 
 
 @pytest.mark.parametrize("ignore", [False, True])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.data import TextEncoder
+from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
 from thincdialog.examples import Batch, MemoryStore
@@ -115,7 +116,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
         pytest.importorskip("numba")
     encoder = TextEncoder(tokenizer, **options)
     encoder.is_compiled = is_compiled
-    expected_counts = Counter()
+    counts, expected_counts = Counter(), Counter()
 
     def cut(field, whole, limits):
         """What is left of texts; what is cut is counted."""
@@ -144,14 +145,16 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
         for _ in range(2):
             measured = encoder.context_lengths(batch), encoder.label_lengths(batch)
             expected = cut("context", contexts, of_contexts)
-            assert unpack(*encoder.contexts(batch)) == expected
-            assert unpack(*encoder.contexts([turns for turns, _ in rows])) == cut(
-                "context", contexts, [None] * len(rows)
-            )
+            with counting(counts):
+                found = encoder.contexts(batch), encoder.contexts([turns for turns, _ in rows])
+            assert unpack(*found[0]) == expected
+            assert unpack(*found[1]) == cut("context", contexts, [None] * len(rows))
             assert measured[0].tolist() == list(map(len, expected))
             own = [99 if limit is None else limit for limit in of_labels]
             expected = cut("label", labels, of_labels)
-            assert unpack(*encoder.labels(texts, np.array(own, dtype=np.int64))) == expected
+            with counting(counts):
+                found = encoder.labels(texts, np.array(own, dtype=np.int64))
+            assert unpack(*found) == expected
             assert measured[1].tolist() == list(map(len, expected))
             assert encoder.label_lengths(texts).tolist() == [
                 min(len(label), options["max_label"] or len(label)) for label in labels
@@ -161,11 +164,12 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
             lowest = [min(n for n, text in zip(own, texts) if text == each) for each in different]
             whole = [labels[texts.index(each)] for each in different]
             numbered = [different.index(text) for text in texts]
-            found, replies, numbers = encoder.pairs(batch)
+            with counting(counts):
+                found, replies, numbers = encoder.pairs(batch)
             assert unpack(*found) == cut("context", contexts, of_contexts)
             assert unpack(*replies) == cut("label", whole, lowest)
             assert numbers.tolist() == numbered and numbers.dtype == np.int32
-    assert encoder.counts == expected_counts
+    assert counts == expected_counts
 
 
 @pytest.mark.slow
@@ -182,20 +186,24 @@ def test_encoder_packs_what_it_encodes(tokenizer, options, batches, kind, more, 
     encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
     for rows, limits in batches:
         batch = shown(rows, limits, kind)
-        packed = encoder.pack(batch, more, n_segments=n_segments)
-        tokens, lengths = plain.contexts(batch)
+        counts = Counter(), Counter()
+        with counting(counts[0]):
+            packed = encoder.pack(batch, more, n_segments=n_segments)
+        with counting(counts[1]):
+            tokens, lengths = plain.contexts(batch)
         texts = [text for _, text in rows] + more
         different = list(dict.fromkeys(texts))
         own = [99 if limit is None else limit[1] for limit in limits] + [99] * len(more)
         lowest = [min(n for n, text in zip(own, texts) if text == each) for each in different]
-        label_tokens, label_lengths = plain.labels(different, np.array(lowest, dtype=np.int64))
+        with counting(counts[1]):
+            label_tokens, label_lengths = plain.labels(different, np.array(lowest, dtype=np.int64))
         expected = tokens[:, 0] * n_segments + np.minimum(tokens[:, 1], n_segments - 1)
         assert packed.contexts.tolist() == expected.tolist()
         assert packed.context_starts.tolist() == [0, *lengths.cumsum().tolist()]
         assert packed.labels.tolist() == label_tokens[:, 0].tolist()
         assert packed.label_starts.tolist() == [0, *label_lengths.cumsum().tolist()]
         assert packed.numbers.tolist() == [different.index(text) for text in texts]
-        assert encoder.counts == plain.counts
+        assert counts[0] == counts[1]
         of_contexts = encoder.replica().pack(batch, n_segments=n_segments, has_labels=False)
         assert of_contexts.contexts.tolist() == packed.contexts.tolist()
         assert not len(of_contexts.labels) and not len(of_contexts.numbers)
@@ -206,14 +214,15 @@ def test_encoder_example():
     tokenizer.build(["hi how are you fine"])
     encoder = TextEncoder(tokenizer, max_context=6, speaker_tokens=True)
     turns = [(PARTNER, "hi"), (SELF, "hi you"), (PARTNER, "how are you")]
-    rows, lengths = encoder.contexts([turns, [(PARTNER, "fine")]])
+    counts = Counter()
+    with counting(counts):
+        rows, lengths = encoder.contexts([turns, [(PARTNER, "fine")]])
     names = {TURN: "<turn>", PARTNER_SPEAKS: "<partner>", SELF_SPEAKS: "<self>"}
     shown = [names.get(each) or tokenizer.decode([each]) for each in rows[:, 0]]
     assert shown == ["you", "<turn>", "<partner>", "how", "are", "you", "<partner>", "fine"]
     assert rows[:, 1].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
     assert lengths.tolist() == [6, 2]
-    assert encoder.counts["truncated_contexts"] == 1 and encoder.counts["contexts"] == 2
-    assert encoder.counts["truncated_context_tokens"] == 5
+    assert counts == {"contexts": 2, "truncated_contexts": 1, "truncated_context_tokens": 5}
 
 
 def test_encoder_segments_count_lines_of_a_story():

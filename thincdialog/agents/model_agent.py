@@ -24,6 +24,7 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ..batchers import Lengths
 from ..contract import CodeError, place_in, told
 from ..data import TextEncoder, Tokenizer
+from ..data.counting import count, counting
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import (
@@ -249,7 +250,6 @@ class ModelAgent(ConversationAgent, Learner):
         self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
-            self._text.counts = self.tally.counts
             self._text.is_compiled = is_compiled(self.model.ops)
             set_vocabulary(self.model, tokenizer.n_ids)
 
@@ -291,7 +291,6 @@ class ModelAgent(ConversationAgent, Learner):
         replica.tally = Tally()
         if self._text is not None:
             replica._text = self._text.replica()
-            replica._text.counts = replica.tally.counts
         return replica
 
     # What is found anew when it is needed, and dropped from copies.
@@ -349,7 +348,7 @@ class ModelAgent(ConversationAgent, Learner):
             batch = Batch.of(observations)
         labelled = batch.labelled(self.has_label_sets)
         is_training = len(labelled.rows) > 0
-        with self._explaining(batch, is_training):
+        with self._explaining(batch, is_training), counting(self.tally.counts):
             if not is_training:
                 answers = self.answer(batch)
                 self.tally.add_answers(column(answers, "loss"))
@@ -399,7 +398,8 @@ class ModelAgent(ConversationAgent, Learner):
 
     def read(self, batch: Batch) -> Optional[Inputs]:
         """What the model reads of a batch to learn from it, in which all examples have
-        ``labels``; None if there is nothing to learn.
+        ``labels``; None if there is nothing to learn. Changes nothing of the agent: what is
+        counted meanwhile goes to the caller's ``counting``.
 
         RAISES (DataError): If an example cannot be learnt.
         """
@@ -642,11 +642,10 @@ class ModelAgent(ConversationAgent, Learner):
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
         """Texts of a field are read."""
         ids, lengths = encoded
-        counts = self.tally.counts
-        counts["tokens"] += len(ids)
+        count("tokens", len(ids))
         # A model that names no second field lays out all it reads in one way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
-        counts["cells"] += int(lengths.max()) * len(lengths) if is_padded else len(ids)
+        count("cells", int(lengths.max()) * len(lengths) if is_padded else len(ids))
 
     # --- metrics ----------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
+from ..data.counting import count
 from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
@@ -267,7 +268,7 @@ class RankerAgent(ModelAgent):
     def read(self, batch: Batch) -> Optional[Inputs]:
         good, places = self._good_rows(batch), None
         if good is not None:
-            self.tally.counts["ignored_examples"] += len(batch.rows) - len(good)
+            count("ignored_examples", len(batch.rows) - len(good))
             batch, places = batch.take(good), good.tolist()
         if not len(batch.rows):
             return None

@@ -1,7 +1,6 @@
 """Conversations and replies as arrays of token ids."""
 
 import copy
-from collections import Counter
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
@@ -18,6 +17,7 @@ from ..examples.slices import slice_places
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
+from .counting import count
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
 from .tokenizers.key import tokenizer_key
@@ -66,6 +66,9 @@ class TextEncoder:
     A turn is tokenized once and then remembered: of data that is held as long as it is, else
     within a bound of memory.
 
+    It counts (see ``counting``) the "contexts" that are read, the "truncated_contexts" among them,
+    and the "truncated_context_tokens" cut from these; and the same of labels.
+
     tokenizer (Tokenizer): Built already.
     history_size (int): Turns of a conversation to use, the current one counted; -1 all.
     max_context (int): Tokens of a context to keep, the last ones; 0 for no limit.
@@ -77,8 +80,6 @@ class TextEncoder:
     max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
         their texts.
     lay_out (Callable): Makes token rows of turns (see ``lay_out_turns``).
-    counts (Counter): "contexts" that were read, the "truncated_contexts" among them, the
-        "truncated_context_tokens" cut from these; and the same of labels.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
         someone who knows that there are kernels sets it.
     RAISES (ValueError): If a value is out of range.
@@ -113,7 +114,6 @@ class TextEncoder:
         lock = Lock()
         self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
         self._first_sight = FirstSight()
-        self.counts: Counter = Counter()
 
     def contexts(self, conversations: Contexts) -> TokenRows:
         """Encode conversations; of a batch, no more tokens than its limits say."""
@@ -194,8 +194,8 @@ class TextEncoder:
             self._first_sight.slots(store.entries.shape[1]),
         )
         texts = PackedTexts(*packed)
-        self._count("context", len(conversations), *cut)
-        self._count("label", len(texts.label_starts) - 1, *label_cut)
+        _count("context", len(conversations), *cut)
+        _count("label", len(texts.label_starts) - 1, *label_cut)
         return texts
 
     @cached_property
@@ -217,10 +217,10 @@ class TextEncoder:
         return Encoding(self.key, self.lay_out, self.history_size, self.speaker_tokens)
 
     def replica(self) -> "TextEncoder":
-        """One that counts for itself and remembers turns together with this one; both may
-        be used at once, each by a thread."""
+        """One that remembers turns together with this one; both may be used at once, each by a
+        thread."""
         replica = copy.copy(self)
-        replica._first_sight, replica.counts = FirstSight(), Counter()
+        replica._first_sight = FirstSight()
         return replica
 
     def _encode_contexts(
@@ -228,7 +228,7 @@ class TextEncoder:
     ) -> TokenRows:
         found = self._conversations(store, numbers)
         totals = _shortened(found.totals, self.max_context, limits)
-        self._count_cut("context", found.totals, totals)
+        _count_cut("context", found.totals, totals)
         return found.gather(totals), totals.astype(np.int32)
 
     def _conversations(
@@ -242,7 +242,7 @@ class TextEncoder:
     ) -> TokenRows:
         starts, whole = self._slices(store, entries)
         lengths = _shortened(whole, self.max_label, limits)
-        self._count_cut("label", whole, lengths)
+        _count_cut("label", whole, lengths)
         if self.is_compiled:
             rows = np.empty(int(lengths.sum()), dtype=np.int64)
             nothing = np.zeros_like(lengths)
@@ -256,19 +256,6 @@ class TextEncoder:
         starts, lengths, _ = store.entries[:, entries]
         # Without the delimiter, and the speaker.
         return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
-
-    def _count_cut(self, field: str, whole: np.ndarray, lengths: np.ndarray) -> None:
-        n_cut = n_tokens = 0
-        if lengths is not whole:
-            cut = whole - lengths
-            n_cut, n_tokens = int(np.count_nonzero(cut)), int(cut.sum())
-        self._count(field, len(whole), n_cut, n_tokens)
-
-    def _count(self, field: str, n: int, n_cut: int, n_tokens: int) -> None:
-        self.counts[f"{field}s"] += n
-        if n_cut:
-            self.counts[f"truncated_{field}s"] += n_cut
-            self.counts[f"truncated_{field}_tokens"] += n_tokens
 
     def _look_up(
         self, conversations: Contexts, *replies: Replies
@@ -411,6 +398,21 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
     lowest = np.full(n, NO_LIMIT)
     np.minimum.at(lowest, numbers, limits)
     return lowest
+
+
+def _count_cut(field: str, whole: np.ndarray, lengths: np.ndarray) -> None:
+    n_cut = n_tokens = 0
+    if lengths is not whole:
+        cut = whole - lengths
+        n_cut, n_tokens = int(np.count_nonzero(cut)), int(cut.sum())
+    _count(field, len(whole), n_cut, n_tokens)
+
+
+def _count(field: str, n: int, n_cut: int, n_tokens: int) -> None:
+    count(f"{field}s", n)
+    if n_cut:
+        count(f"truncated_{field}s", n_cut)
+        count(f"truncated_{field}_tokens", n_tokens)
 
 
 def _labels_of(replies: Replies) -> Sequence[str]:
