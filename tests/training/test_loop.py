@@ -1,5 +1,6 @@
 """The loop does what each setting of [training] says."""
 
+import re
 from types import SimpleNamespace
 
 import numpy
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.runners.resuming import without_times
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train, weights
+from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
 from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.protocol import StepReport
@@ -101,6 +103,19 @@ def test_loop_fractions_of_epochs_of_a_stream_count_once_its_size_is_known():
     # Nothing is known of the first epoch before it ends.
     assert steps() == [0, 13, 20, 26, 33]
     assert result.stopped_because == "max_epochs = 2.5 reached"
+
+
+@registry.agents("tests.reads_nothing.v1")
+class ReadsNothing(RankerAgent):
+    def read(self, batch):
+        return None
+
+
+def test_loop_says_who_found_nothing_to_learn_from():
+    result = run(RANKER.replace("thincdialog.Ranker.v1", "tests.reads_nothing.v1"))
+    place = r"tests/training/test_loop\.py:\d+  ReadsNothing\.read\(\)"
+    wanted = f"{place} found nothing to learn from in any training example"
+    assert re.fullmatch(wanted, result.stopped_because)
 
 
 def test_loop_gives_up_or_is_content():
@@ -330,7 +345,8 @@ def moments(kind, sizes, is_held, settings):
     experiment = SimpleNamespace(
         training=training, checked=checked, optimizer=None, learner=learner, left_out=dict
     )
-    teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
+    n_examples = sum(sizes) + settings["unlabelled"] if is_held else None
+    teacher = SimpleNamespace(n_examples=n_examples, all_labels=lambda: iter(()))
     runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()
 
     def log(progress, info):

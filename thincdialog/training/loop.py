@@ -16,14 +16,14 @@ from contextlib import nullcontext
 from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 from ..callbacks.callback import shall_end
-from ..contract import CodeError, place_of
+from ..contract import CodeError, is_users, place_of
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
 from ..ops.device_memory import held_bytes
 from ..ops.later import Number
 from ..optimizers.scored_schedules import tell_schedules
 from ..optimizers.state import averages_of
-from ..protocol import StepReport
+from ..protocol import Learner, StepReport
 from ..teachers import Teacher
 from .experiment import Experiment
 from .interruption import Interrupted, Interruption
@@ -132,7 +132,7 @@ class TrainingLoop:
             if is_over:
                 self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
-                    self.asked_to_stop = "no training example had a label"
+                    self.asked_to_stop = _why_nothing(self.experiment.learner, self.epochs.teacher)
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
@@ -378,3 +378,12 @@ class TrainingLoop:
 
 def _float(number: Optional[Number]) -> Optional[float]:
     return None if number is None else float(number)
+
+
+def _why_nothing(agent: Learner, train: Teacher) -> str:
+    """Say why an agent learned from no example of an epoch."""
+    if next(train.all_labels(), None) is None:
+        return "no training example had a label"
+    method = getattr(type(agent), "read", type(agent).learn)
+    who = place_of(method) if is_users(method) else f"[agent] {agent.id}"
+    return f"{who} found nothing to learn from in any training example"
