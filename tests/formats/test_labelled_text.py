@@ -112,7 +112,7 @@ SEVERAL = [("a", ["x", "y"]), ("b", ["y"])]
          {"label_separator": ";"}),
         ("a.csv", "text,first,second\na,x,y\nb,,y\n", {"label_field": ["first", "second"]}),
         ("a.csv", "text,x,y\na,1,True\nb,0,1\n", {"label_field": ["x", "y"]}),
-        ("a.jsonl", '{"text": "a", "x": true, "y": 1}\n{"text": "b", "x": null, "y": "y"}',
+        ("a.jsonl", '{"text": "a", "x": true, "y": 1}\n{"text": "b", "x": null, "y": "TRUE"}',
          {"label_field": ["x", "y"]}),
     ],
 )  # fmt: skip
@@ -135,6 +135,23 @@ def test_labelled_text_without_labels_is_an_error_unless_tolerated(written, name
         rows(path, **choices)
     with tolerating(empty_labels=True):
         assert rows(path, **choices) == [("a", [])]
+
+
+@pytest.mark.parametrize(
+    "cells, wrong",
+    [
+        ("1 0 maybe", "'urgent' is 'maybe' here and '1' in an earlier row"),
+        ("0 2", "'urgent' is '2' here and '0' in an earlier row"),
+        ("yes 0", "'urgent' is '0' here and 'yes' in an earlier row"),
+    ],
+)
+def test_labelled_text_column_with_marks_and_labels_is_an_error(written, cells, wrong):
+    lines = ["text,urgent,topic", "t,,new", *(f"t,{cell},old" for cell in cells.split())]
+    path = written("\n".join(lines), "a.csv")
+    with pytest.raises(DataError) as caught:
+        rows(path, label_field=["urgent", "topic"])
+    expected = "expected 1, 0, true or false (or nothing) in all rows, or labels in all"
+    assert str(caught.value) == f"{path}:{len(lines)}  {wrong}: {expected}"
 
 
 def test_labelled_text_that_says_nothing_of_its_labels_is_an_error(written):

@@ -9,7 +9,7 @@ from .bookmark import Bookmark
 from .tables import missing, read_table
 from .text_file import File, is_json_lines, read_json_lines, suffix_of
 from .tolerance import NEEDS_LABEL, tolerance
-from .wording import kind
+from .wording import kind, short
 
 # Cells of a column that is named after a label: whether the text has it.
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
@@ -30,8 +30,8 @@ def read_labelled_text(
     path (File): The file; its suffix tells the format.
     text_field (str): Name of the text's field or column.
     label_field (Union[str, Sequence[str]]): Name of the label's field or column, or of several:
-        a cell of several columns is a label, or says with 1, 0, true or false whether the text has
-        the label that the column is named after.
+        a column of several holds labels, or 1, 0, true or false, which say whether the text has
+        the label that the column is named after. Cells may be empty.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
     keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
     delimiter (Optional[str]): What stands between cells, see ``read_table``.
@@ -43,6 +43,7 @@ def read_labelled_text(
     at = at or Bookmark()
     is_empty, at.counts.unit = at.is_at_begin, "examples"
     label_fields = [label_field] if isinstance(label_field, str) else list(label_field)
+    first_cells: Dict[str, Any] = {}
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
         wanted = (text_field,) if tolerance().unlabelled else (text_field, *label_fields)
@@ -55,6 +56,8 @@ def read_labelled_text(
     for number, row in rows:
         try:
             message = _message(f"{number}/0", row, text_field, label_fields, label_separator, at)
+            if len(label_fields) > 1:
+                _check_marks(row, label_fields, first_cells, at)
             if keep_fields:
                 _add_fields(message, row, (text_field, *label_fields), at)
         except DataError as error:
@@ -91,7 +94,7 @@ def _message(
         return Message(id=name, text=text)
     labels: List[str] = []
     for field in label_fields:
-        mark = MARKS.get(str(row[field]).lower()) if len(label_fields) > 1 else None
+        mark = _mark(row[field]) if len(label_fields) > 1 else None
         if mark is None:
             labels += _labels(row[field], field, separator, len(label_fields) > 1, at)
         elif mark:
@@ -100,6 +103,30 @@ def _message(
         fields = "', '".join(label_fields)
         raise at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
     return Message(id=name, text=text, labels=list(dict.fromkeys(labels)))
+
+
+def _check_marks(
+    row: Dict[str, Any], label_fields: Sequence[str], first_cells: Dict[str, Any], at: Bookmark
+) -> None:
+    """See that a column does not mix labels with marks of the label that it is named after.
+
+    first_cells (Dict[str, Any]): The first cell of each column that is not empty; is added to.
+    RAISES (DataError): If it does.
+    """
+    for field in label_fields:
+        cell = row.get(field)
+        if cell not in (None, "", []):
+            first = first_cells.setdefault(field, cell)
+            if (_mark(cell) is None) != (_mark(first) is None):
+                text = f"'{field}' is {short(cell)} here and {short(first)} in an earlier row"
+                allowed = "1, 0, true or false (or nothing) in all rows, or labels in all"
+                raise at.error(f"{text}: expected {allowed}")
+
+
+def _mark(cell: Any) -> Optional[bool]:
+    """Whether the text has the label that the cell's column is named after; None if the cell is a
+    label."""
+    return MARKS.get(str(cell).lower())
 
 
 def _labels(

@@ -41,8 +41,8 @@ def LabelledText(
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
     text_field (str): Name of the text's field or column.
     label_field (Union[str, List[str]]): Name of the label's field or column, or a list of several.
-        A cell of several columns is a label, or says with 1, 0, true or false whether the text has
-        the label that the column is named after.
+        A column of several holds labels, or 1, 0, true or false, which say whether the text has
+        the label that the column is named after. Cells may be empty.
     label_separator (Optional[str]): Separates several labels within a cell, such as "|"; null if
         a cell is one label.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
