@@ -43,7 +43,7 @@ from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.adam import thincs_step
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.state import KEY
 from thincdialog.runners import Hogwild
 from thincdialog.runners.cluster.lone_plane import LonePlane
@@ -248,7 +248,7 @@ class Exchanging:
         values = self.parameters.values
         n, found, optimizer = len(values) // 2, [], self.make(0.001, grad_clip=0.0)
         weights, gradient = numpy.ones(n, dtype="f"), numpy.ones(n, dtype="f")
-        whole, ops = [Part(0, n)], self.parameters.ops
+        whole, ops = [Segment(0, n)], self.parameters.ops
         for _ in range(n_steps):
             gradient.fill(0.01)
             began = time.perf_counter()

@@ -8,11 +8,11 @@ from thinc.api import NumpyOps
 
 from tests.ops.array_backends import BACKENDS, new_ops
 from thincdialog.models.gradient_sum import GradientSum
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 
 N_ROWS, WIDTH = 9, 2
 # A table between what is none.
-STRETCHES = [Part(0, 7), Part(8, 8 + N_ROWS * WIDTH, WIDTH), Part(32, 35)]
+STRETCHES = [Segment(0, 7), Segment(8, 8 + N_ROWS * WIDTH, WIDTH), Segment(32, 35)]
 
 
 def tree_sum(vectors):
@@ -51,7 +51,7 @@ def test_gradients_sum_is_the_tree_to_the_bit(backend, rows, seed):
 
 
 def test_gradients_are_zero_once_they_are_added_and_the_sum_starts_afresh():
-    total = GradientSum(NumpyOps(), [Part(0, 3)])
+    total = GradientSum(NumpyOps(), [Segment(0, 3)])
     vector = np.ones(3, dtype="f")
     total.add(vector, [])
     assert not vector.any()

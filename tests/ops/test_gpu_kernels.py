@@ -28,7 +28,7 @@ from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.ops.attention import attend, within
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Part, step_on_device
+from thincdialog.optimizers.row_sparse import Segment, step_on_device
 
 
 @pytest.fixture(params=[1, 7, 128])
@@ -98,7 +98,7 @@ def test_gpu_kernels_step_equals_numpy_and_changes_nothing_if_it_is_not_finite(s
     for module in (np, xp):
         optimizer = LazyAdam(0.1, L2=0.01, grad_clip=1.0)
         on = module.asarray
-        part = Part(0, 50, 5, rows, on(dW))
+        part = Segment(0, 50, 5, rows, on(dW))
         values, key = on(W.copy()), (0, "W")
         if module is np and not spoilt:
             scale = 0.5 * optimizer.clip_scale(float(np.linalg.norm(0.5 * dW)))
@@ -240,8 +240,8 @@ def grads_of(node):
 def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
     host = drawn(2, 100)
     values, gradients = map(xp.asarray, host.copy())
-    table = Part(70, 90, 5, np.array([1, 3]), xp.ones((2, 5), "f"))
-    parts = [Part(8, 20), Part(40, 70), table]
+    table = Segment(70, 90, 5, np.array([1, 3]), xp.ones((2, 5), "f"))
+    parts = [Segment(8, 20), Segment(40, 70), table]
     changed = np.zeros(100, dtype=bool)
     for part in parts[:2]:
         changed[part.start : part.stop] = True

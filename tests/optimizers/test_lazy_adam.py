@@ -8,12 +8,12 @@ from tests.ops.array_backends import BACKENDS, EACH_OPS, backend
 from tests.optimizers.test_row_sparse import KEY, N_DENSE, N_ROWS, SIZE, WIDTH, gradient
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 
 
 def parts(ops, rows):
-    table = Part(N_DENSE, SIZE, WIDTH, ops.xp.asarray(np.array(rows, dtype="int64")))
-    return [Part(0, N_DENSE), table]
+    table = Segment(N_DENSE, SIZE, WIDTH, ops.xp.asarray(np.array(rows, dtype="int64")))
+    return [Segment(0, N_DENSE), table]
 
 
 @EACH_OPS
@@ -42,7 +42,10 @@ def test_lazy_adam_larger_than_a_block(is_shared):
     # Adam's first step: the moments' biases cancel but for eps.
     wanted[rows] -= 0.1 * used / (np.abs(used) + 1e-8 / np.sqrt(0.001))
     dense = values.copy()
-    for weights, part in ((values, Part(0, n * width, width, rows)), (dense, Part(0, n * width))):
+    for weights, part in (
+        (values, Segment(0, n * width, width, rows)),
+        (dense, Segment(0, n * width)),
+    ):
         optimizer = LazyAdam(0.1)
         optimizer.is_shared = is_shared
         optimizer.update_parts(KEY, weights, d, [part])
@@ -121,6 +124,6 @@ def test_lazy_adam_that_is_shared_is_lazy_adam_where_nobody_else_steps(gradients
         optimizer.is_shared = is_shared
         values = np.zeros(1, "f")
         for g in gradients:
-            optimizer.update_parts(KEY, values, np.full(1, g, "f"), [Part(0, 1)])
+            optimizer.update_parts(KEY, values, np.full(1, g, "f"), [Segment(0, 1)])
         found.append(values)
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.registry import registry
 
 KEY = (0, "parameters")
@@ -24,7 +24,7 @@ def test_momentum_sgd_makes_the_steps_of_pytorch(nesterov):
         gradient = np.random.default_rng(step).normal(size=8).astype("f")
         there.grad = torch.from_numpy(gradient.copy())
         optimizer.step()
-        ours.update_parts(KEY, here, gradient, [Part(0, 8)])
+        ours.update_parts(KEY, here, gradient, [Segment(0, 8)])
     np.testing.assert_allclose(here, there.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -32,7 +32,7 @@ def test_momentum_sgd_goes_far_with_the_same_gradient_again_and_again():
     weights, optimizer = np.zeros(1, dtype="f"), make(momentum=0.75, L2=0.0)
     for _ in range(60):
         before = weights.copy()
-        optimizer.update_parts(KEY, weights, np.ones(1, dtype="f"), [Part(0, 1)])
+        optimizer.update_parts(KEY, weights, np.ones(1, dtype="f"), [Segment(0, 1)])
     assert before - weights == pytest.approx(0.1 / (1 - 0.75), rel=1e-4)
 
 

@@ -12,7 +12,7 @@ from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.momentum_sgd import MomentumSGD
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.optimizers.state import optimizer_state, restore_optimizer
 from thincdialog.registry import registry
@@ -121,8 +121,8 @@ def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
     for step, rows in enumerate(uses):
         d = gradient(rows, step)
         before, kept = values.copy(), d.copy()
-        table = Part(N_DENSE, SIZE, WIDTH, np.array(sorted(rows), dtype="int64"))
-        parts = [Part(0, N_DENSE), table]
+        table = Segment(N_DENSE, SIZE, WIDTH, np.array(sorted(rows), dtype="int64"))
+        parts = [Segment(0, N_DENSE), table]
         optimizer.update_parts(KEY, values, d, parts, scale=SCALE, ops=ops)
         assert d.tobytes() == kept.tobytes()
         used = np.arange(SIZE) < N_DENSE
@@ -143,8 +143,8 @@ def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, ops):
     wanted = ops.to_numpy(values).astype("d")
     for step in range(4):
         d = gradient(range(N_ROWS), step)
-        table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
-        optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
+        table = Segment(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
+        optimizer.update_parts(KEY, values, ops.asarray1f(d), [Segment(0, N_DENSE), table])
         reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
     np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
 
@@ -153,7 +153,7 @@ def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, ops):
 @OPS
 def test_row_sparse_gradients_of_rows_alone_are_those_of_the_vector(name, ops_name):
     ops = get_ops(ops_name)
-    rows, dense = np.array([1, 2, 5]), Part(0, N_DENSE)
+    rows, dense = np.array([1, 2, 5]), Segment(0, N_DENSE)
     found = []
     for is_apart in (False, True):
         optimizer, values = make(name, L2=L2), np.random.default_rng(9).normal(size=SIZE)
@@ -163,7 +163,7 @@ def test_row_sparse_gradients_of_rows_alone_are_those_of_the_vector(name, ops_na
             if is_apart:
                 d_rows = d[N_DENSE:].reshape(N_ROWS, WIDTH)[rows]
                 d[N_DENSE:] = np.nan  # Not to be read.
-            parts = [dense, Part(N_DENSE, SIZE, WIDTH, rows, d_rows)]
+            parts = [dense, Segment(N_DENSE, SIZE, WIDTH, rows, d_rows)]
             squares.append(sum(part.square_sum(d, ops) for part in parts))
             optimizer.update_parts(KEY, values, d, parts, scale=SCALE, ops=ops)
         found.append((values.tobytes(), squares))
@@ -187,7 +187,7 @@ def test_sparse_sgd_called_like_thincs_is_thincs():
 def test_row_sparse_state_is_saved_and_taken_back(name):
     values = np.ones(SIZE, dtype="f")
     optimizer = make(name)
-    parts = [Part(0, SIZE)]
+    parts = [Segment(0, SIZE)]
     for step in range(3):
         optimizer.update_parts(KEY, values, gradient(range(N_ROWS), step), parts)
     state, arrays = optimizer_state(optimizer)
@@ -212,7 +212,7 @@ def test_row_sparse_are_registered_with_their_settings(name):
     values = np.ones(SIZE, dtype="f")
     for step in range(3):
         assert KEY not in optimizer.averages
-        optimizer.update_parts(KEY, values, gradient([1], step), [Part(0, SIZE)])
+        optimizer.update_parts(KEY, values, gradient([1], step), [Segment(0, SIZE)])
     assert optimizer.averages[KEY].tobytes() == values.tobytes()
     assert make(0.1).averages is None
     with pytest.raises(ValueError, match="average_every is 0"):
@@ -222,7 +222,7 @@ def test_row_sparse_are_registered_with_their_settings(name):
 @EVERY
 def test_fast_ops_have_compiled_steps_sums_and_averages_of_their_own(name):
     rows = np.array([0, 2, 5])
-    parts = [Part(0, N_DENSE), Part(N_DENSE, SIZE, WIDTH, rows)]
+    parts = [Segment(0, N_DENSE), Segment(N_DENSE, SIZE, WIDTH, rows)]
     found = []
     for ops in (get_ops("numpy"), get_ops("fast")):
         optimizer = make(name, use_averages=True, average_every=2)
@@ -262,7 +262,7 @@ def test_what_others_do_to_the_weights_meanwhile_is_kept(rows, is_shared):
         values = np.zeros(WIDTH * N_ROWS, "f")
         optimizer.weights = values
         d = np.random.default_rng(9).normal(size=values.shape).astype("f")
-        part = Part(0, values.size, WIDTH if rows is not None else 0, rows)
+        part = Segment(0, values.size, WIDTH if rows is not None else 0, rows)
         optimizer.update_parts(KEY, values, d, [part])
         found.append((values, optimizer.mom1[KEY], optimizer.mom2[KEY]))
     (alone, *state), (together, *state_together) = found

@@ -48,7 +48,7 @@ from thincdialog.loader import readers
 from thincdialog.loader.cores import n_cores
 from thincdialog.loader.readers import Readers
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.shared_state import settings_of
 from thincdialog.runners.hogwild import Hogwild
 from thincdialog.runners.stale_steps import describe_stale, stale_settings
@@ -393,10 +393,10 @@ def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch
             super().__setitem__(index, block)
             time.sleep(0.0)
 
-    def view(part, vector, view=Part.view):
+    def view(part, vector, view=Segment.view):
         return view(part, vector).view(Pausing)
 
-    monkeypatch.setattr(Part, "view", view)
+    monkeypatch.setattr(Segment, "view", view)
     text = learner("LazyAdam")
     assert make(hogwild(text)).losses() == pytest.approx(make(text).losses(), rel=0.15)
 

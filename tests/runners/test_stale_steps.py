@@ -5,7 +5,7 @@ import pytest
 from thinc.api import SGD, Adam, Optimizer, RAdam
 
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.shared_state import settings_of
 from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.runners.stale_steps import describe_stale, stale_settings
@@ -45,7 +45,7 @@ def walk(rate, n_workers, b1, nu=1.0):
     optimizer.mom1[key], optimizer.mom2[key] = np.zeros(1, dtype="f"), np.ones(1, dtype="f")
     seen = [w.copy()] * n_workers
     for _ in range(2000):
-        optimizer.update_parts(key, w, seen[0], [Part(0, 1)])
+        optimizer.update_parts(key, w, seen[0], [Segment(0, 1)])
         seen = [*seen[1:], w.copy()]
         if abs(w[0]) > 1e3:
             break

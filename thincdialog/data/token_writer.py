@@ -21,7 +21,7 @@ CHUNK = 1 << 14
 _KIND = (1 << BITS) - 1
 
 
-class Some(NamedTuple):
+class StoreSpan(NamedTuple):
     """Labels or rows of a store that follow each other.
 
     what (str): "labels" or "rows".
@@ -36,7 +36,7 @@ class Some(NamedTuple):
 class Tokenized(NamedTuple):
     """What came of some labels or rows.
 
-    some (Some): Which.
+    span (StoreSpan): Which.
     turns (np.ndarray): Of rows, each turn's number among the different ones, int64.
     n_turns (np.ndarray): Of rows, how many turns each has, int64.
     tokens (np.ndarray): Of the labels, or of the different turns, as they are written.
@@ -44,7 +44,7 @@ class Tokenized(NamedTuple):
         units; shape (n, 3), int64.
     """
 
-    some: Some
+    span: StoreSpan
     turns: np.ndarray
     n_turns: np.ndarray
     tokens: np.ndarray
@@ -101,7 +101,7 @@ def write_tokens(
         state = files.state or {"labels": 0, "rows": 0}
         sizes = {"labels": len(store.label_texts), "rows": store.n_rows}
         tasks = (
-            Some(what, first, min(first + CHUNK, size))
+            StoreSpan(what, first, min(first + CHUNK, size))
             for what, size in sizes.items()
             for first in range(state[what], size, CHUNK)
         )
@@ -113,7 +113,7 @@ def write_tokens(
                 bounds.append(turns.n_rows - made.n_turns.sum() + made.n_turns.cumsum())
                 entries.append(made.entries + np.array([tokens.n_rows, 0, 0]))
                 tokens.append(made.tokens)
-                state[made.some.what] = made.some.last
+                state[made.span.what] = made.span.last
                 files.save(state)
                 if progress is not None:
                     progress(state["rows"])
@@ -136,7 +136,7 @@ class Tokenizing(NamedTuple):
     encoding: Encoding
     kind: str
 
-    def __call__(self) -> Callable[[Some], Tokenized]:
+    def __call__(self) -> Callable[[StoreSpan], Tokenized]:
         store = MappedStore(self.folder, read_manifest(self.folder) or {})
         return _Tokenizer(store, self.encoding, self.kind).tokenize
 
@@ -145,17 +145,17 @@ class _Tokenizer:
     def __init__(self, store: MappedStore, encoding: Encoding, kind: str):
         self.store, self.encoding, self.kind = store, encoding, np.dtype(kind)
 
-    def tokenize(self, some: Some) -> Tokenized:
+    def tokenize(self, span: StoreSpan) -> Tokenized:
         numbers = n_turns = np.zeros(0, dtype=np.int64)
-        if some.what == "rows":
-            different, numbers, n_turns = self._turns_of(slice(some.first, some.last))
+        if span.what == "rows":
+            different, numbers, n_turns = self._turns_of(slice(span.first, span.last))
         else:
-            different = [(SELF, text) for text in self.store.label_texts[some.first : some.last]]
+            different = [(SELF, text) for text in self.store.label_texts[span.first : span.last]]
         rows, lengths, units = self.encoding.lay_out(different)
         if self.kind.itemsize < 8:
             rows = rows.view(np.int32)[::2]
         entries = np.stack((lengths.cumsum() - lengths, lengths, units), axis=1)
-        return Tokenized(some, numbers, n_turns, rows.astype(self.kind), entries)
+        return Tokenized(span, numbers, n_turns, rows.astype(self.kind), entries)
 
     def _turns_of(self, rows: slice) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
         """The different turns of some rows, the number of each turn among these, and how many

@@ -27,7 +27,7 @@ from .formats import FORMATS
 from .guessing import format_by_name
 from .json_layout import SystemTurns, conversation_of, examples_of, read_parts, records_of
 from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
-from .records import Found, read_records
+from .records import Located, read_records
 from .tables import missing, read_table
 from .text_file import LostLine, json_object, read_lines, suffix_of
 from .tolerance import tolerating
@@ -232,7 +232,7 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
 
 def _records(
     path: str, layout: CorpusLayout, reading: InputReading, at: Bookmark
-) -> Iterator[Found]:
+) -> Iterator[Located]:
     places = layout.records
     # Who has a file of several splits asks for the one that nothing is learnt from.
     split = "test" if isinstance(places, str) or "test" in places else list(places)[-1]
@@ -242,7 +242,9 @@ def _records(
         yield found
 
 
-def _of_layout(records: Iterator[Found], reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
+def _of_layout(
+    records: Iterator[Located], reading: InputReading, at: Bookmark
+) -> Iterator[InputRow]:
     """The rows of each conversation or episode: one, unless its rows are turns."""
     assert reading.layout is not None
     make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading, at=at)
@@ -252,8 +254,8 @@ def _of_layout(records: Iterator[Found], reading: InputReading, at: Bookmark) ->
 
 def _spoken(
     name: str,
-    rows: List[Found],
-    turns: List[Found],
+    rows: List[Located],
+    turns: List[Located],
     layout: CorpusLayout,
     reading: InputReading,
     at: Bookmark,
@@ -278,8 +280,8 @@ def _spoken(
 
 def _asked(
     name: str,
-    rows: List[Found],
-    places: List[Found],
+    rows: List[Located],
+    places: List[Located],
     layout: CorpusLayout,
     reading: InputReading,
     at: Bookmark,
@@ -299,13 +301,13 @@ def _asked(
     return [_checked(_fields(rows[0]), message, reading, wrong)]
 
 
-def _fields(record: Found) -> Dict[str, Any]:
+def _fields(record: Located) -> Dict[str, Any]:
     if not isinstance(record.value, dict):
         raise record.error(f"is {kind(record.value)}, not an object")
     return dict(record.value)
 
 
-def _wrong(record: Found, text: str) -> DataError:
+def _wrong(record: Located, text: str) -> DataError:
     return DataError(record.path, text, record.line)
 
 
@@ -326,7 +328,7 @@ def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> It
         elif reading.layout is None:
             yield from _of_rows((dict(row) for _, row in some), reading, at)
         else:
-            records = (Found(dict(row), "rows", number) for number, row in some)
+            records = (Located(dict(row), "rows", number) for number, row in some)
             yield from _of_layout(records, reading, at)
 
 

@@ -23,7 +23,7 @@ from .bookmark import Bookmark
 from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
-from .records import Found, read_records
+from .records import Located, read_records
 from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind
 
@@ -32,7 +32,7 @@ SystemTurns = Literal["context", "field", "drop"]
 
 # The name of a conversation or episode, its rows (one, unless rows are turns) in the order of
 # the file, and its turns or examples.
-Named = Tuple[str, List[Found], List[Found]]
+Named = Tuple[str, List[Located], List[Located]]
 
 
 def read_layout_file(
@@ -92,7 +92,7 @@ def records_of(layout: CorpusLayout, split: str, path: str) -> str:
 
 
 def read_parts(
-    records: Iterator[Found], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
+    records: Iterator[Located], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
 ) -> Iterator[Any]:
     """What is made of each conversation or episode that can be read.
 
@@ -116,7 +116,7 @@ class _Row(NamedTuple):
     group, were lost before it."""
 
     key: Any
-    found: Found
+    found: Located
     n_lost: int
 
 
@@ -124,7 +124,7 @@ class _Groups:
     """The rows of each group that has all its rows: without one it would be another
     conversation. Where a row was lost between two groups, it may have been of either."""
 
-    def __init__(self, rows: Iterator[Found], layout: CorpusLayout, at: Bookmark):
+    def __init__(self, rows: Iterator[Located], layout: CorpusLayout, at: Bookmark):
         self.rows, self.layout, self.at = rows, layout, at
         self.n_lost_groups = 0
 
@@ -132,7 +132,7 @@ class _Groups:
     def n_lost(self) -> int:
         return self.at.n_refused - self.n_lost_groups
 
-    def __iter__(self) -> Iterator[List[Found]]:
+    def __iter__(self) -> Iterator[List[Located]]:
         n_lost = self.n_lost
         groups = groupby(self._keyed(), attrgetter("key"))
         for number, (_, group) in enumerate(groups, start=self.at.count):
@@ -156,7 +156,7 @@ class _Groups:
             yield _Row(key, row, self.n_lost)
 
 
-def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]) -> Named:
+def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[str]) -> Named:
     first = rows[0]
     if layout.group:
         found = first.find(layout.group)
@@ -175,12 +175,12 @@ def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]
     return name, rows, list(first.find(inner).items()) if inner else rows
 
 
-def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
+def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     """The rows of a group, each behind the one that it answers."""
     if not layout.reply_to:
         return rows
     names = {str(row.find(layout.turn_id).value) for row in rows}
-    answers: Dict[Optional[str], Found] = {}
+    answers: Dict[Optional[str], Located] = {}
     for row in rows:
         target = row.find(layout.reply_to, None)
         # What answers nothing, or nothing here, begins.
@@ -189,7 +189,7 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
             what = "a second answer to the same turn" if key is not None else "a second beginning"
             raise target.error(f"makes this {what}: a conversation cannot branch")
         answers[key] = row
-    ordered: List[Found] = []
+    ordered: List[Located] = []
     key = None
     while key in answers:
         ordered.append(answers.pop(key))
@@ -201,7 +201,7 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
 
 
 def conversation_of(
-    name: str, rows: List[Found], turns: List[Found], layout: CorpusLayout, at: Bookmark
+    name: str, rows: List[Located], turns: List[Located], layout: CorpusLayout, at: Bookmark
 ) -> Conversation:
     """The conversation that some turns are."""
     said: List[Said] = []
@@ -222,7 +222,9 @@ def conversation_of(
     return Conversation(name, said, _background(rows[0], layout), system)
 
 
-def examples_of(name: str, rows: List[Found], places: List[Found], layout: CorpusLayout) -> Episode:
+def examples_of(
+    name: str, rows: List[Located], places: List[Located], layout: CorpusLayout
+) -> Episode:
     """The episode that some examples are."""
     episode: Episode = []
     for place in places:
@@ -245,7 +247,7 @@ def examples_of(name: str, rows: List[Found], places: List[Found], layout: Corpu
     return episode
 
 
-def _background(record: Found, layout: CorpusLayout) -> List[str]:
+def _background(record: Located, layout: CorpusLayout) -> List[str]:
     if not layout.background:
         return []
     found = record.find(layout.background, "")
@@ -253,7 +255,7 @@ def _background(record: Found, layout: CorpusLayout) -> List[str]:
     return [_replaced(text.text(), layout) for text in texts if text.value != ""]
 
 
-def _texts(found: Found, layout: CorpusLayout) -> List[str]:
+def _texts(found: Located, layout: CorpusLayout) -> List[str]:
     """The strings of a list, or one; whole numbers, too, as classes have them."""
     parts = found.items() if isinstance(found.value, list) else [found]
     return [
@@ -262,7 +264,7 @@ def _texts(found: Found, layout: CorpusLayout) -> List[str]:
     ]
 
 
-def _text(place: Found, layout: CorpusLayout) -> str:
+def _text(place: Located, layout: CorpusLayout) -> str:
     if isinstance(layout.text, str):
         return _replaced(place.find(layout.text).text(), layout)
     found = [place.find(where, None) for where in layout.text]

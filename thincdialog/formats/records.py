@@ -11,7 +11,7 @@ from .text_file import check_surrogates, is_pipe, read_json_lines, read_text, su
 from .wording import kind, nearest, short
 
 
-class Found(NamedTuple):
+class Located(NamedTuple):
     """A value and where it stands, for error messages.
 
     value (Any): From JSON.
@@ -31,7 +31,7 @@ class Found(NamedTuple):
         """What is wrong with it."""
         return DataError(self.path, f"{self.name or 'the record'} {text}", self.line)
 
-    def find(self, where: str, default: Any = ...) -> "Found":
+    def find(self, where: str, default: Any = ...) -> "Located":
         """The value at a place inside this one.
 
         where (str): Such as "history.-1", see ``CorpusLayout``; "" for this value itself.
@@ -62,7 +62,7 @@ class Found(NamedTuple):
             raise self.error(f"is {kind(self.value)}, not a string")
         return self.value
 
-    def items(self) -> Iterator["Found"]:
+    def items(self) -> Iterator["Located"]:
         """The elements of a list.
 
         RAISES (DataError): If it is none.
@@ -71,10 +71,10 @@ class Found(NamedTuple):
             raise self.error(f"is {kind(self.value)}, not a list")
         return (self.inside(number, value) for number, value in enumerate(self.value))
 
-    def inside(self, step: object, value: Any, key: str = "") -> "Found":
+    def inside(self, step: object, value: Any, key: str = "") -> "Located":
         """A value that stands in this one, one step away."""
         name = f"{self.name}.{step}" if self.name else str(step)
-        return Found(value, self.path, self.line, name, key)
+        return Located(value, self.path, self.line, name, key)
 
     def _lacks(self, step: str) -> DataError:
         value = self.value
@@ -94,7 +94,7 @@ def read_records(
     at: Optional[Bookmark] = None,
     columns: Optional[Sequence[str]] = None,
     delimiter: Optional[str] = None,
-) -> Iterator[Found]:
+) -> Iterator[Located]:
     """Every record of a file.
 
     Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json file is
@@ -116,7 +116,7 @@ def read_records(
         if not are_lines and (at is None or at.is_at_begin):
             whole = _read_whole(path, at)
             if whole is not None:
-                found = Found(whole, path).find(records)
+                found = Located(whole, path).find(records)
                 if isinstance(found.value, dict):
                     yield from (found.inside(key, one, key) for key, one in found.value.items())
                 else:
@@ -127,7 +127,7 @@ def read_records(
             raise DataError(path, text)
         rows = read_json_lines(path, at)
     for number, row in rows:
-        yield Found(row, path, number)
+        yield Located(row, path, number)
 
 
 def _read_whole(path: str, at: Optional[Bookmark]) -> Any:

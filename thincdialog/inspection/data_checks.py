@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Iterator, List, Tuple, Union
 
 from ..evaluation.unreachable import NOBODYS, Unreachable
-from .data_report import DataReport, DataWarning, Limits, Some, SplitReport
+from .data_report import DataReport, DataWarning, ExampleGroup, Limits, SplitReport
 
 CHECKS = (
     "reading", "size", "texts", "labels", "candidates", "class sizes", "balance", "new labels",
@@ -127,7 +127,7 @@ def _of_words(part: SplitReport, limits: Limits) -> Iterator[Finding]:
             yield "truncation", text, f"see [agent] {setting}"
 
 
-def _share(some: Some, verb: str, such_as: str = "") -> str:
+def _share(some: ExampleGroup, verb: str, such_as: str = "") -> str:
     share = f"({_percent(some.share)}{such_as})"
     if some.count == 1:
         return f"1 example {share} {_OF_ONE[verb]}"
@@ -138,7 +138,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.001 or not share else "< 0.1 %"
 
 
-def _names(some: Union[Some, Unreachable]) -> str:
+def _names(some: Union[ExampleGroup, Unreachable]) -> str:
     return ", ".join(map(_short, some.ids[:3]))
 
 

@@ -9,7 +9,7 @@ from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import Unreachable
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
-from .data_report import SkippedSome, Some, SplitReport
+from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import UNLABELLED, Survey
 
 # Labels and words that a report names of each kind, and examples.
@@ -102,7 +102,7 @@ def report_split(
         held_out=teacher.about(split),
         shared=shared_file(teacher, split),
         skipped=[
-            SkippedSome(bad.path, *bad.numbers(), list(map(str, bad.first)))
+            SkippedData(bad.path, *bad.numbers(), list(map(str, bad.first)))
             for bad in teacher.bad_data(split)
         ],
         unreachable=unreachable,
@@ -136,8 +136,8 @@ def _common(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
     return np.flatnonzero(np.isin(survey.prints(what), others))
 
 
-def _some(survey: Survey, count: int, names: List[str]) -> Some:
-    return Some(count, count / max(1, survey.n_examples), names)
+def _some(survey: Survey, count: int, names: List[str]) -> ExampleGroup:
+    return ExampleGroup(count, count / max(1, survey.n_examples), names)
 
 
 def _most(counts: Iterable) -> List:

@@ -12,7 +12,7 @@ Count = Tuple[str, int]
 
 
 @dataclass
-class Some:
+class ExampleGroup:
     """Examples of one kind.
 
     count (int): How many.
@@ -26,7 +26,7 @@ class Some:
 
 
 @dataclass
-class SkippedSome:
+class SkippedData:
     """What is left out of a file.
 
     path (str): The file.
@@ -62,21 +62,21 @@ class SplitReport:
     pairs (List[Tuple[str, str, int]]): Labels that most often occur together, and in how many
         examples.
     n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
-    without_text, empty_text (Some): With neither text nor features; with white space only.
-    without_label, empty_label (Some): Likewise.
-    new_labels (Some): Whose first label is not in the training data; labels for ids.
-    outside (Some): With a label that is not among the candidates; likewise.
+    without_text, empty_text (ExampleGroup): With neither text nor features; with white space only.
+    without_label, empty_label (ExampleGroup): Likewise.
+    new_labels (ExampleGroup): Whose first label is not in the training data; labels for ids.
+    outside (ExampleGroup): With a label that is not among the candidates; likewise.
     outside_examples (List[str]): Ids of the first of these.
     unreachable (Unreachable): Labels of an evaluation that are among nobody's candidates.
-    duplicates (Some): Read and answered before, in this split.
-    contradictions (Some): Read elsewhere in this split with another answer.
-    in_train (Some): Read and answered in training, too.
-    input_in_train, text_in_train (Some): What is read, and its last text alone.
-    repeated_ids (Some): Whose id occurred before.
+    duplicates (ExampleGroup): Read and answered before, in this split.
+    contradictions (ExampleGroup): Read elsewhere in this split with another answer.
+    in_train (ExampleGroup): Read and answered in training, too.
+    input_in_train, text_in_train (ExampleGroup): What is read, and its last text alone.
+    repeated_ids (ExampleGroup): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
     shared (str): What its file is, too (see ``shared_file``); "" if nothing.
-    skipped (List[SkippedSome]): Of each file, what is left out.
+    skipped (List[SkippedData]): Of each file, what is left out.
     store (str): What ``[loader] store`` has of it; "" if the config names none.
     """
 
@@ -96,24 +96,24 @@ class SplitReport:
     pairs: List[Tuple[str, str, int]]
     n_rare_classes: int
     n_with_features: int
-    without_text: Some
-    empty_text: Some
-    without_label: Some
-    empty_label: Some
-    new_labels: Some
-    outside: Some
+    without_text: ExampleGroup
+    empty_text: ExampleGroup
+    without_label: ExampleGroup
+    empty_label: ExampleGroup
+    new_labels: ExampleGroup
+    outside: ExampleGroup
     outside_examples: List[str]
     unreachable: Unreachable
-    duplicates: Some
-    contradictions: Some
-    in_train: Some
-    input_in_train: Some
-    text_in_train: Some
-    repeated_ids: Some
+    duplicates: ExampleGroup
+    contradictions: ExampleGroup
+    in_train: ExampleGroup
+    input_in_train: ExampleGroup
+    text_in_train: ExampleGroup
+    repeated_ids: ExampleGroup
     shared_ids: int
     held_out: str = ""
     shared: str = ""
-    skipped: List[SkippedSome] = field(default_factory=list)
+    skipped: List[SkippedData] = field(default_factory=list)
     store: str = field(default="", init=False)
 
 

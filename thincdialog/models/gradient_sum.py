@@ -12,7 +12,7 @@ from thinc.api import Ops
 from thinc.types import Floats1d
 
 from ..ops.devices import upload
-from ..optimizers.row_sparse import Part, Rows
+from ..optimizers.row_sparse import Rows, Segment
 
 
 class _Partial(NamedTuple):
@@ -35,10 +35,10 @@ class GradientSum:
         ((g0 + g1) + (g2 + g3)) + g4
 
     ops (Ops): Those of the parameters.
-    stretches (Sequence[Part]): Of the parameters (see ``FlatParameters``).
+    stretches (Sequence[Segment]): Of the parameters (see ``FlatParameters``).
     """
 
-    def __init__(self, ops: Ops, stretches: Sequence[Part]):
+    def __init__(self, ops: Ops, stretches: Sequence[Segment]):
         self.ops, self._dense = ops, dense_slices(stretches)
         self._partial: List[_Partial] = []
 
@@ -101,6 +101,6 @@ def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
     return rows, values
 
 
-def dense_slices(stretches: Sequence[Part]) -> List[slice]:
+def dense_slices(stretches: Sequence[Segment]) -> List[slice]:
     """Where the parts that are no tables lie in a vector."""
     return [slice(part.start, part.stop) for part in stretches if not part.width]

@@ -16,9 +16,9 @@ from ..ops.devices import copied_to, on_device
 from ..ops.later import Later, Number
 from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import (
-    Part,
     Rows,
     RowSparseOptimizer,
+    Segment,
     clears_gradients,
     clipped_step,
     step_on_device,
@@ -208,7 +208,7 @@ class FlatParameters:
         return next(slot.offset for slot in slots if slot.param == param)
 
     @property
-    def stretches(self) -> List[Part]:
+    def stretches(self) -> List[Segment]:
         """The vectors from one end to the other: tables whose gradients are kept as rows, which
         have a width, and all that lies between."""
         return [part for part, _ in self._stretches]
@@ -294,7 +294,7 @@ class FlatParameters:
         if isinstance(optimizer, RowSparseOptimizer):
             gradients, parts = self._gradients, self._parts()
         else:
-            gradients, parts = self.gradients, [Part(0, self._gradients.shape[0])]
+            gradients, parts = self.gradients, [Segment(0, self._gradients.shape[0])]
         norm: Number
         if is_numpy_array(gradients):
             norm = clipped_step(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
@@ -314,13 +314,13 @@ class FlatParameters:
         optimizer.step_schedules()
         return norm
 
-    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Part, Optional[TableGradient]]]:
+    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Segment, Optional[TableGradient]]]:
         """Stretches of the vectors, one behind the other: tables whose every owner says which
         rows it adds to, which are kept from now on, and all that lies between."""
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:
             owners.setdefault(slot.offset, []).append(slot)
-        stretches: List[Tuple[Part, Optional[TableGradient]]] = []
+        stretches: List[Tuple[Segment, Optional[TableGradient]]] = []
         start, end = 0, self._gradients.shape[0]
         for slots in owners.values():
             first = slots[0]
@@ -331,13 +331,13 @@ class FlatParameters:
                 for rows in touched:
                     rows.keep_in(table)
                 if first.offset > start:
-                    stretches.append((Part(start, first.offset), None))
-                of_table = Part(first.offset, first.offset + first.size, first.shape[1])
+                    stretches.append((Segment(start, first.offset), None))
+                of_table = Segment(first.offset, first.offset + first.size, first.shape[1])
                 stretches.append((of_table, table))
                 start = first.offset + aligned_size(first.size)
-        return [*stretches, (Part(start, end), None)] if end > start else stretches
+        return [*stretches, (Segment(start, end), None)] if end > start else stretches
 
-    def _parts(self) -> List[Part]:
+    def _parts(self) -> List[Segment]:
         """What can have a gradient: of tables, some rows."""
         parts = []
         for part, table in self._stretches:

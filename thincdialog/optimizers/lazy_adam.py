@@ -10,7 +10,7 @@ from thinc.util import get_array_module
 from ..ops.gpu import kernels
 from ..registry import registry
 from .moments import least_second_moment
-from .row_sparse import Part, RowSparseOptimizer, dense_and_tables
+from .row_sparse import RowSparseOptimizer, Segment, dense_and_tables
 from .state import Key
 
 
@@ -71,7 +71,12 @@ class LazyAdam(RowSparseOptimizer):
         return self.L2_is_weight_decay or not self.L2
 
     def _step_of_kernel(
-        self, arrays: List[Any], gradients: Any, parts: Sequence[Part], found: Any, n_updates: int
+        self,
+        arrays: List[Any],
+        gradients: Any,
+        parts: Sequence[Segment],
+        found: Any,
+        n_updates: int,
     ) -> None:
         _, *settings = self.kernel_settings(1.0, n_updates)
         decay = float(self.learn_rate * self.L2)

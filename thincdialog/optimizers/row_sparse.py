@@ -22,8 +22,8 @@ Rows = Tuple[Any, Any]
 _BLOCK_FLOATS = 32768
 
 
-class Part(NamedTuple):
-    """A stretch of the flat vectors that an update touches.
+class Segment(NamedTuple):
+    """A range of the flat vectors, or rows of a table in it, that an update changes.
 
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     d_rows: Optional[Floats2d] = None
 
     def view(self, vector: Floats1d) -> Any:
-        """This stretch of a flat vector: 1-d, or (n_rows, width) if it is a table."""
+        """This range of a flat vector: 1-d, or (n_rows, width) if it is a table."""
         stretch = vector[self.start : self.stop]
         return stretch if self.rows is None else stretch.reshape((-1, self.width))
 
@@ -136,7 +136,7 @@ class RowSparseOptimizer(Optimizer):
         key: Key,
         values: Floats1d,
         gradients: Floats1d,
-        parts: Sequence[Part],
+        parts: Sequence[Segment],
         *,
         scale: Any = 1.0,
         ops: Optional[Ops] = None,
@@ -147,7 +147,7 @@ class RowSparseOptimizer(Optimizer):
         key (Key): Under which the state is kept.
         values (Floats1d): All parameters, shape (n,), float32.
         gradients (Floats1d): Their gradients, shape (n,), float32.
-        parts (Sequence[Part]): What has a gradient; nothing else is touched.
+        parts (Sequence[Segment]): What has a gradient; nothing else is touched.
         scale (float): The gradients are multiplied by this first; clipping by the
             global norm is the caller's part of it (see ``clip_scale``). On a device, what
             ``found_factor`` found there.
@@ -210,7 +210,12 @@ class RowSparseOptimizer(Optimizer):
         return False
 
     def _step_of_kernel(
-        self, arrays: List[Any], gradients: Any, parts: Sequence[Part], found: Any, n_updates: int
+        self,
+        arrays: List[Any],
+        gradients: Any,
+        parts: Sequence[Segment],
+        found: Any,
+        n_updates: int,
     ) -> None:
         raise NotImplementedError
 
@@ -235,7 +240,7 @@ class RowSparseOptimizer(Optimizer):
         learn_rate = self.learn_rate
         self.learn_rate = learn_rate * lr_scale
         try:
-            whole = [Part(0, values.shape[0])]
+            whole = [Segment(0, values.shape[0])]
             self.update_parts(key, values, gradients, whole, scale=self.clip_scale(norm))
         finally:
             self.learn_rate = learn_rate
@@ -287,7 +292,7 @@ def _share_of_newest(n_updates: int, n_since: int) -> float:
 
 def _move_average(average: Any, values: Any, share: float) -> None:
     part = numpy.float32(share)
-    for now in Part(0, values.shape[0]).blocks(values):
+    for now in Segment(0, values.shape[0]).blocks(values):
         average[now] += part * (values[now] - average[now])
 
 
@@ -301,14 +306,14 @@ def clipped_step(
     key: Key,
     values: Floats1d,
     gradients: Floats1d,
-    parts: Sequence[Part],
+    parts: Sequence[Segment],
     scale: float,
     ops: Ops,
 ) -> float:
     """One step of any optimizer, with the whole gradient clipped. Changes values in place, and
     nothing if the gradient is not finite.
 
-    parts (Sequence[Part]): What has a gradient; all of it, if the optimizer is none of ours.
+    parts (Sequence[Segment]): What has a gradient; all of it, if the optimizer is none of ours.
     RETURNS (float): Norm of the scaled gradient before clipping. Other arguments: see
         ``RowSparseOptimizer.update_parts``.
     """
@@ -330,7 +335,7 @@ def step_on_device(
     key: Key,
     values: Floats1d,
     gradients: Floats1d,
-    parts: Sequence[Part],
+    parts: Sequence[Segment],
     scale: float,
     ops: Ops,
     n_skipped: Any = None,
@@ -366,7 +371,7 @@ def clears_gradients(optimizer: Optimizer, gradients: Any) -> bool:
     return isinstance(optimizer, RowSparseOptimizer) and optimizer._has_kernel()
 
 
-def dense_and_tables(parts: Sequence[Part]) -> Tuple[Any, List[Part]]:
+def dense_and_tables(parts: Sequence[Segment]) -> Tuple[Any, List[Segment]]:
     """Parts as kernels take them: where each that is no table begins and ends, on the device;
     and the tables."""
     dense = tuple((part.start, part.stop) for part in parts if part.rows is None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
 
 from thincdialog.ops.alignment import aligned_zeros
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.protocol import StepReport
 from thincdialog.runners.cluster.account import Account, steps_of
 from thincdialog.runners.cluster.gradient import Gradient
@@ -39,7 +39,7 @@ class Run:
         values = aligned_zeros(8)
         values[:] = saved["weights"]
         optimizer = SGD(1.0, L2=0.0, grad_clip=0.0)
-        self.server = GradientServer([Part(0, 8)], optimizer, NumpyOps(), values, 2)
+        self.server = GradientServer([Segment(0, 8)], optimizer, NumpyOps(), values, 2)
         saved["state"].update(settings={}, schedules={})
         self.server.restore(saved, owed)
         self.held = dict.fromkeys(self.held)

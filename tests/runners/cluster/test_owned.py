@@ -5,7 +5,7 @@ import pytest
 from thinc.api import SGD
 
 from thincdialog.ops.choice import get_dialog_ops
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.sparse_sgd import SparseSGD
 from thincdialog.runners.cluster import owned
 from thincdialog.runners.cluster.gradient import Gradient
@@ -13,7 +13,7 @@ from thincdialog.runners.cluster.owned import Owned, n_blocks_of, pieces_of
 
 N_FLOATS, WIDTH = 103, 5
 # A table of 4 rows behind what is none.
-STRETCHES = [Part(0, N_FLOATS), Part(N_FLOATS, N_FLOATS + 4 * WIDTH, WIDTH)]
+STRETCHES = [Segment(0, N_FLOATS), Segment(N_FLOATS, N_FLOATS + 4 * WIDTH, WIDTH)]
 
 
 @pytest.mark.parametrize("ops", ["numpy", "fast"])

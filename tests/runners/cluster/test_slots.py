@@ -8,7 +8,7 @@ from thinc.api import NumpyOps
 
 from tests.models.test_gradient_sum import tree_sum
 from thincdialog.models.gradient_sum import GradientSum, added_rows
-from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.runners.cluster.slots import Slots, additions
 
 OPS = NumpyOps()
@@ -23,7 +23,7 @@ def gradients(n, seed=0):
 def test_slots_any_number_of_workers_sums_in_the_same_tree(n, n_workers):
     vectors = gradients(n)
     slots = Slots(n, n_workers)
-    found = {slot: GradientSum(OPS, [Part(0, 7)]) for slot in range(slots.n_slots)}
+    found = {slot: GradientSum(OPS, [Segment(0, 7)]) for slot in range(slots.n_slots)}
     for microbatch, vector in enumerate(vectors):
         found[slots.of(microbatch)].add(vector.copy(), [])
     sums = []

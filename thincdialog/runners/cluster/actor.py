@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from ...loader.failure import Failure
 from ...metrics import Metric
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part
+from ...optimizers.row_sparse import Segment
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
@@ -108,7 +108,7 @@ class WorkerActor:
             return False
         self.begin_peer()
         self.worker = worker
-        stretches: Sequence[Part] = self.peer.stretches
+        stretches: Sequence[Segment] = self.peer.stretches
         with self.peer.experiment.working():
             plane = SharedPlane(mapped, stretches, slots, worker)
             self.peer.join(placed(plane, self.peer.learner.weights), state)
@@ -132,7 +132,7 @@ class WorkerActor:
         def send(other: int, key: Any, message: Any) -> None:
             calls[other].remote(era, key, *parcel(message))
 
-        stretches: Sequence[Part] = self.peer.stretches
+        stretches: Sequence[Segment] = self.peer.stretches
         plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
         for name, array in arrays.items():
             plane.state[name][:] = array

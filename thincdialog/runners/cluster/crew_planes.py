@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part
+from ...optimizers.row_sparse import Segment
 from .mapped_arrays import MappedArrays
 from .shared_memory import shared_memory
 from .shared_plane import VALUES, abort, shared_layout
@@ -150,7 +150,7 @@ class NcclPlanes(StorePlanes):
 
 
 def make_planes(
-    runner: Any, team: Any, stretches: Sequence[Part], snapshot: Mapping[str, Any]
+    runner: Any, team: Any, stretches: Sequence[Segment], snapshot: Mapping[str, Any]
 ) -> Planes:
     """Let all workers of a team begin together, by the plane that the settings ask for, or the
     first that goes.

@@ -10,7 +10,7 @@ from thinc.util import is_numpy_array
 
 from ...errors import TrainingError
 from ...optimizers.lazy_adam import LazyAdam
-from ...optimizers.row_sparse import Part
+from ...optimizers.row_sparse import Segment
 from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.shared_state import settings_of
 from ...optimizers.state import ARRAYS, optimizer_state
@@ -78,7 +78,7 @@ class GradientServer:
     """Hands out units of work, and makes a step of the optimizer with what comes back. A
     gradient that is too old is dropped, and its unit handed out anew.
 
-    stretches (Sequence[Part]): Of the parameters.
+    stretches (Sequence[Segment]): Of the parameters.
     optimizer (Optimizer): New, as of the config.
     ops (Ops): Of the model.
     values (Floats1d): All parameters; changed in place.
@@ -88,7 +88,7 @@ class GradientServer:
 
     def __init__(
         self,
-        stretches: Sequence[Part],
+        stretches: Sequence[Segment],
         optimizer: Any,
         ops: Any,
         values: Any,

@@ -6,7 +6,7 @@ import numpy
 from thinc.api import get_array_module
 
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part, Rows
+from ...optimizers.row_sparse import Rows, Segment
 from ...optimizers.state import ARRAYS
 from .gradient import Gradient
 from .owned import Piece, n_blocks_of
@@ -25,10 +25,10 @@ class LonePlane:
     state (Dict[str, Floats1d]): For what an optimizer keeps: as long as these.
     vectors (Dict[int, Floats1d]): For each own slot, by its number, the gradient that goes
         out; zero between steps.
-    stretches (Sequence[Part]): Of the parameters.
+    stretches (Sequence[Segment]): Of the parameters.
     """
 
-    def __init__(self, values: Any, stretches: Sequence[Part], slots: Slots, worker: int = 0):
+    def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int = 0):
         self.values, self.stretches, self.slots, self.worker = values, stretches, slots, worker
         n, xp = len(values), get_array_module(values)
         self.state: Dict[str, Any] = {name: aligned_zeros(n, xp) for name in ARRAYS}

@@ -6,7 +6,7 @@ import numpy
 from thinc.api import get_array_module
 
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part, Rows
+from ...optimizers.row_sparse import Rows, Segment
 from .communicator import Communicator
 from .gradient import Gradient
 from .lone_plane import LonePlane
@@ -29,7 +29,7 @@ class NcclPlane(LonePlane):
         self,
         communicator: Communicator,
         values: Any,
-        stretches: Sequence[Part],
+        stretches: Sequence[Segment],
         slots: Slots,
         worker: int,
     ):

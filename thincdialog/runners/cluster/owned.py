@@ -8,7 +8,7 @@ import numpy
 from ...models.gradient_sum import added_rows
 from ...ops.alignment import address
 from ...optimizers.adam import thincs_step
-from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
+from ...optimizers.row_sparse import Rows, RowSparseOptimizer, Segment
 from ...optimizers.state import ARRAYS, Key
 from .gradient import Gradient
 from .slots import additions
@@ -40,7 +40,7 @@ class Piece(NamedTuple):
     key: Key
 
 
-def pieces_of(stretches: Sequence[Part], worker: int, n_workers: int) -> List[Piece]:
+def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
     """What a worker owns: of each stretch its share of the blocks."""
     pieces: List[Piece] = []
     first = n_tables = 0
@@ -59,7 +59,7 @@ def pieces_of(stretches: Sequence[Part], worker: int, n_workers: int) -> List[Pi
     return pieces
 
 
-def n_blocks_of(stretches: Sequence[Part]) -> int:
+def n_blocks_of(stretches: Sequence[Segment]) -> int:
     """Blocks of all parameters."""
     pieces = pieces_of(stretches, 0, 1)
     return pieces[-1].first - (pieces[-1].start - pieces[-1].stop) // pieces[-1].step
@@ -143,7 +143,7 @@ class Owned:
             now = slice(piece.start, piece.stop)
             gradient = gradients[now]
             if self._is_sparse:
-                part = Part(0, piece.stop - piece.start)
+                part = Segment(0, piece.stop - piece.start)
                 if piece.width:
                     rows, d_rows = self._rows[piece.table]
                     part = part._replace(width=piece.width, rows=rows, d_rows=d_rows)
@@ -155,7 +155,9 @@ class Owned:
             self._adopt(piece)
         self._rows = {}
 
-    def _sparse_step(self, key: Key, values: Any, gradient: Any, part: Part, scale: float) -> None:
+    def _sparse_step(
+        self, key: Key, values: Any, gradient: Any, part: Segment, scale: float
+    ) -> None:
         self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:

@@ -6,7 +6,7 @@ import numpy
 from thinc.util import is_numpy_array
 
 from ...ops.gpu import kernels
-from ...optimizers.row_sparse import Part
+from ...optimizers.row_sparse import Segment
 from ...optimizers.state import Key
 from .gradient import Gradient
 from .owned import Owned, Piece
@@ -36,7 +36,9 @@ class OwnedOnDevice(Owned):
             sums[piece.first : piece.first + n_blocks] = found[start : start + n_blocks]
             start += n_blocks
 
-    def _sparse_step(self, key: Key, values: Any, gradient: Any, part: Part, scale: float) -> None:
+    def _sparse_step(
+        self, key: Key, values: Any, gradient: Any, part: Segment, scale: float
+    ) -> None:
         asarray: Any = self.ops.xp.asarray
         if part.rows is not None:
             part = part._replace(rows=asarray(part.rows, dtype="i"))

@@ -6,7 +6,7 @@ from ...errors import DialogError, TrainingError
 from ...loader.failure import Failure
 from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part
+from ...optimizers.row_sparse import Segment
 from .gradient import Gradient
 from .gradient_server import LearnedUnit
 from .mapped_arrays import Layout, MappedArrays
@@ -18,7 +18,7 @@ class ServerDied(Exception):
     """There is no server any more, or no way to it; the run's process starts another."""
 
 
-def server_layout(n: int, stretches: Sequence[Part], n_workers: int) -> Layout:
+def server_layout(n: int, stretches: Sequence[Segment], n_workers: int) -> Layout:
     """What server and workers of one machine have in common: for each worker a gradient, and
     the weights that it learns with."""
     layout = shared_layout(n, stretches, Slots(n_workers, n_workers))

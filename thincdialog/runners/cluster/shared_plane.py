@@ -5,7 +5,7 @@ import threading
 import time
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...optimizers.row_sparse import Part, Rows
+from ...optimizers.row_sparse import Rows, Segment
 from ...optimizers.state import ARRAYS
 from .gradient import Gradient
 from .lone_plane import Aborted, LonePlane
@@ -20,7 +20,7 @@ LINE = 8
 SPINS, YIELD_SECONDS, SLEEP_SECONDS = 200, 0.005, 0.0002
 
 
-def shared_layout(n: int, stretches: Sequence[Part], slots: Slots) -> Layout:
+def shared_layout(n: int, stretches: Sequence[Segment], slots: Slots) -> Layout:
     """What workers have in common.
 
     n (int): Floats of all parameters.
@@ -68,7 +68,9 @@ class SharedPlane(LonePlane):
     memory (MappedArrays): Of ``shared_layout``.
     """
 
-    def __init__(self, memory: MappedArrays, stretches: Sequence[Part], slots: Slots, worker: int):
+    def __init__(
+        self, memory: MappedArrays, stretches: Sequence[Segment], slots: Slots, worker: int
+    ):
         arrays = self._arrays = memory.arrays
         self.stretches, self.slots, self.worker = stretches, slots, worker
         self.values = arrays[VALUES]

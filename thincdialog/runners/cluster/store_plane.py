@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 import numpy
 
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Part, Rows
+from ...optimizers.row_sparse import Rows, Segment
 from .gradient import Gradient
 from .lone_plane import Aborted, LonePlane
 from .owned import Piece, pieces_of
@@ -64,7 +64,7 @@ class StorePlane(LonePlane):
     def __init__(
         self,
         values: Any,
-        stretches: Sequence[Part],
+        stretches: Sequence[Segment],
         slots: Slots,
         worker: int,
         send: Callable[[int, Key, Any], None],
