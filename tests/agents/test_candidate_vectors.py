@@ -1,12 +1,13 @@
 """Vectors of candidates: whose are kept, and for how long."""
 
+import copy
+import pickle
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from thinc.api import NumpyOps
 
 from tests.ops.array_backends import BACKENDS, new_ops
 from thincdialog.agents.candidate_vectors import CandidateVectors
@@ -40,12 +41,12 @@ class Counting:
 @given(CALLS, st.integers(1, 20))
 def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
     encode = Counting()
-    known = CandidateVectors(NumpyOps(), encode, chunk=2, most_bytes=most * ROW)
+    known = CandidateVectors(most_bytes=most * ROW)
     kept, largest = set(), 0
     for numbers in calls:
         texts = [str(number) for number in numbers]
         encode.texts = []
-        assert (known.of(texts, 0) == vectors_of(texts)).all()
+        assert (known.of(texts, encode) == vectors_of(texts)).all()
         new = set(texts) - kept
         if kept and new and len(kept | new) > most:
             kept, new = set(), set(texts)
@@ -55,24 +56,30 @@ def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
         assert known._table.nbytes <= max(most, largest) * ROW and len(kept) <= max(most, largest)
 
 
-def test_candidate_vectors_that_are_added_are_seldom_copied_with_all_others():
-    known, tables = CandidateVectors(NumpyOps(), vectors_of), []
+def test_candidate_vectors_that_are_added_are_not_copied_with_all_others():
+    known, tables = CandidateVectors(), set()
     for number in range(1000):
-        known.of([str(number)], 0)
-        if not any(known._table is table for table in tables):
-            tables.append(known._table)
-    assert len(tables) <= 11 and len(known._table) <= 2000
+        known.of([str(number)], vectors_of)
+        tables.add(id(known._table))
+    assert len(tables) == 1
+
+
+def test_candidate_vectors_are_not_kept_by_copies():
+    known = CandidateVectors(most_bytes=7)
+    known.of(["a"], vectors_of)
+    for other in (copy.deepcopy(known), pickle.loads(pickle.dumps(known))):
+        assert (len(other._table), other.most_bytes) == (0, 7)
 
 
 def test_candidate_vectors_of_lists_that_last_stay_till_the_weights_change():
-    encode = Counting()
-    known = CandidateVectors(NumpyOps(), encode, chunk=2, most_bytes=ROW)
+    encode, known = Counting(), CandidateVectors(most_bytes=ROW)
     lasting = ["a", "b", "c"]
-    for version in (0, 1):
+    for _ in range(2):
+        known.forget()
         encode.texts = []
         for number in range(5):
-            assert (known.of_lasting(lasting, version) == vectors_of(lasting)).all()
-            known.of([f"passes {number}"], version)
+            assert (known.of_lasting(lasting, encode) == vectors_of(lasting)).all()
+            known.of([f"passes {number}"], encode)
         assert encode.texts.count("a") == 1 and len(encode.texts) == 3 + 5
 
 
@@ -82,30 +89,30 @@ def test_candidate_vectors_of_an_error_are_asked_for_again():
             raise ValueError("no")
         return vectors_of(texts)
 
-    fails, known = False, CandidateVectors(NumpyOps(), encode)
-    known.of(["a"], 0)
+    fails, known = False, CandidateVectors()
+    known.of(["a"], encode)
     fails = True
     with pytest.raises(ValueError, match="no"):
-        known.of(["b"], 0)
+        known.of(["b"], encode)
     fails = False
-    assert (known.of(["b", "a"], 0) == vectors_of(["b", "a"])).all()
+    assert (known.of(["b", "a"], encode) == vectors_of(["b", "a"])).all()
 
 
 def test_candidate_vectors_of_a_chat_with_fresh_candidates_do_not_grow():
     agent = build("Ranker", block_repeats=False)
-    known, talker = agent._vectors, agent.clone()
     width = agent.model.get_ref("candidate_encoder").get_dim("nO")
+    known = agent._vectors
     known.most_bytes = 50 * 4 * width
-    encode = known.encode
-    counting = Counting()
-    known.encode = lambda texts: (counting(texts), encode(texts))[1]
+    encode, counting = agent._encode_candidates, Counting()
+    agent._encode_candidates = lambda texts: (counting(texts), encode(texts))[1]
+    talker = agent.clone()
     for number in range(60):
         among = [f"green {number} {n}" for n in range(4)] if number % 2 else None
         talker.observe(Message(text="red", label_candidates=among))
         found = talker.act()
         talker.self_observe(found)
         assert found["text"] in (among or agent.fixed)
-        assert known._table is None or known._table.nbytes <= known.most_bytes
+        assert not len(known._table) or known._table.nbytes <= known.most_bytes
     assert [counting.texts.count(text) for text in agent.fixed] == [1] * len(agent.fixed)
 
 
@@ -117,9 +124,8 @@ def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
         agent = make("agents", "Ranker", model)
         agent.initialize(colours.teacher_of(ROWS), tokenizer=make("tokenizers", "Words"))
         agent.fixed = [f"word{number} red" for number in range(50_000)]
-        known, sizes = agent._vectors, []
-        encode = known.encode
-        known.encode = lambda texts: (sizes.append(len(texts)), encode(texts))[1]
+        known, sizes, replies = agent._vectors, [], agent.replies
+        agent.replies = lambda texts: (sizes.append(len(texts)), replies(texts))[1]
         batch = Batch.of([Message(text="red", eval_labels=["word9 red"], episode_done=True)] * 4)
         most = 8192 if ops.device_type == "gpu" else 512
 
@@ -147,7 +153,7 @@ def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
         evaluate()
         assert sum(sizes) == 50_000
         agent.weights_changed()
-        assert not known._lasting and known._table is None
+        assert not known._lasting and not len(known._table)
 
 
 @contextmanager

@@ -89,8 +89,8 @@ def test_ranker_candidates_of_the_batch_are_distinct_texts():
 def test_ranker_candidates_are_encoded_once_until_weights_change(change):
     agent, _ = build()
     calls = []
-    encode = agent._vectors.encode
-    agent._vectors.encode = lambda texts: calls.append(list(texts)) or encode(texts)
+    encode = agent._encode_candidates
+    agent._encode_candidates = lambda texts: calls.append(list(texts)) or encode(texts)
     answer(agent, "red here")
     answer(agent, "green here")
     assert calls == [agent.fixed]

@@ -9,12 +9,10 @@ from typing import (
     List,
     Literal,
     Mapping,
-    MutableMapping,
     Optional,
     Sequence,
     Union,
 )
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from thinc.api import Model, add, concatenate
@@ -23,7 +21,6 @@ from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
-from ..examples.store import Store
 from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..layers.parts import Parts
@@ -39,8 +36,6 @@ from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
 from .watched_loss import watched_loss
 
-# The number of a label that is no class.
-NO_CLASS = -1
 # Where Thinc's layers are that give probabilities, and layers that join what all of theirs give;
 # of others, the last one's output is theirs.
 SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
@@ -146,12 +141,6 @@ class ClassifierAgent(ModelAgent):
             return options
         return options._replace(n_features=self.n_features or 0)
 
-    _caches = ("_class_numbers",)
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._set_classes(self.classes, state.get("loss_weights"))
-
     # --- what is learnt besides weights -------------------------------------------
 
     def survey(self, train: Teacher) -> None:
@@ -256,8 +245,6 @@ class ClassifierAgent(ModelAgent):
         self.classes = classes
         self.loss_weights = weights
         self._index = {name: index for index, name in enumerate(classes)}
-        # Of stores of examples, the class of each label.
-        self._class_numbers: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
     def state(self) -> Dict[str, Any]:
         return {
@@ -320,19 +307,14 @@ class ClassifierAgent(ModelAgent):
         RETURNS (Ints1d): Shape (n_examples,), int64.
         RAISES (DataError): If a label is no class.
         """
-        known = self._class_numbers.get(batch.store)
-        if known is None:
-            numbers = [self._index.get(text, NO_CLASS) for text in batch.store.label_texts]
-            known = self._class_numbers[batch.store] = np.array(numbers, dtype=np.int64)
-        ids = batch.label_ids
-        targets = known[ids]
-        unknown = np.flatnonzero(targets == NO_CLASS)
-        if len(unknown):
-            text = batch.store.label_texts[ids[unknown[0]]]
-            name = batch.ids()[unknown[0]]
-            found = f"example {name} has the label {text!r}, which is not among the classes"
-            raise DataError("training data", f"{found}.")
-        return targets
+        labels = batch.first_labels()
+        try:
+            return np.array([self._index[text] for text in labels], dtype=np.int64)
+        except KeyError as unknown:
+            (label,) = unknown.args
+            name = batch.ids()[labels.index(label)]
+            text = f"example {name} has the label {label!r}, which is not among the classes."
+            raise DataError("training data", text) from None
 
     def answer(self, batch: Observations) -> Sequence[Message]:
         if not len(batch):

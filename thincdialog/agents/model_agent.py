@@ -293,16 +293,13 @@ class ModelAgent(ConversationAgent, Learner):
             replica._text = self._text.replica()
         return replica
 
-    # What is found anew when it is needed, and dropped from copies.
-    _caches: Sequence[str] = ()
-
     def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy: without caches, and without what was gathered for a
-        # step. Layers hold views of the weights, which would become copies of them.
+        # For pickle and copy.deepcopy: without what was gathered for a step. Layers hold views of
+        # the weights, which would become copies of them.
         state = {**self.__dict__, "tally": Tally(), "_text": self.tokenizer}
         if self._parameters is not None:
             state["model"] = replicate(self.model, has_values=False)
-        return {name: value for name, value in state.items() if name not in self._caches}
+        return state
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -576,9 +573,6 @@ class ModelAgent(ConversationAgent, Learner):
         if self.collate is not None:
             return options._replace(other_fields=True)
         return options._replace(n_features=0)
-
-    def weights_changed(self) -> None:
-        self.parameters.version += 1
 
     def use_weights(self, weights: Floats1d) -> None:
         self.parameters.move(weights)

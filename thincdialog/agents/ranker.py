@@ -146,24 +146,16 @@ class RankerAgent(ModelAgent):
         self.block_repeats = block_repeats
         self.blocks_repeats = bool(block_repeats)
         self.lone_replies = LoneReplies()
-        self._vectors = self._new_vectors()
+        self._vectors = CandidateVectors()
         # A list, and the place of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
-    _caches = ("_vectors",)
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._vectors = self._new_vectors()
-
     def weights_changed(self) -> None:
-        super().weights_changed()
-        if self._vectors.are_kept:
-            self._vectors.forget()
+        self._vectors.forget()
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
-        replica._vectors = replica._new_vectors()
+        replica._vectors = CandidateVectors()
         return replica
 
     def reading(self) -> ReadingOptions:
@@ -399,12 +391,12 @@ class RankerAgent(ModelAgent):
 
         pools (Sequence): The lists that rows have in common.
         """
-        ops, known, version = self.model.ops, self._vectors, self.parameters.version
+        ops, known, encode = self.model.ops, self._vectors, self._encode_candidates
         found = [np.zeros(0, dtype="f")] * len(lists)
         own = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if own:
             sizes = [len(lists[row]) for row in own]
-            candidates = known.of([text for row in own for text in lists[row]], version)
+            candidates = known.of([text for row in own for text in lists[row]], encode)
             of_all = self._score_own(vectors[ops.asarray1i(own)], candidates, sizes)
             for row, of_row in zip(own, np.split(ops.to_numpy(of_all), np.cumsum(sizes)[:-1])):
                 found[row] = of_row
@@ -412,7 +404,7 @@ class RankerAgent(ModelAgent):
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows:
                 is_lasting = pool is self.fixed or pool is self.words
-                candidates = (known.of_lasting if is_lasting else known.of)(pool, version)
+                candidates = (known.of_lasting if is_lasting else known.of)(pool, encode)
                 contexts = vectors[ops.asarray1i(rows)]
                 for row, of_row in zip(rows, self._score_all(contexts, candidates)):
                     found[row] = of_row
@@ -495,12 +487,13 @@ class RankerAgent(ModelAgent):
             return self._numbers(self.fixed).get(right[0], -1)
         return texts.index(right[0]) if right[0] in texts else -1
 
-    def _new_vectors(self) -> CandidateVectors:
-        return CandidateVectors(self.model.ops, self._encode_candidates)
-
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
-        with exact_products(self.model.ops):
-            vectors: Floats2d = self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+        ops, encoder = self.model.ops, self.model.get_ref("candidate_encoder")
+        chunk = 8192 if ops.device_type == "gpu" else 512  # A large batch costs a GPU little.
+        starts = range(0, len(texts), chunk)
+        with exact_products(ops):
+            blocks = [encoder.predict(self.replies(texts[at : at + chunk])) for at in starts]
+        vectors: Floats2d = ops.xp.concatenate(blocks)
         return vectors
 
 

@@ -76,14 +76,12 @@ class FlatParameters:
     slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes; frozen
         ones last.
     n_parameters (int): Number of floats, frozen ones included, tied ones counted once.
-    version (int): Raised by who learns that the values have changed.
     RAISES (ModelError): If the model has layers that are neither Thinc's nor PyTorch's, or
         parameters no value.
     """
 
     def __init__(self, model: Model):
         self.ops = model.ops
-        self.version = 0
         self.slots: List[Slot] = []
         nodes = list(model.walk())
         arrays = [
@@ -179,7 +177,7 @@ class FlatParameters:
 
     def __getstate__(self) -> Dict[str, Any]:
         # Of no model: who reads it calls ``replica`` with one. Gradients stay behind.
-        names = ("version", "slots", "n_parameters", "values", "frozen")
+        names = ("slots", "n_parameters", "values", "frozen")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
