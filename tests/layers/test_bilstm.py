@@ -4,7 +4,6 @@ from thinc.api import Ragged, fix_random_seed
 
 from tests.ops.array_backends import backend, made
 from thincdialog.layers.bilstm import BiLSTM
-from thincdialog.ops import bilstm
 from thincdialog.ops.dialog_ops import exact_products
 
 
@@ -64,15 +63,6 @@ def outputs_and_gradients(name, X, nO):
 def test_bilstm_odd_width_is_refused():
     with pytest.raises(ValueError, match="nO = 5, but it must be even"):
         BiLSTM(5)
-
-
-@pytest.mark.parametrize("n_floats", [1, 40, 200, 500])
-def test_bilstm_gradient_is_the_same_however_many_steps_are_computed_at_once(monkeypatch, n_floats):
-    X = vectors([3, 1, 6, 2, 6])
-    wanted = outputs_and_gradients(-1, X, 8)
-    monkeypatch.setattr(bilstm, "_FLOATS", n_floats)
-    for found, expected in zip(outputs_and_gradients(-1, X, 8), wanted):
-        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("nO", [2, 8, 66])

@@ -26,6 +26,10 @@ def bags(ops, lengths, n_rows=9, width=3):
     return table, ids, np.array(lengths, dtype="i")
 
 
+def halves(lengths):
+    return np.full((len(lengths), 1), 0.5, dtype="f")
+
+
 # Stock ops, and those that have the kernels compiled.
 OPS = pytest.mark.parametrize("ops", [NumpyOps(), DialogFastOps()], ids=["stock", "fast"])
 
@@ -34,8 +38,8 @@ OPS = pytest.mark.parametrize("ops", [NumpyOps(), DialogFastOps()], ids=["stock"
 @given(lengths=LENGTHS)
 def test_bags_sum_equals_a_loop(ops, lengths):
     table, ids, sizes = bags(ops, lengths)
-    wanted = [table[part].sum(axis=0) for part in np.split(ids, np.cumsum(lengths)[:-1])]
-    assert sum_bags(ops, table, ids, sizes).tolist() == np.array(wanted).tolist()
+    wanted = [table[part].sum(axis=0) / 2 for part in np.split(ids, np.cumsum(lengths)[:-1])]
+    assert sum_bags(ops, table, ids, sizes, halves(lengths)).tolist() == np.array(wanted).tolist()
 
 
 @OPS
@@ -45,7 +49,7 @@ def test_bags_row_gradients_are_those_of_adding_one_by_one(ops, lengths):
     d_sums = np.random.default_rng(1).integers(-8, 8, size=(len(lengths), 3)).astype("f")
     wanted = np.zeros_like(table)
     np.add.at(wanted, ids, d_sums[np.repeat(np.arange(len(lengths)), lengths)])
-    rows, values = row_gradients(ops, d_sums, ids, sizes)
+    rows, values = row_gradients(ops, 2 * d_sums, ids, sizes, halves(lengths))
     assert rows.tolist() == sorted(set(ids.tolist()))
     found = np.zeros_like(table)
     found[rows] = values
@@ -86,11 +90,11 @@ def test_bags_sum_by_key_sorts_keys_of_any_size(ops, keys):
 def test_bags_larger_than_a_block(ops):
     lengths = [0, 5000, 3, 0, 2500, 1]
     table, ids, sizes = bags(ops, lengths, n_rows=40)
-    Y = ops.to_numpy(sum_bags(ops, table, ids, sizes))
+    Y = ops.to_numpy(sum_bags(ops, table, ids, sizes, halves(lengths)))
     plain, host_ids = ops.to_numpy(table), ids
     parts = np.split(host_ids, np.cumsum(lengths)[:-1])
-    np.testing.assert_array_equal(Y, [plain[part].sum(axis=0) for part in parts])
-    rows, values = row_gradients(ops, table[:6], ids, sizes)
+    np.testing.assert_array_equal(Y, [plain[part].sum(axis=0) / 2 for part in parts])
+    rows, values = row_gradients(ops, 2 * table[:6], ids, sizes, halves(lengths))
     wanted = np.zeros_like(plain)
     np.add.at(wanted, host_ids, plain[:6][np.repeat(np.arange(6), lengths)])
     np.testing.assert_array_equal(ops.to_numpy(values), wanted[rows])

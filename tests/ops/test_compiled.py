@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from thincdialog.ops.kernels.kernel import _stamp, clear, kernel
+from thincdialog.ops.kernels.kernel import _stamp, kernel
 
 
 def test_compiled_kernels_run_where_nothing_can_be_kept():
@@ -17,17 +17,6 @@ def test_compiled_kernels_run_where_nothing_can_be_kept():
     X = np.arange(3, dtype="f")
     kernel(names["double"])(X)
     assert X.tolist() == [0, 2, 4]
-
-
-def test_compiled_kernels_half_written_by_a_killed_process_go(tmp_path):
-    names = ["a.py311.1.nbc.tmp.0123456789abcdef", "a.nbi.tmp.0123456789abcdef", "a.nbi", "a.tmp.b"]
-    for name in names:
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (0, 0))
-    (tmp_path / "b.nbi.tmp.0123456789abcdef").touch()  # Maybe a process is at it.
-    clear(tmp_path)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["a.nbi", "a.tmp.b", "b.nbi.tmp.0123456789abcdef"]
 
 
 def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path, monkeypatch):

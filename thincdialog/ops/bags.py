@@ -4,7 +4,7 @@ They run on stock ops of the CPU, too, in blocks that stay in its cache; on ``Di
 they are compiled. On a GPU, the host sorts the ids, and a kernel adds up the rows.
 """
 
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Tuple
 
 import numpy
 from thinc.api import Ops
@@ -22,37 +22,33 @@ _BLOCK_IDS = 1024
 
 
 def sum_bags(
-    ops: Ops, table: Floats2d, ids: HostInts, lengths: HostInts, scale: Optional[Floats2d] = None
+    ops: Ops, table: Floats2d, ids: HostInts, lengths: HostInts, scale: Floats2d
 ) -> Floats2d:
     """Sum the table's rows of every bag.
 
     table (Floats2d): Shape (n_rows, width), float32.
     ids (Ints1d): Row numbers of all bags, one after another, int32, on the host.
     lengths (Ints1d): Ids of each bag, shape (n_bags,), int32, on the host; 0 is allowed.
-    scale (Optional[Floats2d]): Factor of each bag's sum, shape (n_bags, 1), on the host.
+    scale (Floats2d): Factor of each bag's sum, shape (n_bags, 1), on the host.
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
     if not is_numpy_array(table):
-        factors = () if scale is None else (scale,)
-        return kernels.sum_rows(table, *upload(ops, ids, starts_of(lengths), *factors))
-    Y = ops.alloc2f(lengths.shape[0], table.shape[1])
+        return kernels.sum_rows(table, *upload(ops, ids, starts_of(lengths), scale))
+    Y: Any = ops.alloc2f(lengths.shape[0], table.shape[1])
     if isinstance(ops, DialogFastOps):
         if not load_kernels("tables").sum_bags(table, _ints(ids), _ints(lengths), Y):
             raise beyond(table)
-        return Y if scale is None else _scaled(Y, scale)
-    for bags, part in _blocks(lengths):
-        if part.stop > part.start:
-            rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
-            Y[bags] = ops.reduce_sum(rows, lengths[bags])
-    return Y if scale is None else _scaled(Y, scale)
+    else:
+        for bags, part in _blocks(lengths):
+            if part.stop > part.start:
+                rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
+                Y[bags] = ops.reduce_sum(rows, lengths[bags])
+    Y *= scale
+    return Y
 
 
 def row_gradients(
-    ops: Ops,
-    d_sums: Floats2d,
-    ids: HostInts,
-    lengths: HostInts,
-    scale: Optional[Floats2d] = None,
+    ops: Ops, d_sums: Floats2d, ids: HostInts, lengths: HostInts, scale: Floats2d
 ) -> Tuple[HostInts, Floats2d]:
     """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
 
@@ -61,10 +57,8 @@ def row_gradients(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,), on the
         host; and the gradient of each, shape (n, width).
     """
-    if scale is not None:
-        (factors,) = upload(ops, scale)
-        d_sums = d_sums * factors
-    return sum_by_key(ops, d_sums, ids, sources=bag_numbers(lengths))
+    (factors,) = upload(ops, scale)
+    return sum_by_key(ops, d_sums * factors, ids, sources=bag_numbers(lengths))
 
 
 def sum_by_key(
@@ -139,11 +133,6 @@ def split_bags(
     in_pools = numpy.bincount(pools, minlength=len(lengths) * n_segments)
     order = numpy.argsort(pools, kind="stable")
     return tokens[order, 0], in_pools.astype("int32")
-
-
-def _scaled(Y: Any, scale: Any) -> Any:
-    Y *= scale
-    return Y
 
 
 def _ints(array: Any) -> Any:

@@ -6,14 +6,11 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Floats3d, Ints1d
 
-from .compiled_ops import LSTMRun
 from .devices import on_host, upload
 from .dialog_cupy_ops import DialogCupyOps, starts_of
-from .dialog_fast_ops import DialogFastOps
+from .dialog_fast_ops import DialogFastOps, LSTMRun
 from .gpu import kernels
 
-# Gates computed at once: they stay in a core's cache.
-_FLOATS = 32768
 # The gradients of X, W, U and b.
 Gradients = Tuple[Floats2d, Floats3d, Floats3d, Floats2d]
 
@@ -158,67 +155,39 @@ def _backward(
         runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
         return zip(*map(compiled.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
     xp, nH = ops.xp, U.shape[2]
-    first = sizes[0]
+    first, stop = sizes[0], dH.shape[1]
     before = xp.zeros_like(run.H)
     before[:, first:] = run.H[:, previous]
-    dG = xp.empty_like(run.G)
+    dG, to_cell, forget = _factors(xp, run, previous, first)
     dh, dc = ops.alloc3f(2, first, nH), ops.alloc3f(2, first, nH)
-    for start, part in reversed(_short_runs(sizes, _FLOATS // (8 * nH))):
-        stop = start + sum(part)
-        to_cell, forget = _factors(xp, run, previous, slice(start, stop), first, dG)
-        for n in reversed(part):
-            stop -= n
-            now = slice(stop, stop + n)
-            here = slice(stop - start, stop - start + n)
-            # (2, n, nH) twice, (2, n, 4 * nH)
-            d_out, d_cell, d_gates = dH[:, now], dc[:, :n], dG[:, now]
-            d_out += dh[:, :n]
-            d_cell += d_out * to_cell[:, here]
-            d_gates[:, :, :nH] *= d_cell
-            d_gates[:, :, nH : 2 * nH] *= d_cell
-            d_gates[:, :, 2 * nH : 3 * nH] *= d_out
-            d_gates[:, :, 3 * nH :] *= d_cell
-            if stop:
-                for side in range(2):
-                    dh[side, :n] = ops.gemm(d_gates[side], U[side])
-                d_cell *= forget[:, here]
+    for n in reversed(sizes):
+        stop -= n
+        now = slice(stop, stop + n)
+        # (2, n, nH) twice, (2, n, 4 * nH)
+        d_out, d_cell, d_gates = dH[:, now], dc[:, :n], dG[:, now]
+        d_out += dh[:, :n]
+        d_cell += d_out * to_cell[:, now]
+        d_gates[:, :, :nH] *= d_cell
+        d_gates[:, :, nH : 2 * nH] *= d_cell
+        d_gates[:, :, 2 * nH : 3 * nH] *= d_out
+        d_gates[:, :, 3 * nH :] *= d_cell
+        if stop:
+            for side in range(2):
+                dh[side, :n] = ops.gemm(d_gates[side], U[side])
+            d_cell *= forget[:, now]
     return dG, before
 
 
-def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
-    """Cut steps into runs of at most ``most`` rows, or one step: what is no recurrence is
-    computed for a run at once. Of each its first row, and the sizes of its steps."""
-    runs: List[Tuple[int, List[int]]] = []
-    start = n_rows = 0
-    for n in sizes:
-        if runs and n_rows + n <= most:
-            runs[-1][1].append(n)
-            n_rows += n
-        else:
-            runs.append((start, [n]))
-            n_rows = n
-        start += n
-    return runs
-
-
-def _factors(
-    xp: Any, run: LSTMRun, previous: Any, rows: slice, first: int, dG: Floats3d
-) -> Tuple[Any, Any]:
-    """Write into some rows of dG what to multiply the gradient of the cell (for o, of the
-    output) with; RETURNS the factor from output to cell, and the forget gates."""
+def _factors(xp: Any, run: LSTMRun, previous: Any, first: int) -> Tuple[Any, Any, Any]:
+    """What to multiply the gradient of the cell (for o, of the output) with, for each gate; the
+    factor from output to cell; and the forget gates."""
     nH = run.H.shape[2]
-    i, f, o, g = (run.G[:, rows, gate * nH : (gate + 1) * nH] for gate in range(4))
-    T: Any = run.T[:, rows]
-    factors: Any = dG[:, rows]
+    i, f, o, g = (run.G[:, :, gate * nH : (gate + 1) * nH] for gate in range(4))
+    factors = xp.empty_like(run.G)
     xp.multiply(g * i, 1 - i, out=factors[:, :, :nH])
-    if rows.start:
-        C_before = run.C[:, previous[rows.start - first : rows.stop - first]]
-        xp.multiply(C_before * f, 1 - f, out=factors[:, :, nH : 2 * nH])
-    else:
-        n_later = rows.stop - first
-        factors[:, :first, nH : 2 * nH] = 0
-        later = run.C[:, previous[:n_later]] * f[:, first:]
-        xp.multiply(later, 1 - f[:, first:], out=factors[:, first:, nH : 2 * nH])
-    xp.multiply(T * o, 1 - o, out=factors[:, :, 2 * nH : 3 * nH])
+    factors[:, :first, nH : 2 * nH] = 0
+    later = f[:, first:]
+    xp.multiply(run.C[:, previous] * later, 1 - later, out=factors[:, first:, nH : 2 * nH])
+    xp.multiply(run.T * o, 1 - o, out=factors[:, :, 2 * nH : 3 * nH])
     xp.multiply(i, 1 - g * g, out=factors[:, :, 3 * nH :])
-    return o * (1 - T * T), f
+    return factors, o * (1 - run.T * run.T), f

@@ -81,20 +81,11 @@ def _why_not() -> str:
     return "its version is none that Thinc knows"
 
 
-def ops_to_train(system: Mapping[str, Any]) -> DialogOps:
-    """The ops that a config asks for.
-
-    system (Mapping[str, Any]): Its section of this name.
-    RAISES (DialogError): See ``get_dialog_ops``.
-    """
-    return get_dialog_ops(system["gpu_id"], system["ops"])
-
-
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
-    """The same for a trained model, which needs no compiled kernels: if numba is missing, NumPy
-    computes (results differ in the last digit at most).
+    """The ops that the config of a trained model asks for. It needs no compiled kernels: if numba
+    is missing, NumPy computes (results differ in the last digit at most).
 
-    system (Mapping[str, Any]): See ``ops_to_train``.
+    system (Mapping[str, Any]): The config's section of this name.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
     try:

@@ -1,29 +1,82 @@
 """CPU ops whose kernels are compiled and run without the GIL."""
 
-from typing import Any, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from ..registry import registry
 from .compiled import INT32, are_alike, are_plain, load_kernels
-from .compiled_ops import CompiledOps
 from .dialog_ops import DialogNumpyOps
+
+_MOST = numpy.iinfo("i").max
+
+
+class LSTMRun(NamedTuple):
+    """The arrays of one direction, packed step by step.
+
+    G (Floats2d): Gates i, f, o, g side by side, shape (n_rows, 4 nH).
+    C (Floats2d): Cells, shape (n_rows, nH).
+    T (Floats2d): tanh of the cells.
+    H (Floats2d): Outputs.
+    """
+
+    G: Any
+    C: Any
+    T: Any
+    H: Any
+
+
+def _activation(name: str) -> Tuple[Callable, Callable]:
+    """The methods of an activation without settings, and of its gradient."""
+
+    def activation(self: Any, X: Any, inplace: bool = False) -> Any:
+        return self._cells(name, (X,), X if inplace else None)
+
+    def gradient(self: Any, dY: Any, X: Any, inplace: bool = False) -> Any:
+        return self._cells(f"backprop_{name}", (dY, X), dY if inplace else None)
+
+    return activation, gradient
+
+
+def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
+    """The methods of a sum or mean, and of its gradient."""
+
+    def reduce(self: Any, X: Any, lengths: Any) -> Any:
+        if not _fit(X, lengths, 0):
+            return getattr(super(DialogFastOps, self), name)(X, lengths)
+        Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
+        load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
+        return Y
+
+    def gradient(self: Any, dY: Any, lengths: Any) -> Any:
+        if not _are_sequences(dY, lengths, 0):
+            return getattr(super(DialogFastOps, self), f"backprop_{name}")(dY, lengths)
+        dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
+        load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
+        return dX
+
+    return reduce, gradient
 
 
 @registry.ops("thincdialog_fast")
-class DialogFastOps(CompiledOps, DialogNumpyOps):
+class DialogFastOps(DialogNumpyOps):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
     them at once. Results are the same but for the last digits. A kernel is compiled for this
     machine when it is called first, in about a second, and is kept on disk.
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
-    use_blis (bool): Use BLIS for ``gemm``; it is slower than NumPy's.
     RAISES (MissingPackageError): If numba is not installed.
     """
 
     name = "thincdialog_fast"
     has_compiled_kernels = True
+
+    relu, backprop_relu = _activation("relu")
+    gelu, backprop_gelu = _activation("gelu")
+    sigmoid = _activation("sigmoid")[0]
+    reduce_sum, backprop_reduce_sum = _reduction("reduce_sum", is_mean=False)
+    reduce_mean, backprop_reduce_mean = _reduction("reduce_mean", is_mean=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")
@@ -32,7 +85,7 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
     ) -> Any:
-        if self.has_exact_products or self.use_blis or not (x.ndim == y.ndim == 2):
+        if self.has_exact_products or not (x.ndim == y.ndim == 2):
             return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
         # ``dot``, which NumpyOps call, fills the result with zeros first, with the GIL.
         return numpy.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
@@ -78,15 +131,6 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
         )
         return mask
 
-    def gather_add(self, table: Any, indices: Any) -> Any:
-        if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
-            return super().gather_add(table, indices)
-        Y = numpy.zeros((indices.shape[0], table.shape[1]), dtype="f")
-        lengths = numpy.full(indices.shape[0], indices.shape[1], dtype="i")
-        if not load_kernels("tables").sum_bags(table, indices.reshape(-1), lengths, Y):
-            raise beyond(table)
-        return Y
-
     def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
         if not (
             are_plain(table, values, ndim=2)
@@ -98,25 +142,84 @@ class DialogFastOps(CompiledOps, DialogNumpyOps):
             raise beyond(table)
         return None
 
-    def adam(
-        self,
-        weights: Any,
-        gradient: Any,
-        mom1: Any,
-        mom2: Any,
-        beta1: float,
-        beta2: float,
-        eps: float,
-        learn_rate: float,
-        mod_rate: float = 1.0,
-    ) -> Tuple[Any, Any, Any, Any]:
-        arrays = (weights, gradient, mom1, mom2)
+    def _cells(self, name: str, arrays: Tuple[Any, ...], out: Any) -> Any:
+        """Call a kernel for each cell of the arrays.
+
+        out (Optional[FloatsXd]): Where the result goes, one of the arrays; None for a new one.
+        """
         if not are_alike(*arrays):
-            return super().adam(*arrays, beta1, beta2, eps, learn_rate, mod_rate)
-        settings = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
-        flat = [array.reshape(-1) for array in arrays]
-        load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
-        return arrays
+            return getattr(super(), name)(*arrays, inplace=out is not None)
+        if out is None:
+            out = numpy.empty(arrays[0].shape, dtype="f")
+        cells = [array.reshape(-1) for array in arrays]
+        getattr(load_kernels("activations"), name)(*cells, out.reshape(-1))
+        return out
+
+    def reduce_max(self, X: Any, lengths: Any) -> Tuple[Any, Any]:
+        if not _fit(X, lengths, 1):
+            return super().reduce_max(X, lengths)
+        Y = numpy.empty((lengths.shape[0], X.shape[1]), dtype="f")
+        which = numpy.zeros(Y.shape, dtype="i")
+        load_kernels("sequences").reduce_max(X, lengths, Y, which)
+        return Y, which
+
+    def backprop_reduce_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
+        if (
+            _are_sequences(d_maxes, lengths, 1)
+            and are_plain(which, dtype=INT32)
+            and which.shape == d_maxes.shape
+        ):
+            dX = numpy.zeros((int(lengths.sum()), d_maxes.shape[1]), dtype="f")
+            if load_kernels("sequences").backprop_reduce_max(d_maxes, which, lengths, dX):
+                return dX
+        return super().backprop_reduce_max(d_maxes, which, lengths)
+
+    def seq2col(self, seq: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
+        if not _fit(seq, lengths, 0, whole=True):
+            return super().seq2col(seq, nW, lengths=lengths)
+        Y = numpy.zeros((seq.shape[0], seq.shape[1] * (2 * nW + 1)), dtype="f")
+        load_kernels("sequences").seq2col(seq, nW, lengths, Y, False)
+        return Y
+
+    def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
+        if not _fit(dY, lengths, 0, whole=True):
+            return super().backprop_seq2col(dY, nW, lengths=lengths)
+        dX = numpy.zeros((dY.shape[0], dY.shape[1] // (2 * nW + 1)), dtype="f")
+        load_kernels("sequences").seq2col(dX, nW, lengths, dY, True)
+        return dX
+
+    def lstm_steps(self, G: Any, U: Any, sizes: Sequence[int]) -> LSTMRun:
+        """Run over all steps, from outputs and cells of 0.
+
+        G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; is changed to the gates.
+        U (Floats2d): Shape (4 nH, nH).
+        sizes (Sequence[int]): Rows of each step, never more than of the one before.
+        """
+        C, T, H = (numpy.empty((G.shape[0], U.shape[1]), dtype="f") for _ in range(3))
+        Ut = numpy.ascontiguousarray(U.T)
+        load_kernels("recurrent").lstm(G, Ut, numpy.asarray(sizes, dtype="i8"), C, T, H)
+        return LSTMRun(G, C, T, H)
+
+    def backprop_lstm_steps(
+        self, dH: Any, U: Any, sizes: Sequence[int], run: LSTMRun
+    ) -> Tuple[Any, Any]:
+        """Go back through all steps.
+
+        dH (Floats2d): Gradient of the outputs, shape (n_rows, nH), float32.
+        U, sizes: As for ``lstm_steps``, which gave ``run``.
+        RETURNS (Tuple[Floats2d, Floats2d]): Gradient before the gates' activation, shape
+            (n_rows, 4 nH), and the outputs of the step before, (n_rows, nH).
+        """
+        dG, before = numpy.empty_like(run.G), numpy.empty_like(run.H)
+        U, steps = numpy.ascontiguousarray(U), numpy.asarray(sizes, dtype="i8")
+        load_kernels("recurrent").backprop_lstm(dH, U, steps, *run, dG, before)
+        return dG, before
+
+    def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
+        beta1, beta2, eps, learn_rate = map(float, settings)
+        given = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
+        load_kernels("steps").adam_dense(weights, gradient, mom1, mom2, given, True)
+        return weights, gradient, mom1, mom2
 
 
 def _has_rows(X: Any, axis: int) -> bool:
@@ -130,3 +233,25 @@ def _rows(X: Any) -> Any:
 def beyond(table: Any) -> IndexError:
     """The error of a row number that the table does not have."""
     return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")
+
+
+def _are_plain(X: Any, lengths: Any) -> bool:
+    return are_plain(X, ndim=2) and are_plain(lengths, dtype=INT32, ndim=1)
+
+
+def _fit(X: Any, lengths: Any, least: int, *, whole: bool = False) -> bool:
+    """Whether X has the rows (``whole``: and no more) of sequences of at least such lengths."""
+    return (
+        _are_plain(X, lengths)
+        and load_kernels("sequences").fit(lengths, least, X.shape[0])
+        and (not whole or int(lengths.sum()) == X.shape[0])
+    )
+
+
+def _are_sequences(dY: Any, lengths: Any, least: int) -> bool:
+    """Whether each row of dY belongs to a sequence of at least as many rows."""
+    return (
+        _are_plain(dY, lengths)
+        and lengths.shape[0] == dY.shape[0]
+        and load_kernels("sequences").fit(lengths, least, _MOST)
+    )

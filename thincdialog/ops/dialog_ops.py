@@ -5,7 +5,7 @@ import ctypes
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Iterator, Optional, Tuple, cast
+from typing import Any, Iterator, Optional, cast
 
 import numpy
 from thinc.api import NumpyOps, Ops
@@ -101,15 +101,12 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
-    use_blis (bool): Use BLIS for ``gemm`` after all.
     """
 
     name = "thincdialog_numpy"
 
-    def __init__(
-        self, device_type: DeviceTypes = "cpu", device_id: int = -1, *, use_blis: bool = False
-    ) -> None:
-        super().__init__(device_type, device_id, use_blis=use_blis)
+    def __init__(self, device_type: DeviceTypes = "cpu", device_id: int = -1) -> None:
+        super().__init__(device_type, device_id, use_blis=False)
         _limit_blas_threads()
         keep_memory()
         self.seed(0)
@@ -118,27 +115,17 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
         """See ``draw_mask``."""
         return cast(FloatsXd, self.draw_mask(shape, drop))
 
-    def adam(
-        self,
-        weights: Any,
-        gradient: Any,
-        mom1: Any,
-        mom2: Any,
-        beta1: float,
-        beta2: float,
-        eps: float,
-        learn_rate: float,
-        mod_rate: float = 1.0,
-    ) -> Tuple[Any, Any, Any, Any]:
+    def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
         """One step of Adam in place, which clears the gradient; on x86 with the bits of
         NumpyOps'. Fastest on arrays that fit a core's cache together.
 
         weights, gradient, mom1, mom2 (Floats1d): Of the same length.
-        learn_rate (float): With the corrections of the moments for the number of the step.
+        settings (float): beta1, beta2, eps and the learning rate, with the corrections of the
+            moments for the number of the step.
         RETURNS (Tuple[Floats1d, Floats1d, Floats1d, Floats1d]): The arrays.
         """
         single = numpy.float32
-        b1, b2 = single(beta1), single(beta2)
+        b1, b2, eps, learn_rate = map(single, settings)
         with numpy.errstate(all="ignore"):  # Thinc warns of nothing, either.
             mom1 *= b1
             mom1 += gradient * (single(1) - b1)
@@ -147,9 +134,9 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
             step *= single(1) - b2
             mom2 += step
             numpy.sqrt(mom2, out=step)
-            step += single(eps)
+            step += eps
             numpy.divide(mom1, step, out=step)
-            step *= single(learn_rate)
+            step *= learn_rate
             weights -= step
         gradient.fill(0)
         return weights, gradient, mom1, mom2

@@ -41,7 +41,7 @@ from ..metrics.class_f1 import ClassF1
 from ..metrics.label_sets import LabelSets
 from ..metrics.ranking import RANKED
 from ..models.fitting import saved_shapes
-from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
+from ..ops.choice import get_dialog_ops, ops_to_answer, using_ops
 from ..ops.compiled import load_kernels
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..protocol import Agent, Learner
@@ -489,7 +489,8 @@ def training_ops(checked: CheckedConfig) -> Any:
     problems = missing_for_ops(checked)
     if problems:
         raise ConfigError(problems, checked.name)
-    return ops_to_train(checked.interpolated["system"])
+    system = checked.interpolated["system"]
+    return get_dialog_ops(system["gpu_id"], system["ops"])
 
 
 def missing_for_ops(checked: CheckedConfig) -> List[Problem]:

@@ -60,10 +60,20 @@ def _int(number: int) -> Any:
     return numpy.int32(number)
 
 
-def _floats(array: Any) -> Any:
+def _contiguous(array: Any, dtype: str) -> Any:
     import cupy
 
-    return cupy.ascontiguousarray(array, dtype="f")
+    return cupy.ascontiguousarray(array, dtype=dtype)
+
+
+def _floats(array: Any) -> Any:
+    return _contiguous(array, "f")
+
+
+def _empty(shape: Any, dtype: str = "f") -> Any:
+    import cupy
+
+    return cupy.empty(shape, dtype=dtype)
 
 
 def _of_size(n: int) -> int:
@@ -80,10 +90,8 @@ def sum_rows(table: Any, ids: Any, starts: Any, factors: Any = None) -> Any:
     factors (Optional[Floats1d]): Of each group's sum.
     RETURNS (Floats2d): Shape (n_groups, width), zeros for an empty group.
     """
-    import cupy
-
     n, width = starts.shape[0] - 1, table.shape[1]
-    out = cupy.empty((n, width), dtype="f")
+    out = _empty((n, width))
     arguments = (out, _floats(table), ids, starts, factors, _int(n), _int(width))
     _start("sum_rows", n if width else 0, *arguments)
     return out
@@ -91,20 +99,16 @@ def sum_rows(table: Any, ids: Any, starts: Any, factors: Any = None) -> Any:
 
 def max_rows(X: Any, starts: Any) -> Tuple[Any, Any]:
     """The highest cell of each column of each group, and its place; 0 for a group without rows."""
-    import cupy
-
     n, width = starts.shape[0] - 1, X.shape[1]
-    highest, which = cupy.empty((n, width), dtype="f"), cupy.empty((n, width), dtype="i")
+    highest, which = _empty((n, width)), _empty((n, width), "i")
     _start("max_rows", n, highest, which, _floats(X), starts, _int(n), _int(width))
     return highest, which
 
 
 def backprop_max_rows(d_highest: Any, which: Any, starts: Any, n_rows: int) -> Any:
     """The gradient of the rows."""
-    import cupy
-
     n, width = which.shape
-    dX = cupy.empty((n_rows, width), dtype="f")
+    dX = _empty((n_rows, width))
     arguments = (dX, _floats(d_highest), which, starts, _int(n), _int(width))
     _start("backprop_max_rows", n, *arguments)
     return dX
@@ -115,20 +119,16 @@ def windows(X: Any, bounds: Any, size: int) -> Any:
 
     bounds (Ints2d): Where each row's sequence begins and ends, shape (2, n_rows).
     """
-    import cupy
-
     n, width = X.shape
-    out = cupy.empty((n, width * (2 * size + 1)), dtype="f")
+    out = _empty((n, width * (2 * size + 1)))
     _start("windows", n, out, _floats(X), bounds, _int(n), _int(width), _int(size))
     return out
 
 
 def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
     """The gradient of the rows."""
-    import cupy
-
     n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
-    dX = cupy.empty((n, width), dtype="f")
+    dX = _empty((n, width))
     _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
     return dX
 
@@ -143,11 +143,9 @@ def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
     starts (Ints1d): Where each begins, and the end of the last.
     RETURNS (Tuple[Floats3d, Floats3d]): Cells and outputs, shape (n_rows, 2, nH).
     """
-    import cupy
-
     n, nH = order.shape[0], U.shape[2]
-    C, H = (cupy.empty((G.shape[0], 2, nH), dtype="f") for _ in range(2))
-    Ut = cupy.ascontiguousarray(U.transpose(0, 2, 1))
+    C, H = (_empty((G.shape[0], 2, nH)) for _ in range(2))
+    Ut = _floats(U.transpose(0, 2, 1))
     arguments = (G, C, H, Ut, b, order, starts, _int(n), _int(nH))
     _start("lstm", 2 * n, *arguments, threads=_of_gates(nH))
     return C, H
@@ -165,12 +163,10 @@ def backprop_lstm(
         weights were multiplied with: x, the outputs of the step before in both directions, and
         1 0 0 0; shape (n_rows, nI + 2 nH + 4).
     """
-    import cupy
-
     n, nH, nI = order.shape[0], U.shape[2], X.shape[1]
-    dG = cupy.empty((X.shape[0], 8 * nH), dtype="f")
-    Z = cupy.empty((X.shape[0], nI + 2 * nH + 4), dtype="f")
-    carried = cupy.empty((n, 2, 5 * nH), dtype="f")
+    dG = _empty((X.shape[0], 8 * nH))
+    Z = _empty((X.shape[0], nI + 2 * nH + 4))
+    carried = _empty((n, 2, 5 * nH))
     given = (dG, Z, carried, _floats(dY), _floats(X), *run, U, order, starts)
     sizes = (_int(n), _int(nH), _int(nI))
     _start("backprop_lstm", 2 * n, *given, *sizes, threads=_of_gates(nH))
@@ -214,10 +210,8 @@ def found_factor(
     limit (float): Of the norm; 0 for none.
     n_skipped (Optional[Ints1d]): Raised by 1 if it is not finite; int32, shape (1,).
     """
-    import cupy
-
-    found, n = cupy.empty((2,), dtype="f"), max(1, len(tables))
-    sums = cupy.empty((n, _N_SUMS), dtype="f")
+    found, n = _empty((2,)), max(1, len(tables))
+    sums = _empty((n, _N_SUMS))
     for number in range(n):
         table, n_stretches = None, 0 if number else bounds.shape[0]
         if number < len(tables):
@@ -262,9 +256,7 @@ def stretch_squares(X: Any, bounds: Any) -> Any:
 
     bounds (Ints2d): Where each begins and ends, int64, shape (n_stretches, 2).
     """
-    import cupy
-
-    sums = cupy.empty((bounds.shape[0],), dtype="d")
+    sums = _empty((bounds.shape[0],), "d")
     _start("stretch_squares", bounds.shape[0], sums, X, bounds)
     return sums
 
@@ -280,13 +272,11 @@ def softmax_loss(
     weights (Optional[Floats1d]): Of each right cell, shape (width,).
     smoothing (float): See ``ClassSoftmax``.
     """
-    import cupy
-
     (n, width), Z = Z.shape, _floats(Z)
-    gradient, losses = cupy.empty((n, width), dtype="f"), cupy.empty((n,), dtype="f")
-    allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
+    gradient, losses = _empty((n, width)), _empty((n,))
+    allowed = None if allowed is None else _contiguous(allowed, "?")
     weights = None if weights is None else _floats(weights)
-    given = (Z, cupy.ascontiguousarray(targets, dtype="i"), allowed, weights)
+    given = (Z, _contiguous(targets, "i"), allowed, weights)
     _start("softmax_loss", n, gradient, losses, *given, _int(n), _int(width), float(smoothing))
     return gradient, losses
 
@@ -297,10 +287,8 @@ def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
     RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b, and what
         they were multiplied with.
     """
-    import cupy
-
     (n, width), X = X.shape, _floats(X)
-    Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
+    Y, hat, scales = _empty(X.shape), _empty(X.shape), _empty((n,))
     sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
     return Y, hat, scales
@@ -308,9 +296,7 @@ def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
 
 def backprop_layer_norm(dY: Any, G: Any, hat: Any, scales: Any) -> Any:
     """The gradient of X; hat and scales as ``layer_norm`` gave them."""
-    import cupy
-
-    (n, width), dX = hat.shape, cupy.empty_like(hat)
+    (n, width), dX = hat.shape, _empty(hat.shape)
     given = (dX, _floats(dY), _floats(G), hat, scales)
     _start("backprop_layer_norm", n, *given, _int(n), _int(width))
     return dX
@@ -321,9 +307,7 @@ def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
 
     seed, number (int): Masks of other numbers and seeds are independent.
     """
-    import cupy
-
-    mask = cupy.empty(shape, dtype="f")
+    mask = _empty(shape)
     place = (numpy.uint64(seed), numpy.uint64(number), float(rate))
     _start("dropout_mask", _of_size(-(-mask.size // 4)), mask, numpy.int64(mask.size), *place)
     return mask
@@ -331,18 +315,14 @@ def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
 
 def swiglu(Z: Any, b: Any) -> Any:
     """See ``ops.swiglu``."""
-    import cupy
-
-    Y = cupy.empty((Z.shape[0], Z.shape[1] // 2), dtype="f")
+    Y = _empty((Z.shape[0], Z.shape[1] // 2))
     _start("swiglu", _of_size(Y.size), Y, Z, _floats(b), numpy.int64(Y.size), _int(Y.shape[1]))
     return Y
 
 
 def backprop_swiglu(dY: Any, Z: Any) -> Any:
     """The gradient of Z, as ``swiglu`` left it."""
-    import cupy
-
-    dZ, dY = cupy.empty_like(Z), _floats(dY)
+    dZ, dY = _empty(Z.shape), _floats(dY)
     sizes = (numpy.int64(dY.size), _int(dY.shape[1]))
     _start("backprop_swiglu", _of_size(dY.size), dZ, dY, Z, *sizes)
     return dZ
@@ -366,10 +346,8 @@ def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float)
     of_queries (Ints2d): Of ``Spans.bounds``.
     RETURNS (Tuple[Floats2d, Floats2d]): Shapes (n_queries, width) and (n_heads, n_queries).
     """
-    import cupy
-
     n, width = Q.shape
-    Y, logs = cupy.empty((n, width), dtype="f"), cupy.empty((n_heads, n), dtype="f")
+    Y, logs = _empty((n, width)), _empty((n_heads, n))
     sizes = (_int(n), _int(n_heads), float(factor))
     n_blocks = -(-n * n_heads // _THREADS)
     _start("attend", n_blocks, Y, logs, Q, K, V, of_queries, *sizes, head=width // n_heads)
@@ -388,11 +366,9 @@ def backprop_attend(
     factor: float,
 ) -> Tuple[Any, Any, Any]:
     """The gradients of Q, K and V; Y and logs as ``attend`` gave them."""
-    import cupy
-
     (n, width), n_keys, n_heads = Y.shape, K.shape[0], logs.shape[0]
-    dQ, dY = cupy.empty((n, width), dtype="f"), _floats(dY)
-    dK, dV = (cupy.empty((n_keys, width), dtype="f") for _ in range(2))
+    dQ, dY = _empty((n, width)), _floats(dY)
+    dK, dV = (_empty((n_keys, width)) for _ in range(2))
     given = (dY, Y, logs, Q, K, V)
     head, sizes = width // n_heads, (_int(n), _int(n_heads), float(factor))
     n_blocks = -(-n * n_heads // _THREADS)

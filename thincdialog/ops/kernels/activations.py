@@ -40,27 +40,6 @@ def sigmoid(X: Any, Y: Any) -> None:
 
 
 @ordered_kernel
-def backprop_sigmoid(dY: Any, Y: Any, dX: Any) -> None:
-    """dy y (1 - y)"""
-    for i in range(Y.shape[0]):
-        dX[i] = dY[i] * (Y[i] * (_ONE - Y[i]))
-
-
-@ordered_kernel
-def swish(X: Any, Y: Any) -> None:
-    """x sigmoid(x)"""
-    for i in range(X.shape[0]):
-        Y[i] = X[i] * elementary.sigmoid(X[i])
-
-
-@ordered_kernel
-def backprop_swish(dY: Any, X: Any, Y: Any, dX: Any) -> None:
-    """dy (y + sigmoid(x) (1 - y))"""
-    for i in range(X.shape[0]):
-        dX[i] = dY[i] * (Y[i] + elementary.sigmoid(X[i]) * (_ONE - Y[i]))
-
-
-@ordered_kernel
 def gelu(X: Any, Y: Any) -> None:
     """x times the normal distribution's probability of less than x"""
     for i in range(X.shape[0]):

@@ -1,7 +1,5 @@
 """How kernels are compiled."""
 
-import time
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Set, Tuple
@@ -11,7 +9,6 @@ import numba
 # Sums may be taken in another order; NaN and infinity stay what they are.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 _ORDERED = {"contract"}
-STALE_SECONDS = 3600.0
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -44,21 +41,7 @@ def _compiled(function: Callable[..., Any], liberties: Set[str]) -> Any:
     if hasattr(kept, "_source_stamp"):
         folder = Path(function.__code__.co_filename).parent
         kept._source_stamp = (kept._source_stamp, _stamp(folder))
-        clear(Path(compiled._cache.cache_path))
     return compiled
-
-
-@lru_cache(maxsize=None)
-def clear(folder: Path) -> None:
-    """Take away what a process that was killed left half written. Numba holds no lock on it, but
-    writes it in much less time than ``STALE_SECONDS``.
-
-    folder (Path): Where kernels are kept.
-    """
-    with suppress(OSError):
-        for path in folder.glob("*.nb[ic].tmp.*"):
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                path.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=None)
