@@ -9,6 +9,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..runners.step import gather
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
+from ..training.loop import nothing_learned
 
 
 class Trial(Experiment):
@@ -37,7 +38,7 @@ class Trial(Experiment):
 
         YIELDS (bool): Whether the step learns from what was left of an epoch: from fewer
             examples than all other steps of it.
-        RAISES (DataError): If no example has a label.
+        RAISES (DataError): If the agent learns from no example.
         """
         agent, epoch, step = self.agent, 0, 0
         n_microbatches = self.training["accumulate_gradient"]
@@ -53,7 +54,7 @@ class Trial(Experiment):
                         yield n_examples < fewest and world.epoch_done()
                         fewest = min(n_examples, fewest or n_examples)
                 if not fewest:
-                    raise DataError(self.teacher.data_name, "no training example has a label")
+                    raise DataError(self.teacher.data_name, nothing_learned(agent, self.teacher))
                 epoch += 1
 
 

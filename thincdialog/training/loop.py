@@ -132,7 +132,9 @@ class TrainingLoop:
             if is_over:
                 self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
-                    self.asked_to_stop = _why_nothing(self.experiment.learner, self.epochs.teacher)
+                    self.asked_to_stop = nothing_learned(
+                        self.experiment.learner, self.epochs.teacher
+                    )
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
@@ -380,7 +382,7 @@ def _float(number: Optional[Number]) -> Optional[float]:
     return None if number is None else float(number)
 
 
-def _why_nothing(agent: Learner, train: Teacher) -> str:
+def nothing_learned(agent: Learner, train: Teacher) -> str:
     """Say why an agent learned from no example of an epoch."""
     if next(train.all_labels(), None) is None:
         return "no training example had a label"
