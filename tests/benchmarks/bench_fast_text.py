@@ -92,6 +92,7 @@ def ours(folder: Path, epochs: int, rate: float, n_examples: int, seed: int) -> 
             "training.max_steps": epochs * -(-n_examples // SIZE),
             "training.eval_every_epochs": 0,
             "training.optimizer.learn_rate.initial_rate": rate,
+            "runner.workers": 1,
         }
         silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
         return cpu_seconds(lambda: train(CONFIG, overrides=changes, **silent))
