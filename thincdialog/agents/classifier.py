@@ -17,7 +17,6 @@ from typing import (
 import numpy as np
 from thinc.api import Model, add, concatenate
 
-from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
@@ -34,7 +33,6 @@ from .beginnings import Carried
 from .collating import Collate
 from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
-from .watched_loss import watched_loss
 
 # Where Thinc's layers are that give probabilities, and layers that join what all of theirs give;
 # of others, the last one's output is theirs.
@@ -116,7 +114,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = watched_loss(no_layer("loss", loss) or ClassSoftmax())
+        self.loss = no_layer("loss", loss) or ClassSoftmax()
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -270,23 +268,14 @@ class ClassifierAgent(ModelAgent):
         super().set_tokenizer(tokenizer if self.needs_text else None)
 
     def sample(self) -> Sequence[Any]:
-        ops = self.model.ops
-        if self.n_features is not None:
-            X: Any = ops.alloc2f(1, self.n_features)
-        else:
-            X = self.sample_inputs()
+        ops, n_features = self.model.ops, self.n_features
+        X = self.sample_inputs() if n_features is None else ops.alloc2f(1, n_features)
         return X, ops.alloc2f(1, len(self.classes))
 
     # --- acting ---------------------------------------------------------------------
 
-    def batch_lengths(self, observations: Observations) -> Lengths:
-        """The tokens of each context; 1 for each row of features."""
-        if self.needs_text:
-            return super().batch_lengths(observations)
-        return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
-
     def read(self, batch: Batch) -> Inputs:
-        return Inputs(batch, self._input(batch), self.targets(batch).astype("i"))
+        return Inputs(batch, self.inputs(batch), self.targets(batch).astype("i"))
 
     def judge(self, Y: Any, inputs: Inputs) -> Judged:
         self.check_scores(Y, (len(inputs.batch.rows), len(self.classes)))
@@ -320,7 +309,7 @@ class ClassifierAgent(ModelAgent):
         if not len(batch):
             return []
         batch, ops = Batch.of(batch), self.model.ops
-        logits = self.model.predict(self._input(batch))
+        logits = self.model.predict(self.inputs(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         if self.has_softmax:
             logits = self._logits(logits)
@@ -377,17 +366,13 @@ class ClassifierAgent(ModelAgent):
             losses.append(None if index is None else -float(np.log(max(row[index], 1e-30))))
         return losses
 
-    def _input(self, batch: Batch) -> Any:
-        if self.n_features is None:
-            return self.inputs(batch)
-        features: Any = self._features(batch)
-        return self.model.ops.asarray2f(features)
+    def inputs(self, batch: Batch) -> Any:
+        """What the model reads of a batch.
 
-    def _features(self, batch: Batch) -> np.ndarray:
-        """Those of each example, a row each.
-
-        RAISES (DataError): If one has not as many as those that were learnt.
+        RAISES (DataError): If an example has not as many features as those that were learned.
         """
+        if self.n_features is None:
+            return super().inputs(batch)
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
             n_features = None if row is None else _n_features(row)
@@ -396,7 +381,7 @@ class ClassifierAgent(ModelAgent):
                 found = found if n_features is None else str(n_features)
                 who = "the message" if name is None else f"example {name}"
                 raise DataError("data", f"{who} has {found} features, {self._expected()}")
-        return np.asarray(np.stack(rows), dtype="f")
+        return self.model.ops.asarray2f(np.asarray(np.stack(rows), dtype="f"))
 
 
 def _n_features(features: Any) -> Optional[int]:

@@ -1,7 +1,6 @@
 """What the agents have in common whose training step is one compiled kernel."""
 
 import math
-from pathlib import Path
 from typing import Any, Tuple
 
 import numpy as np
@@ -65,20 +64,13 @@ class CompiledSteps(ModelAgent):
         except MissingPackageError:
             raise MissingPackageError("numba", "fast", f"[agent] {self.id}") from None
 
-    def initialize(self, train: Teacher, **options: Any) -> None:
-        self._check_kernels()
-        super().initialize(train, **options)
-
-    def initialize_from(self, folder: Path, train: Teacher, **options: Any) -> None:
-        self._check_kernels()
-        super().initialize_from(folder, train, **options)
-
-    def _check_kernels(self) -> None:
-        """Before any data is read."""
+    def survey(self, train: Teacher) -> None:
+        # Before any data is read.
         self.check_packages()
         if self.model.ops.device_type != "cpu":
             text = f"[agent] {self.id} learns on the CPU only"
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
+        super().survey(train)
 
     @property
     def generator(self) -> np.random.Generator:

@@ -592,8 +592,8 @@ class ModelAgent(ConversationAgent, Learner):
         return (has_rectangles(self.model),)
 
     def batch_lengths(self, observations: Observations) -> Lengths:
-        """The tokens that the model will read of each observation; see ``Agent``."""
-        if self._text is None and self.collate is not None:
+        """The tokens that the model will read of each observation, or 1; see ``Agent``."""
+        if self._text is None and (self.collate is not None or not self.needs_text):
             return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)

@@ -33,7 +33,6 @@ from .classifier import SOFTMAX, _last_layers
 from .collating import Collate
 from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
-from .watched_loss import watched_loss
 
 PROBABILITIES = (*SOFTMAX, "thinc.layers.sigmoid", "thinc.layers.sigmoid_activation")
 # Parameter of the model that holds the threshold of each label.
@@ -98,7 +97,7 @@ class MultiLabelAgent(ModelAgent):
             segments=segments,
             use_reply="none",
         )
-        self.loss = watched_loss(no_layer("loss", loss) or LabelSigmoid())
+        self.loss: Callable = no_layer("loss", loss) or LabelSigmoid()
         self.given_labels = labels
         self.threshold = threshold
         self._set_labels([])

@@ -44,7 +44,6 @@ from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
-from .watched_loss import watched_loss
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
@@ -132,7 +131,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = watched_loss(no_layer("loss", loss) or RankingSoftmax())
+        self.loss = no_layer("loss", loss) or RankingSoftmax()
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")

@@ -10,6 +10,7 @@ from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import TokenRows
 from ..data.tokenizers import HashNgramTokenizer
 from ..examples.batch import Batch
+from ..examples.slices import slice_places
 from ..files.array_file import read_arrays, reading_arrays
 from ..files.json_file import number_in, texts_in, whole_number_in
 from ..messages import PARTNER, SILENCE, Message, Turn, column
@@ -192,8 +193,7 @@ class RetrievalAgent(ConversationAgent):
         n_terms = np.bincount(documents, minlength=len(numbers))
         starts = (n_terms.cumsum() - n_terms)[number_of]
         lengths = n_terms[number_of]
-        owner = np.arange(len(texts)).repeat(lengths)
-        at = np.arange(len(owner)) + (starts - lengths.cumsum() + lengths).repeat(lengths)
+        owner, at = np.arange(len(texts)).repeat(lengths), slice_places(starts, lengths)
         # The weight of that term in the candidate's query, where it occurs there.
         query = np.arange(len(candidates)).repeat(sizes)
         wanted = query[owner] << 32 | document_terms[at]

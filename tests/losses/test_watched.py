@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from thincdialog.agents.watched_loss import watched_loss
+from thincdialog.api import registry
 from thincdialog.contract import CodeError, place_of
 from thincdialog.losses.ranking import RankingHinge
-
-
-def test_watched_loss_of_ours_is_called_as_it_is():
-    loss = RankingHinge()
-    assert watched_loss(loss) is loss
 
 
 class Own(RankingHinge):
@@ -21,12 +16,17 @@ class Own(RankingHinge):
         return gradient, losses if allowed is None else losses.mean()
 
 
+def test_watched_loss_of_ours_is_called_as_it_is():
+    loss = RankingHinge()
+    assert registry.losses.watch(loss, RankingHinge) is loss
+
+
 def test_watched_loss_of_a_users_says_where_it_gives_something_else():
     scores, targets = np.eye(3, dtype="f"), np.array([0, 2, 1])
-    own = watched_loss(Own())
+    own = registry.losses.watch(Own(), Own)
     for found, known in zip(own(scores, targets), RankingHinge()(scores, targets)):
         assert (found == known).all()
     with pytest.raises(CodeError) as caught:
         own(scores, targets, np.ones((3, 3), dtype=bool))
     assert str(caught.value).startswith(f"{place_of(Own.__call__)} returned a tuple of 2")
-    assert "losses of shape (3,), one an example, in float32" in str(caught.value)
+    assert "one loss for each example, in float32" in str(caught.value)
