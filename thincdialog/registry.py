@@ -12,7 +12,8 @@ registry: ``thincdialog_teachers``, ``thincdialog_agents``, ... and ``thinc_laye
 
 import importlib
 from importlib.metadata import EntryPoint
-from typing import Any, Callable, Dict, List, Optional
+from pkgutil import iter_modules
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 import catalogue
 
@@ -141,6 +142,16 @@ class DialogRegistry(catalogue.Registry):
 
     def _entry_point(self, name: str) -> Optional[EntryPoint]:
         return next((ep for ep in self._get_entry_points() if ep.name == name), None)
+
+
+def import_files(package: str, folder: Iterable[str]) -> None:
+    """Import all files of a package, which register what they define.
+
+    package (str): Its `__name__`.
+    folder (Iterable[str]): Its `__path__`.
+    """
+    for file in iter_modules(folder):
+        importlib.import_module(f"{package}.{file.name}")
 
 
 def _load(entry_point: EntryPoint, registry_name: str) -> Any:

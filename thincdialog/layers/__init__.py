@@ -1,30 +1,5 @@
 """Layers of our own, one a file; Thinc's own stand beside them in the registry."""
 
-from . import (
-    bag_embed,
-    bilstm,
-    code_attention,
-    code_scores,
-    dropout,
-    feed_forward,
-    fill_empty,
-    flatten,
-    identity_init,
-    joined_pairs,
-    learned_positions,
-    line_embed,
-    memory_hops,
-    newest_turns,
-    normalise,
-    parts,
-    pool,
-    projection,
-    scale,
-    self_attention,
-    swiglu,
-    token_embed,
-    transformer_block,
-    watched,
-    window_block,
-    word_vectors,
-)
+from ..registry import import_files
+
+import_files(__name__, __path__)

@@ -1,18 +1,6 @@
 """Metrics: exact, mergeable values, and one family of example metrics per file."""
 
-from . import (
-    accuracy,
-    auc,
-    bleu,
-    class_f1,
-    distinct_n,
-    f1,
-    intra_distinct_n,
-    label_sets,
-    ranking,
-    rouge_l,
-    token_scores,
-)
+from ..registry import import_files
 from .exact import ExactSum
 from .example_metric import ExampleMetric
 from .macro_metric import MacroMetric, merge_tasks
@@ -26,3 +14,5 @@ from .metric import (
     merge_reports,
     report_values,
 )
+
+import_files(__name__, __path__)

@@ -1,18 +1,9 @@
 """Mutators: rewrite episodes as they are read, one per file (see ``mutator``)."""
 
 from ..messages import Episode
-from . import (  # noqa: F401
-    context_shuffle,
-    episode_reverse,
-    episode_shuffle,
-    flatten,
-    label_noise,
-    last_turn,
-    limit,
-    without_openings,
-    word_reverse,
-    word_shuffle,
-)
+from ..registry import import_files
 from .mutator import Mutator, SplitMutator
+
+import_files(__name__, __path__)
 
 __all__ = ["Episode", "Mutator", "SplitMutator"]
