@@ -6,7 +6,7 @@ import numpy
 from thinc.api import Model
 from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
-from thinc.util import ArrayInfo, partial
+from thinc.util import partial
 
 from ..ops.bags import places_in_bags, sum_by_key
 from ..ops.devices import host_tokens, no_gradient, upload
@@ -66,11 +66,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     Y = T[rows_of_T]  # (n_lines, nO)
     if ids.shape[0]:
         Y += ops.reduce_sum(words * factors, sizes)
-    info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         d_lines = cast(Floats2d, dY.dataXd)
-        info.check_consistency(d_lines)
         d_products = d_lines[owners]  # (n_tokens, nO)
         model.attrs["touched_rows"].add(model, *sum_by_key(ops, d_products * factors, ids))
         add_rows(model, "P", *sum_by_key(ops, d_products * words, places))

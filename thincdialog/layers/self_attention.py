@@ -4,7 +4,6 @@ from typing import Callable, Literal, Optional, Tuple, cast
 
 from thinc.api import Linear, Model
 from thinc.types import Floats2d, Ragged
-from thinc.util import ArrayInfo
 
 from ..ops.attention import attend, within
 from ..ops.bags import places_in_bags
@@ -57,11 +56,9 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     Q, K, V = QKV[:, :nO], QKV[:, nO : 2 * nO], QKV[:, 2 * nO :]
     H, backprop_attend = attend(ops, Q, K, V, within(lengths), n_heads)  # (n_tokens, nO)
     Y, backprop_mix = mix(H, is_train)  # (n_tokens, nO)
-    info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
-        info.check_consistency(dY)
         # (n_tokens, 3 * nO)
         dQKV = ops.xp.concatenate(backprop_attend(backprop_mix(dY)), axis=1)
         if back is not None:

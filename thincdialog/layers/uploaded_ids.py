@@ -1,5 +1,6 @@
 """Token ids for layers of Thinc's and of users on a GPU, which expect all arrays there."""
 
+from functools import partial
 from typing import Any, Callable, Tuple
 
 import numpy
@@ -29,19 +30,8 @@ class UploadedIds:
         return self.forward
 
     def __call__(self, model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
-        parts = X if isinstance(X, tuple) else (X,)
-        if not any(map(_is_on_host, parts)):
-            return self.forward(model, X, is_train)
-        given = tuple(_uploaded(model.ops, part) for part in parts)
-        Y, backprop = self.forward(model, given if isinstance(X, tuple) else given[0], is_train)
-
-        def without_ids(dY: Any) -> Any:
-            dX = backprop(dY)
-            found = dX if isinstance(X, tuple) else (dX,)
-            own = tuple(_zeros(part) if _is_on_host(part) else d for part, d in zip(parts, found))
-            return own if isinstance(X, tuple) else own[0]
-
-        return Y, without_ids
+        Y, backprop = self.forward(model, _each(partial(_uploaded, model.ops), X), is_train)
+        return Y, lambda dY: _each(_without_ids, X, backprop(dY))
 
 
 def upload_ids(model: Model) -> None:
@@ -56,6 +46,11 @@ def upload_ids(model: Model) -> None:
                 forward.forward = UploadedIds(forward.forward)
         elif not isinstance(forward, UploadedIds) and not _can_read(forward):
             node._func = UploadedIds(forward)
+
+
+def _each(function: Callable, X: Any, *others: Any) -> Any:
+    """What a function makes of an input, or of each of its parts."""
+    return tuple(map(function, X, *others)) if isinstance(X, tuple) else function(X, *others)
 
 
 def _can_read(forward: Callable) -> bool:
@@ -75,7 +70,10 @@ def _uploaded(ops: Any, X: Any) -> Any:
     return upload(ops, X)[0]
 
 
-def _zeros(X: Any) -> Any:
+def _without_ids(X: Any, dX: Any) -> Any:
+    """The gradient of an input; of ids, zeros."""
+    if not _is_on_host(X):
+        return dX
     if isinstance(X, Ragged):
         return Ragged(numpy.zeros_like(X.dataXd), X.lengths)  # type: ignore[arg-type]
     return numpy.zeros_like(X)

@@ -4,7 +4,6 @@ from typing import Callable, Optional, Tuple, cast
 
 from thinc.api import Maxout, Model, chain
 from thinc.types import Floats2d, Ragged
-from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .dropout import CheckedDropout
@@ -57,11 +56,9 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     windows = ops.seq2col(ops.as_contig(X), window_size, lengths=Xr.lengths)
     Y, backprop_net = model.layers[0](windows, is_train)  # (n_tokens, nO)
     Y = Y + X
-    info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
-        info.check_consistency(dY)
         d_windows = backprop_net(dY)  # as wide as the windows
         dX = ops.backprop_seq2col(d_windows, window_size, lengths=Xr.lengths)
         return Ragged(dX + dY, Xr.lengths)

@@ -3,6 +3,7 @@
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -32,17 +33,14 @@ class TableRows:
     def __init__(self, find: Callable[[], Words], coming: Collection[Tuple[int, ...]] = ()):
         self._find, self._coming = find, coming
         self.unread: List[Tuple[str, tuple]] = []
-        self._words: Optional[Words] = None
         self.lines: List[str] = []
         # Of files that were read, for tables alike.
         self.known: Dict[Tuple[str, int], Any] = {}
 
-    @property
+    @cached_property
     def words(self) -> Words:
         """All that have a row."""
-        if self._words is None:
-            self._words = self._find()
-        return self._words
+        return self._find()
 
     def is_coming(self, path: str, shape: tuple) -> bool:
         """Whether the table of a file comes from elsewhere."""
