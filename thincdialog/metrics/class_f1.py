@@ -12,8 +12,18 @@ from .example_metric import ExampleMetric
 from .metric import Metric, Sums
 
 
+class LabelCounts(ExampleMetric):
+    """Base of scores that follow from how often each label is right, found and wanted."""
+
+    def reset(self) -> None:
+        """Forget all counts."""
+        self.n_right: Counter = Counter()
+        self.n_found: Counter = Counter()
+        self.n_labels: Counter = Counter()
+
+
 @registry.metrics("thincdialog.ClassF1.v1")
-class ClassF1(ExampleMetric):
+class ClassF1(LabelCounts):
     """F1 of each class, averaged over classes; higher is better.
 
     The class of an example is its label (with several: the one replied, else the first), the
@@ -37,12 +47,6 @@ class ClassF1(ExampleMetric):
         """`macro_f1` and `weighted_f1`."""
         counts = (self.n_right, self.n_found, self.n_labels)
         return {"macro_f1": MacroF1Metric(*counts), "weighted_f1": WeightedF1Metric(*counts)}
-
-    def reset(self) -> None:
-        """Forget all counts."""
-        self.n_right: Counter = Counter()
-        self.n_found: Counter = Counter()
-        self.n_labels: Counter = Counter()
 
 
 def class_of(labels: Sequence[str], found: Optional[str]) -> str:

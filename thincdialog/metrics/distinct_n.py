@@ -2,10 +2,9 @@
 
 from typing import Dict, FrozenSet, List, Literal, Optional, Sequence, Set
 
-from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleMetric
+from .example_metric import ExampleMetric, distinct_numbers
 from .metric import Metric
 from .words import word_list
 
@@ -25,11 +24,7 @@ class DistinctN(ExampleMetric):
     """
 
     def __init__(self, ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"):
-        ns = [1, 2] if ns is None else ns
-        if not ns or min(ns) < 1:
-            text = f"'ns' of thincdialog.DistinctN.v1 is {ns}"
-            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
-        self.ns = sorted(set(ns))
+        self.ns = distinct_numbers("thincdialog.DistinctN.v1", "ns", ns, [1, 2])
         self.per = per
         self.reset()
 

@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any, Dict, List, Optional, Sequence, TypeVar
 
 from ..contract import Contract, Returned, has_run, holds
+from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..registry import registry
 from .exact import ExactSum
@@ -79,6 +80,21 @@ def can_score(labels: Optional[Sequence[str]], metrics: Sequence[ExampleMetric])
     """
     has_none = labels is not None and any(metric.compares_sets for metric in metrics)
     return bool(labels) or has_none
+
+
+def distinct_numbers(
+    metric: str, setting: str, given: Optional[List[int]], default: List[int]
+) -> List[int]:
+    """The different numbers of a setting, ascending.
+
+    given (Optional[List[int]]): From the config; the default if None.
+    RAISES (ConfigError): If there is none, or one is less than 1.
+    """
+    numbers = default if given is None else given
+    if not numbers or min(numbers) < 1:
+        text = f"'{setting}' of {metric} is {numbers}"
+        raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
+    return sorted(set(numbers))
 
 
 class ExampleAverages(ExampleMetric):

@@ -2,10 +2,9 @@
 
 from typing import List, Optional, Sequence
 
-from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleAverages
+from .example_metric import ExampleAverages, distinct_numbers
 from .words import word_list
 
 
@@ -22,11 +21,7 @@ class IntraDistinctN(ExampleAverages):
     """
 
     def __init__(self, ns: Optional[List[int]] = None):
-        ns = [1, 2] if ns is None else ns
-        if not ns or min(ns) < 1:
-            text = f"'ns' of thincdialog.IntraDistinctN.v1 is {ns}"
-            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
-        self.ns = sorted(set(ns))
+        self.ns = distinct_numbers("thincdialog.IntraDistinctN.v1", "ns", ns, [1, 2])
         self.names = [f"intra_distinct_{n}" for n in self.ns]
         self.reset()
 

@@ -1,19 +1,17 @@
 """Scores of sets of labels: each label counts by itself, or the whole set."""
 
-from collections import Counter
 from typing import Any, Dict, Sequence
 
 import numpy
 
 from ..messages import Message
 from ..registry import registry
-from .class_f1 import MacroF1Metric
-from .example_metric import ExampleMetric
+from .class_f1 import LabelCounts, MacroF1Metric
 from .metric import AverageMetric, Metric
 
 
 @registry.metrics("thincdialog.LabelSets.v1")
-class LabelSets(ExampleMetric):
+class LabelSets(LabelCounts):
     """Compares all labels of an example with the `predicted_labels` of the reply (or with its text,
     if it has none), for agents that predict several labels per text. Higher is better.
 
@@ -52,9 +50,7 @@ class LabelSets(ExampleMetric):
 
     def reset(self) -> None:
         """Forget all counts."""
-        self.n_right: Counter = Counter()
-        self.n_found: Counter = Counter()
-        self.n_labels: Counter = Counter()
+        super().reset()
         self.n_examples = self.n_exact = 0
 
 

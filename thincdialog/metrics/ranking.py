@@ -2,10 +2,9 @@
 
 from typing import List, Optional, Sequence
 
-from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleAverages
+from .example_metric import ExampleAverages, distinct_numbers
 from .words import normalize_answer
 
 # Candidates in the ranking of a reply, if no metric asks for more, and those that mrr looks at.
@@ -29,11 +28,7 @@ class Ranking(ExampleAverages):
     """
 
     def __init__(self, ks: Optional[List[int]] = None, normalize: bool = False):
-        ks = [1, 5, 10] if ks is None else ks
-        if not ks or min(ks) < 1:
-            text = f"'ks' of thincdialog.Ranking.v1 is {ks}"
-            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
-        self.ks = sorted(set(ks))
+        self.ks = distinct_numbers("thincdialog.Ranking.v1", "ks", ks, [1, 5, 10])
         self.n_ranked = self.ks[-1]
         self.names = [*(f"hits@{k}" for k in self.ks), "mrr"]
         self.normalize = normalize

@@ -34,16 +34,12 @@ def check_fitting(folder: Path, agent: str) -> None:
     """
     if not (folder / "layout.json").is_file():
         there = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
+        other = read_meta(folder).get("agent")
         raise ModelError(
-            f"{folder}  has no weights that {agent} can begin with: {saved_agent(folder)} saved it "
+            f"{folder}  has no weights that {agent} can begin with: {other} saved it "
             f"without layout.json (there is: {there}). Begin with a model of {agent}, or of an "
             "agent with [agent.model]."
         )
-
-
-def saved_agent(folder: Path) -> str:
-    """The registered name of the agent of a saved model."""
-    return str(read_meta(folder).get("agent"))
 
 
 def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:

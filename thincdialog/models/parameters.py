@@ -136,14 +136,14 @@ class FlatParameters:
 
     def write_rows(self) -> None:
         """Put what is kept of the tables' gradients into the vector: it takes memory no more."""
-        for _, table in self._stretches:
-            if table is not None:
-                table.write()
+        for table in self._tables:
+            table.write()
 
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""
         self._nodes = nodes
         self._stretches = self._watch_tables(nodes)
+        self._tables = [table for _, table in self._stretches if table is not None]
         self._set_views()
 
     def _set_views(self) -> None:
@@ -214,11 +214,9 @@ class FlatParameters:
     def take_rows(self) -> List[Rows]:
         """The gradients of the tables of ``stretches``, which are zero from then on. What is
         not in a table stays where it is, in ``dense_gradients``."""
-        taken: List[Rows] = []
-        for _, table in self._stretches:
-            if table is not None:
-                taken.append(table.rows())
-                table.clear()
+        taken = [table.rows() for table in self._tables]
+        for table in self._tables:
+            table.clear()
         return taken
 
     def give_rows(self, tables: Sequence[Rows]) -> None:
@@ -227,10 +225,8 @@ class FlatParameters:
 
         tables (Sequence[Rows]): One for each table of ``stretches``.
         """
-        given = iter(tables)
-        for _, table in self._stretches:
-            if table is not None:
-                table.put(*next(given))
+        for table, given in zip(self._tables, tables):
+            table.put(*given)
 
     @property
     def dense_gradients(self) -> Floats1d:
@@ -249,9 +245,8 @@ class FlatParameters:
     def clear_gradients(self) -> None:
         """Set all gradients to zero; ``update`` does it itself."""
         self._gradients.fill(0)
-        for _, table in self._stretches:
-            if table is not None:
-                table.clear(is_zero=True)
+        for table in self._tables:
+            table.clear(is_zero=True)
 
     def load(self, vector: Floats1d) -> None:
         """Copy other values in; every view of them changes with it.
@@ -305,10 +300,8 @@ class FlatParameters:
             for part in parts:
                 if part.rows is None:
                     gradients[part.start : part.stop].fill(0)
-        is_whole = not isinstance(optimizer, RowSparseOptimizer)
-        for _, table in self._stretches:
-            if table is not None:
-                table.clear(is_zero=is_whole)
+        for table in self._tables:
+            table.clear(is_zero=not isinstance(optimizer, RowSparseOptimizer))
         optimizer.step_schedules()
         return norm
 

@@ -76,14 +76,7 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
             f"{folder / 'layout.json'}  has other parameters than the model of config.cfg. "
             "Load it with the version of thincdialog and the --code it was trained with."
         )
-    vector = read_vector(folder, layout)
-    n_floats = parameters.values.size + parameters.frozen.size
-    if vector.shape != (n_floats,):
-        raise ModelError(
-            f"{folder / WEIGHTS}  holds {vector.dtype} {vector.shape}, expected float32 "
-            f"({n_floats},). It belongs to another model."
-        )
-    parameters.load(vector)
+    parameters.load(read_vector(folder, layout))
 
 
 def read_slots(folder: Path, n_floats: int) -> List[Slot]:

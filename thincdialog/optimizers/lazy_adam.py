@@ -71,12 +71,7 @@ class LazyAdam(RowSparseOptimizer):
         return self.L2_is_weight_decay or not self.L2
 
     def _step_of_kernel(
-        self,
-        arrays: List[Any],
-        gradients: Any,
-        parts: Sequence[Segment],
-        found: Any,
-        n_updates: int,
+        self, arrays: Any, gradients: Any, parts: Sequence[Segment], found: Any, n_updates: int
     ) -> None:
         _, *settings = self.kernel_settings(1.0, n_updates)
         decay = float(self.learn_rate * self.L2)

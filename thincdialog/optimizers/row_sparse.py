@@ -210,12 +210,7 @@ class RowSparseOptimizer(Optimizer):
         return False
 
     def _step_of_kernel(
-        self,
-        arrays: List[Any],
-        gradients: Any,
-        parts: Sequence[Segment],
-        found: Any,
-        n_updates: int,
+        self, arrays: Any, gradients: Any, parts: Sequence[Segment], found: Any, n_updates: int
     ) -> None:
         raise NotImplementedError
 
