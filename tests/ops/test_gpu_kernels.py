@@ -28,7 +28,7 @@ from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.ops.attention import attend, within
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.row_sparse import Segment, step_on_device
+from thincdialog.optimizers.row_sparse import Segment, clipped_step
 
 
 @pytest.fixture(params=[1, 7, 128])
@@ -104,7 +104,7 @@ def test_gpu_kernels_step_equals_numpy_and_changes_nothing_if_it_is_not_finite(s
             scale = 0.5 * optimizer.clip_scale(float(np.linalg.norm(0.5 * dW)))
             optimizer.update_parts(key, values, values, [part], scale=scale)
         elif module is xp:
-            norm = step_on_device(optimizer, key, values, values, [part], 0.5, ops)
+            norm = clipped_step(optimizer, key, values, values, [part], 0.5, ops)
         found.append(values)
     close(found[1], found[0])
     assert np.isfinite(norm.get()).all() != spoilt
@@ -245,7 +245,7 @@ def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
     changed = np.zeros(100, dtype=bool)
     for part in parts[:2]:
         changed[part.start : part.stop] = True
-    norm = step_on_device(LazyAdam(0.1), (0, "W"), values, gradients, parts, 0.5, ops)
+    norm = clipped_step(LazyAdam(0.1), (0, "W"), values, gradients, parts, 0.5, ops)
     close(norm, [0.5 * np.sqrt((host[1][changed] ** 2).sum() + 10)])
     close(gradients, np.where(changed, 0, host[1]))
     changed[[*range(75, 80), *range(85, 90)]] = True

@@ -21,7 +21,6 @@ from ..optimizers.row_sparse import (
     Segment,
     clears_gradients,
     clipped_step,
-    step_on_device,
 )
 from ..optimizers.state import KEY
 from .torch_tensors import bind_tensor, seed_torch, tensors_of
@@ -288,14 +287,12 @@ class FlatParameters:
             gradients, parts = self._gradients, self._parts()
         else:
             gradients, parts = self.gradients, [Segment(0, self._gradients.shape[0])]
-        norm: Number
-        if is_numpy_array(gradients):
-            norm = clipped_step(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
-            if not math.isfinite(norm):
-                raise _not_finite()
-        else:
-            given = (optimizer, KEY, self.values, gradients, parts, scale, self.ops)
-            norm = Later(step_on_device(*given, self._skipped), error or _not_finite)
+        given = (optimizer, KEY, self.values, gradients, parts, scale, self.ops)
+        norm: Number = clipped_step(*given, self._skipped)
+        if not is_numpy_array(gradients):
+            norm = Later(norm, error or _not_finite)
+        elif not math.isfinite(norm):
+            raise _not_finite()
         if not clears_gradients(optimizer, gradients):
             for part in parts:
                 if part.rows is None:

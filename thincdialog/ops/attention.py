@@ -151,6 +151,6 @@ def _attend_on_device(
     Y, logs = kernels.attend(Q, K, V, of_queries, n_heads, factor)
 
     def backprop(dY: Any) -> Gradients:
-        return kernels.backprop_attend(dY, Y, logs, Q, K, V, of_queries, of_keys, factor)
+        return kernels.backprop_attend(dY, (Y, logs, Q, K, V), of_queries, of_keys, factor)
 
     return Y, backprop

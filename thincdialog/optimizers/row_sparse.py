@@ -304,63 +304,48 @@ def clipped_step(
     parts: Sequence[Segment],
     scale: float,
     ops: Ops,
-) -> float:
+    n_skipped: Any = None,
+) -> Any:
     """One step of any optimizer, with the whole gradient clipped. Changes values in place, and
-    nothing if the gradient is not finite.
+    nothing if the gradient is not finite. On a device, nobody waits: the norm and the factor of
+    the gradient stay there.
 
     parts (Sequence[Segment]): What has a gradient; all of it, if the optimizer is none of ours.
-    RETURNS (float): Norm of the scaled gradient before clipping. Other arguments: see
-        ``RowSparseOptimizer.update_parts``.
+    n_skipped (Optional[Ints1d]): On the device, raised by 1 if the gradient is not finite; int32,
+        shape (1,).
+    RETURNS (Union[float, Floats1d]): Norm of the scaled gradient before clipping; on a device, of
+        shape (1,), and if it is not finite, the gradient counted as 0, and Adam did nothing. Other
+        arguments: see ``RowSparseOptimizer.update_parts``.
     """
-    norm = abs(scale) * math.sqrt(sum(part.square_sum(gradients, ops) for part in parts))
-    if not math.isfinite(norm):
-        return norm
+    is_ours, is_on_host = isinstance(optimizer, RowSparseOptimizer), is_numpy_array(gradients)
+    norm: Any
+    factor: Any = scale
+    if is_on_host:
+        norm = abs(scale) * math.sqrt(sum(part.square_sum(gradients, ops) for part in parts))
+        if not math.isfinite(norm):
+            return norm
+        if is_ours:
+            factor *= optimizer.clip_scale(norm)  # type: ignore[attr-defined]
+    else:
+        bounds, tables = dense_and_tables(parts)
+        limit, d_rows = optimizer.grad_clip if is_ours else 0.0, [part.d_rows for part in tables]
+        factor = kernels.found_factor(gradients, bounds, d_rows, scale, limit, n_skipped)
+        norm = factor[:1]
     if isinstance(optimizer, RowSparseOptimizer):
-        scale *= optimizer.clip_scale(norm)
-        optimizer.update_parts(key, values, gradients, parts, scale=scale, ops=ops)
+        optimizer.update_parts(key, values, gradients, parts, scale=factor, ops=ops)
         return norm
-    stepped = thincs_step(optimizer, key, values, gradients, ops, scale)
+    if is_on_host:
+        stepped = thincs_step(optimizer, key, values, gradients, ops, scale)
+    else:
+        gradients[:] = scaled_on_device(get_array_module(gradients), gradients, factor)
+        stepped, _ = optimizer(key, values, gradients)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return norm
 
 
-def step_on_device(
-    optimizer: Optimizer,
-    key: Key,
-    values: Floats1d,
-    gradients: Floats1d,
-    parts: Sequence[Segment],
-    scale: float,
-    ops: Ops,
-    n_skipped: Any = None,
-) -> Any:
-    """``clipped_step`` where nobody waits: the norm and the factor of the gradient stay on the
-    device.
-
-    n_skipped (Optional[Ints1d]): On the device, raised by 1 if the gradient is not finite; int32,
-        shape (1,).
-    RETURNS (Floats1d): The norm, shape (1,); if it is not finite, the gradient counted as 0, and
-        Adam did nothing.
-    """
-    is_ours = isinstance(optimizer, RowSparseOptimizer)
-    bounds, tables = dense_and_tables(parts)
-    limit = optimizer.grad_clip if is_ours else 0.0
-    d_rows = [part.d_rows for part in tables]
-    found = kernels.found_factor(gradients, bounds, d_rows, scale, limit, n_skipped)
-    if isinstance(optimizer, RowSparseOptimizer):
-        optimizer.update_parts(key, values, gradients, parts, scale=found, ops=ops)
-        return found[:1]
-    gradients[:] = scaled_on_device(get_array_module(gradients), gradients, found)
-    stepped, _ = optimizer(key, values, gradients)
-    if address(stepped) != address(values):  # an optimizer not in place
-        values[:] = stepped
-    return found[:1]
-
-
 def clears_gradients(optimizer: Optimizer, gradients: Any) -> bool:
-    """Whether the gradients of the parts are zero after ``clipped_step``, or after
-    ``step_on_device`` if they are on one."""
+    """Whether the gradients of the parts are zero after ``clipped_step``."""
     if is_numpy_array(gradients):
         return not isinstance(optimizer, RowSparseOptimizer)
     return isinstance(optimizer, RowSparseOptimizer) and optimizer._has_kernel()

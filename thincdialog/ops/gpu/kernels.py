@@ -355,21 +355,17 @@ def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float)
 
 
 def backprop_attend(
-    dY: Any,
-    Y: Any,
-    logs: Any,
-    Q: Any,
-    K: Any,
-    V: Any,
-    of_queries: Any,
-    of_keys: Any,
-    factor: float,
+    dY: Any, run: Tuple[Any, ...], of_queries: Any, of_keys: Any, factor: float
 ) -> Tuple[Any, Any, Any]:
-    """The gradients of Q, K and V; Y and logs as ``attend`` gave them."""
-    (n, width), n_keys, n_heads = Y.shape, K.shape[0], logs.shape[0]
+    """The gradients of Q, K and V.
+
+    run (Tuple): Y and logs as ``attend`` gave them, and what it was given: Q, K and V.
+    """
+    _, logs, Q, K, _ = run
+    (n, width), n_keys, n_heads = Q.shape, K.shape[0], logs.shape[0]
     dQ, dY = _empty((n, width)), _floats(dY)
     dK, dV = (_empty((n_keys, width)) for _ in range(2))
-    given = (dY, Y, logs, Q, K, V)
+    given = (dY, *run)
     head, sizes = width // n_heads, (_int(n), _int(n_heads), float(factor))
     n_blocks = -(-n * n_heads // _THREADS)
     _start("backprop_queries", n_blocks, dQ, *given, of_queries, *sizes, head=head)
