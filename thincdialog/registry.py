@@ -22,8 +22,8 @@ from .errors import DialogError
 # The packages whose import registers everything of ours.
 DEFINING_PACKAGES = (
     "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers",
-    "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "agents", "worlds",
-    "callbacks", "loggers", "runners",
+    "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "pretrained",
+    "agents", "worlds", "callbacks", "loggers", "runners",
 )  # fmt: skip
 
 

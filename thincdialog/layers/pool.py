@@ -11,15 +11,15 @@ from ..registry import registry
 
 InT = Ragged
 OutT = Floats2d
-How = Literal["max", "mean", "max+mean"]
+How = Literal["max", "mean", "max+mean", "first"]
 
 
 @registry.layers("thincdialog.pool.v1")
 def pool(how: How = "max") -> Model[InT, OutT]:
-    """Highest value, mean, or both side by side, over each sequence's tokens. Unlike
-    Thinc's reduce_max, an empty sequence is allowed and gives zeros.
+    """Highest value, mean, or both side by side, over each sequence's tokens, or the first
+    token's. Unlike Thinc's reduce_max, an empty sequence is allowed and gives zeros.
 
-    how (str): "max", "mean" or "max+mean".
+    how (str): "max", "mean", "max+mean" or "first".
     X (Ragged): Shape (n_tokens, nI), float32.
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI); for both, twice as wide.
     """
@@ -39,7 +39,10 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         highest, which = ops.reduce_max(X, lengths)
     if "mean" in how and X.shape[0]:
         means = ops.reduce_mean(X, lengths)
-    pooled = {"max": [highest], "mean": [means], "max+mean": [highest, means]}[how]
+    (firsts,) = upload(ops, lengths.cumsum() - lengths)
+    pooled = [X[firsts]] if how == "first" else []
+    pooled += [highest] if "max" in how else []
+    pooled += [means] if "mean" in how else []
     width = X.shape[1]
     Y = ops.alloc2f(Xr.lengths.shape[0], width * len(pooled))  # (n_sequences, nO)
     Y[full] = ops.xp.concatenate(pooled, axis=1)
@@ -49,6 +52,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         if not X.shape[0]:
             return Ragged(dX, Xr.lengths)
         d_full = dY[full]
+        if how == "first":
+            dX[firsts] = d_full
         if "max" in how:
             d_highest = ops.as_contig(d_full[:, :width])
             dX += ops.backprop_reduce_max(d_highest, which, lengths)

@@ -1,0 +1,3 @@
+"""Published encoders from a folder, without PyTorch."""
+
+from . import encoder, tokenizer

@@ -1,0 +1,249 @@
+"""Models of a published encoder: a vector for each token, or one for each text."""
+
+from typing import Any, Callable, List, Literal, Optional, Tuple, cast
+
+import numpy as np
+from thinc.api import Linear, Model, Ops, chain, with_array
+from thinc.types import Floats2d, FloatsXd, Ragged
+from thinc.util import partial
+
+from ..data.special_tokens import N_SPECIAL
+from ..errors import ModelError
+from ..layers.dropout import CheckedDropout
+from ..layers.fill_empty import fill_empty
+from ..layers.learned_positions import LearnedPositions
+from ..layers.normalise import L2Normalise, LayerNorm
+from ..layers.pool import pool
+from ..layers.post_norm_block import PostNormBlock
+from ..layers.token_embed import TokenEmbed
+from ..registry import registry
+from .folder import PretrainedFolder, Tensors, read_folder
+
+Pooling = Literal["folder", "mean", "max", "first"]
+# Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
+_TOKENS_AT_ONCE = 512
+
+
+@registry.models("thincdialog.PretrainedTokens.v1")
+def PretrainedTokens(folder: str, dropout: float = 0.1) -> Model[Ragged, Ragged]:
+    """A published encoder: a vector for each token, trained further like any other model.
+
+    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder.
+
+    folder (str): The encoder's: config.json, tokenizer.json and model.safetensors.
+    dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments are ignored.
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width of the encoder).
+    RAISES (ModelError): If the folder holds no encoder that is supported.
+    SOURCE: Devlin et al. 2019, https://arxiv.org/abs/1810.04805
+    """
+    return _tokens(read_folder(folder), dropout)
+
+
+@registry.models("thincdialog.PretrainedEncoder.v1")
+def PretrainedEncoder(
+    folder: str, frozen: bool = True, pooling: Pooling = "folder", dropout: float = 0.1
+) -> Model[Ragged, Floats2d]:
+    """A published encoder: one vector for each text, as sentence-transformers gives it.
+
+    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder.
+
+    folder (str): The encoder's: config.json, tokenizer.json and model.safetensors, and
+        sentence-transformers' modules where there are some (pooling, dense, normalisation).
+    frozen (bool): Whether the weights stay as they are; they are no parameters of the model then.
+    pooling (str): How vectors of tokens become one: "mean", "max", "first" ([CLS]), or "folder":
+        what modules.json says, or the mean.
+    dropout (float): Probability of zeroing a cell, if it is trained.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments are ignored.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_texts, width).
+    RAISES (ModelError): If the folder holds no encoder that is supported.
+    SOURCE: Reimers and Gurevych 2019, https://arxiv.org/abs/1908.10084
+    """
+    found = read_folder(folder)
+    if not frozen:
+        return text_encoder(found, pooling, dropout)
+    encoder = Shared(text_encoder(found, pooling, 0.0))
+    return Model(
+        "frozen_encoder",
+        _forward_frozen,
+        init=_init_frozen,
+        dims={"nO": found.width, "nV": None},
+        attrs={"encoder": encoder},
+    )
+
+
+def text_encoder(
+    folder: PretrainedFolder, pooling: Pooling = "folder", dropout: float = 0.0
+) -> Model[Ragged, Floats2d]:
+    """The layers of ``PretrainedEncoder``, not initialized: ``initialize`` reads the weights."""
+    layers: List[Model] = [_tokens(folder, dropout)]
+    layers.append(pool(folder.pooling if pooling == "folder" else pooling))
+    for each in folder.dense:
+        given = (partial(_given, array) for array in (each.W, each.b))
+        layers.append(Linear(*each.W.shape, init_W=next(given), init_b=next(given)))
+        if each.has_tanh:
+            layers.append(Model("tanh", _forward_tanh))
+    if folder.normalise:
+        layers.append(L2Normalise())
+    model = cast(Model[Ragged, Floats2d], chain(*layers))
+    model.set_dim("nO", folder.width, force=True)
+    return model
+
+
+def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray:
+    """The vectors of texts, without gradients: texts of like length together.
+
+    model (Model[Ragged, Floats2d]): Initialized, such as a ``text_encoder``.
+    ids (np.ndarray): Of all texts, one after the other, shape (n_tokens,), int32.
+    lengths (np.ndarray): Tokens of each text, shape (n_texts,).
+    RETURNS (np.ndarray): Shape (n_texts, width), float32, on the host.
+    """
+    lengths = np.asarray(lengths, dtype=np.int64)
+    starts = lengths.cumsum() - lengths
+    vectors = np.empty((len(lengths), model.get_dim("nO")), dtype="f")
+    order = lengths.argsort(kind="stable")
+    first = 0
+    while first < len(order):
+        longest, end = 0, first
+        while end < len(order):
+            longest = max(int(lengths[order[end]]), 1)
+            if end > first and longest * (end - first + 1) > _TOKENS_AT_ONCE:
+                break
+            end += 1
+        rows = order[first:end]
+        places = np.concatenate([np.arange(starts[i], starts[i] + lengths[i]) for i in rows])
+        tokens = np.stack([ids[places], np.zeros_like(places)], axis=1).astype("i")
+        batch: Any = Ragged(tokens, lengths[rows].astype("i"))
+        vectors[rows] = model.ops.to_numpy(model.predict(batch))
+        first = end
+    return vectors
+
+
+class Shared:
+    """An encoder that no training changes: copies of the model share it.
+
+    model (Model[Ragged, Floats2d]): Its layers; they have weights once ``ready`` was called.
+    """
+
+    def __init__(self, model: Model[Ragged, Floats2d]):
+        self.model = model
+        self._is_ready = False
+
+    def ready(self) -> Model[Ragged, Floats2d]:
+        """The model with its weights."""
+        if not self._is_ready:
+            self.model.initialize()
+            self._is_ready = True
+        return self.model
+
+    def __deepcopy__(self, memo: Any) -> "Shared":
+        return self
+
+
+def _forward_frozen(
+    model: Model[Ragged, Floats2d], X: Ragged, is_train: bool
+) -> Tuple[Floats2d, Callable]:
+    encoder = model.attrs["encoder"].ready()
+    tokens: Any = X.dataXd
+    Y = model.ops.asarray2f(encode(encoder, tokens[:, 0], X.lengths))  # (n_texts, nO)
+
+    def backprop(dY: Floats2d) -> Ragged:
+        return Ragged(np.zeros_like(tokens), X.lengths)
+
+    return Y, backprop
+
+
+def _init_frozen(model: Model, X: Optional[Ragged] = None, Y: Any = None) -> None:
+    encoder = model.attrs["encoder"]
+    n_ids = encoder.model.layers[0].attrs["n_ids"]
+    _check_ids(n_ids, model.maybe_get_dim("nV") or n_ids)
+    encoder.ready()
+
+
+def _check_ids(n_ids: int, n_known: int) -> None:
+    if n_ids != n_known:
+        raise ModelError(
+            f"the tokenizer has {n_known:,} ids, but the encoder reads {n_ids:,}: use the "
+            "tokenizer thincdialog.Pretrained.v1 with the encoder's folder."
+        )
+
+
+def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
+    sizes = folder.sizes
+    blocks = [
+        PostNormBlock(
+            sizes.width,
+            n_heads=sizes.n_heads,
+            nH=sizes.hidden,
+            activation=cast(Any, sizes.activation),
+            dropout=dropout,
+        )
+        for _ in range(sizes.depth)
+    ]
+    model: Model[Ragged, Ragged] = chain(
+        fill_empty(),
+        TokenEmbed(sizes.width, n_segments=1),
+        LearnedPositions(sizes.width, sizes.n_places),
+        with_array(LayerNorm(sizes.width)),
+        CheckedDropout(dropout),
+        *blocks,
+    )
+    model.attrs["n_ids"] = N_SPECIAL + sizes.n_pieces
+    model.set_dim("nO", sizes.width, force=True)
+    model.init = partial(_init_tokens, folder)
+    return model
+
+
+def _init_tokens(
+    folder: PretrainedFolder, model: Model, X: Optional[Ragged] = None, Y: Any = None
+) -> None:
+    _, embed, places, norm, _, *blocks = model.layers
+    n_ids = model.attrs["n_ids"]
+    if embed.has_dim("nV") is None:
+        embed.set_dim("nV", n_ids)
+    _check_ids(n_ids, embed.get_dim("nV"))
+    for layer in (embed, places, norm, *blocks):
+        layer.initialize()
+    tensors = folder.tensors()
+    E = model.ops.alloc2f(n_ids, folder.sizes.width)
+    E[N_SPECIAL:] = model.ops.asarray(tensors.pop("embeddings.word_embeddings.weight"))
+    embed.set_param("E", E)
+    types = tensors.get("embeddings.token_type_embeddings.weight")
+    if types is not None:
+        _put(embed, S=types[:1])
+    _put(places, P=tensors["embeddings.position_embeddings.weight"][folder.sizes.first_place :])
+    _put_norm(norm.layers[0], tensors, "embeddings.LayerNorm")
+    for i, block in enumerate(blocks):
+        attention, _, normalise, net, normalise_last = block.layers
+        name = f"encoder.layer.{i}"
+        parts = [f"{name}.attention.self.{each}" for each in ("query", "key", "value")]
+        W, b = (np.concatenate([tensors[f"{each}.{kind}"] for each in parts])
+                for kind in ("weight", "bias"))  # fmt: skip
+        _put(attention.layers[0], W=W, b=b)
+        _put_linear(attention.layers[1], tensors, f"{name}.attention.output.dense")
+        _put_norm(normalise, tensors, f"{name}.attention.output.LayerNorm")
+        _put_linear(net.layers[0], tensors, f"{name}.intermediate.dense")
+        _put_linear(net.layers[1], tensors, f"{name}.output.dense")
+        _put_norm(normalise_last, tensors, f"{name}.output.LayerNorm")
+
+
+def _put(node: Model, **params: np.ndarray) -> None:
+    for name, value in params.items():
+        node.set_param(name, node.ops.asarray(np.ascontiguousarray(value)))
+
+
+def _put_linear(node: Model, tensors: Tensors, name: str) -> None:
+    _put(node, W=tensors[f"{name}.weight"], b=tensors[f"{name}.bias"])
+
+
+def _put_norm(node: Model, tensors: Tensors, name: str) -> None:
+    _put(node, G=tensors[f"{name}.weight"], b=tensors[f"{name}.bias"])
+
+
+def _given(array: np.ndarray, ops: Ops, shape: Any) -> FloatsXd:
+    return ops.asarray(array.reshape(shape))
+
+
+def _forward_tanh(model: Model, X: Floats2d, is_train: bool) -> Tuple[Floats2d, Callable]:
+    Y = model.ops.xp.tanh(X)
+    return Y, lambda dY: dY * (1 - Y * Y)

@@ -1,0 +1,389 @@
+"""The folder of a published encoder, in Hugging Face's and sentence-transformers' layout."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ..errors import MissingPackageError, ModelError
+from ..files.json_text import parse_json
+from ..files.plain_file import open_plain, read_plain
+
+FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
+ACTIVATIONS = {"gelu": "gelu", "relu": "relu"}
+POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
+WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
+_DENSE_ACTIVATIONS = {"Identity": False, "Tanh": True}
+_LARGEST = 1 << 20  # of a number in config.json
+_MAX_JSON, _MAX_TOKENIZER = 1 << 22, 1 << 28
+_TYPES = {"F16": 2, "F32": 4, "F64": 8}
+# DistilBERT's names of what the others call as on the left.
+_DISTILBERT = {
+    "encoder.layer.": "transformer.layer.",
+    "attention.self.query": "attention.q_lin",
+    "attention.self.key": "attention.k_lin",
+    "attention.self.value": "attention.v_lin",
+    "attention.output.dense": "attention.out_lin",
+    "attention.output.LayerNorm": "sa_layer_norm",
+    "intermediate.dense": "ffn.lin1",
+    "output.dense": "ffn.lin2",
+    "output.LayerNorm": "output_layer_norm",
+}
+
+Shapes = Dict[str, Tuple[int, ...]]
+Tensors = Dict[str, np.ndarray]
+
+
+class Dense(NamedTuple):
+    """A linear layer over pooled vectors.
+
+    W (np.ndarray): Shape (nO, nI), float32.
+    b (np.ndarray): Shape (nO,), float32.
+    has_tanh (bool): Whether a tanh follows.
+    """
+
+    W: np.ndarray
+    b: np.ndarray
+    has_tanh: bool
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What config.json says.
+
+    n_pieces (int): Rows of the embedding table.
+    n_places (int): Places told apart.
+    first_place (int): Row of the first place in the table of places.
+    activation (str): "gelu" or "relu".
+    eps (float): What layer normalisation adds to the variance.
+    """
+
+    family: str
+    n_pieces: int
+    width: int
+    depth: int
+    n_heads: int
+    hidden: int
+    n_places: int
+    first_place: int
+    activation: str
+    eps: float
+
+
+@dataclass(frozen=True)
+class PretrainedFolder:
+    """An encoder of BERT's kind: what its files say, checked; weights are read when asked for.
+
+    path (Path): The folder.
+    sizes (Sizes): From config.json.
+    pooling (str): "first" (the [CLS] token), "mean" or "max".
+    dense (List[Dense]): Linear layers over the pooled vector.
+    normalise (bool): Whether vectors are scaled to length 1.
+    max_tokens (int): Longest text, special tokens counted.
+    prompt (str): What stands before each text unless another one is given.
+    """
+
+    path: Path
+    sizes: Sizes
+    pooling: str = "mean"
+    dense: Tuple[Dense, ...] = ()
+    normalise: bool = False
+    max_tokens: int = 512
+    prompt: str = ""
+
+    @property
+    def width(self) -> int:
+        """Width of a text's vector."""
+        return len(self.dense[-1].b) if self.dense else self.sizes.width
+
+    @cached_property
+    def tokenizer(self) -> str:
+        """The text of tokenizer.json.
+
+        RAISES (ModelError): If it cannot be read.
+        """
+        return _read(self.path / TOKENIZER, _MAX_TOKENIZER).decode("utf-8", "replace")
+
+    @cached_property
+    def checksum(self) -> str:
+        """Tells encoders apart that give other ids or vectors: SHA-256 of settings, tokenizer
+        and weights."""
+        settings = {**asdict(self), "path": "", "dense": [each.has_tanh for each in self.dense]}
+        found = sha256(json.dumps(settings, sort_keys=True).encode())
+        found.update(self.tokenizer.encode("utf-8"))
+        for each in self.dense:
+            found.update(each.W.tobytes() + each.b.tobytes())
+        with _open(self.path / WEIGHTS) as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+        return found.hexdigest()
+
+    def tensors(self) -> Tensors:
+        """The weights, float32, under BERT's names ("encoder.layer.0.output.dense.bias").
+
+        RAISES (ModelError): If some are missing, have another shape or are not finite.
+        """
+        return dict(_tensors(self.path / WEIGHTS, self._shapes(), self.sizes.family))
+
+    def check(self) -> None:
+        """See that all weights are there, in their shapes, without reading them."""
+        _check_shapes(self.path / WEIGHTS, self._shapes(), self.sizes.family)
+
+    def _shapes(self) -> Shapes:
+        sizes = self.sizes
+        width, hidden = sizes.width, sizes.hidden
+        shapes: Shapes = {
+            "embeddings.word_embeddings.weight": (sizes.n_pieces, width),
+            "embeddings.position_embeddings.weight": (sizes.first_place + sizes.n_places, width),
+        }
+        if sizes.family != "distilbert":
+            shapes["embeddings.token_type_embeddings.weight"] = (-1, width)
+        norms, linears = ["embeddings.LayerNorm"], {}
+        for i in range(sizes.depth):
+            layer = f"encoder.layer.{i}"
+            for each in ("self.query", "self.key", "self.value", "output.dense"):
+                linears[f"{layer}.attention.{each}"] = (width, width)
+            linears[f"{layer}.intermediate.dense"] = (hidden, width)
+            linears[f"{layer}.output.dense"] = (width, hidden)
+            norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+        for name, shape in (*linears.items(), *((norm, (width,)) for norm in norms)):
+            shapes[f"{name}.weight"], shapes[f"{name}.bias"] = shape, shape[:1]
+        return shapes
+
+
+def read_folder(path: str) -> PretrainedFolder:
+    """What the files of an encoder's folder say; its weights are looked at, but not read.
+
+    path (str): The folder: config.json, tokenizer.json and model.safetensors, and
+        sentence-transformers' modules.json where there is one.
+    RAISES (ModelError): If something is missing, damaged, or not supported.
+    RAISES (MissingPackageError): If safetensors is not installed.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ModelError(
+            f"{folder}  is no folder. Download an encoder first, for instance with: hf download "
+            "sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm"
+        )
+    modules = _read_modules(folder)
+    place = folder / modules.pop(0)[1]
+    for name in (CONFIG, WEIGHTS, TOKENIZER):
+        if not (place / name).exists():
+            others = sorted(each.name for each in place.glob("pytorch_model*.bin"))
+            text = f"{place}  has no {name}"
+            if name == WEIGHTS and others:
+                text += f", only {others[0]}, which is a pickle and may run code when it is read"
+            raise ModelError(f"{text}. Needed: {CONFIG}, {TOKENIZER} and {WEIGHTS}.")
+    config = _read_json(place / CONFIG)
+    sizes = _read_sizes(place / CONFIG, config)
+    pooling, dense, normalise = "mean", [], False
+    for kind, name in modules:
+        if kind == "Pooling":
+            pooling = _read_pooling(folder / name / CONFIG)
+        elif kind == "Dense":
+            before = len(dense[-1].b) if dense else sizes.width
+            dense.append(_read_dense(folder / name, before))
+        else:
+            normalise = True
+    max_tokens = _read_json(place / "sentence_bert_config.json", optional=True).get(
+        "max_seq_length"
+    )
+    prompts = _read_json(folder / "config_sentence_transformers.json", optional=True)
+    name = prompts.get("default_prompt_name")
+    prompt = (prompts.get("prompts") or {}).get(name, "") if name else ""
+    found = PretrainedFolder(
+        place,
+        sizes,
+        pooling,
+        tuple(dense),
+        normalise,
+        min(max_tokens or sizes.n_places, sizes.n_places),
+        prompt,
+    )
+    found.check()
+    return found
+
+
+def _read_modules(folder: Path) -> List[Tuple[str, str]]:
+    """Kind and folder of each of sentence-transformers' modules."""
+    path = folder / "modules.json"
+    if not path.exists():
+        return [("Transformer", "")]
+    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
+    try:
+        modules = [(each["type"].rpartition(".")[2], str(each["path"])) for each in _load(path)]
+    except (TypeError, LookupError, AttributeError):
+        raise ModelError(f"{path}  is no list of modules with a type and a path.") from None
+    found = [kind for kind, _ in modules]
+    n_dense = found.count("Dense")
+    expected = ["Transformer", "Pooling", *["Dense"] * n_dense]
+    if found not in (expected, [*expected, "Normalize"], expected[:1]):
+        raise ModelError(
+            f"{path}  has the modules {', '.join(found)[:200]}. Supported, in this order: "
+            f"{', '.join(kinds)}."
+        )
+    return modules
+
+
+def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
+    family = config.get("model_type")
+    if family not in FAMILIES:
+        raise ModelError(
+            f"{path}  model_type = {json.dumps(family)[:60]}. Supported: {', '.join(FAMILIES)}."
+        )
+    is_distil = family == "distilbert"
+
+    def number(name: str, distil_name: str = "") -> int:
+        key = distil_name if is_distil and distil_name else name
+        value = config.get(key)
+        if type(value) is not int or not 1 <= value <= _LARGEST:
+            text = f"{path}  {key} = {json.dumps(value)[:60]}, expected a whole number"
+            raise ModelError(f"{text} from 1 to {_LARGEST:,}.")
+        return value
+
+    activation = config.get("activation" if is_distil else "hidden_act", "gelu")
+    positions = config.get("position_embedding_type", "absolute")
+    for name, value, known in (
+        ("activation", activation, tuple(ACTIVATIONS)),
+        ("position_embedding_type", positions, ("absolute",)),
+    ):
+        if value not in known:
+            text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
+            raise ModelError(f"{text}: {', '.join(known)}.")
+    # RoBERTa counts places from behind the id of padding.
+    first = 1 + config.get("pad_token_id", 1) if "roberta" in family else 0
+    eps = 1e-12 if is_distil else config.get("layer_norm_eps", 1e-12)
+    n_places = number("max_position_embeddings")
+    if type(first) is not int or not 0 <= first < n_places or not isinstance(eps, float):
+        raise ModelError(f"{path}  pad_token_id or layer_norm_eps is no such number.")
+    width, n_heads = number("hidden_size", "dim"), number("num_attention_heads", "n_heads")
+    if width % n_heads:
+        raise ModelError(f"{path}  the width, {width}, is no multiple of {n_heads} heads.")
+    return Sizes(
+        family=family,
+        n_pieces=number("vocab_size"),
+        width=width,
+        depth=number("num_hidden_layers", "n_layers"),
+        n_heads=n_heads,
+        hidden=number("intermediate_size", "hidden_dim"),
+        n_places=n_places - first,
+        first_place=first,
+        activation=ACTIVATIONS[activation],
+        eps=eps,
+    )
+
+
+def _read_pooling(path: Path) -> str:
+    config = _read_json(path)
+    old = "pooling_mode_"
+    chosen = [key[len(old) :] for key, on in config.items() if key.startswith(old) and on]
+    mode = config.get("pooling_mode", "+".join(chosen).replace("_tokens", "").replace("_token", ""))
+    if mode not in POOLINGS:
+        text = f"{path}  asks for the pooling {json.dumps(mode)[:60]}"
+        raise ModelError(f"{text}. Supported: {', '.join(POOLINGS)}.")
+    return POOLINGS[mode]
+
+
+def _read_dense(folder: Path, width: int) -> Dense:
+    config = _read_json(folder / CONFIG)
+    name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+    n_out = config.get("out_features")
+    if name not in _DENSE_ACTIVATIONS or type(n_out) is not int or config.get("bias") is False:
+        text = f"{folder / CONFIG}  expected out_features, a bias, and one of the activations"
+        raise ModelError(f"{text} {', '.join(_DENSE_ACTIVATIONS)}.")
+    shapes: Shapes = {"linear.weight": (n_out, width), "linear.bias": (n_out,)}
+    found = dict(_tensors(folder / WEIGHTS, shapes, ""))
+    return Dense(found["linear.weight"], found["linear.bias"], _DENSE_ACTIVATIONS[name])
+
+
+def _named(name: str, family: str, names: Any) -> Optional[str]:
+    """A parameter's name in the file, which may begin with that of the model."""
+    if family == "distilbert":
+        for ours, theirs in _DISTILBERT.items():
+            name = name.replace(ours, theirs)
+    prefix = "roberta" if "roberta" in family else family
+    return next((each for each in (name, f"{prefix}.{name}") if each in names), None)
+
+
+def _opened(path: Path) -> Any:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
+    _open(path).close()
+    try:
+        return safe_open(os.path.realpath(path), framework="numpy")
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(f"{path}  is damaged ({_brief(error)}). Download it again.") from None
+
+
+def _check_shapes(path: Path, shapes: Shapes, family: str) -> None:
+    for _ in _slices(path, shapes, family):
+        pass
+
+
+def _slices(path: Path, shapes: Shapes, family: str) -> Iterator[Tuple[str, Any]]:
+    with _opened(path) as file:
+        names = set(file.keys())
+        for name, shape in shapes.items():
+            key = _named(name, family, names)
+            if key is None:
+                raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
+            part = file.get_slice(key)
+            found = tuple(part.get_shape())
+            if len(found) != len(shape) or any(n not in (m, -1) for n, m in zip(shape, found)):
+                raise ModelError(
+                    f"{path}  {key} has the shape {found}, but by config.json it is {shape}."
+                )
+            if part.get_dtype() not in _TYPES:
+                text = f"{path}  {key} is of the type {part.get_dtype()}"
+                raise ModelError(f"{text}. Supported: {', '.join(_TYPES)}.")
+            yield name, part
+
+
+def _tensors(path: Path, shapes: Shapes, family: str) -> Iterator[Tuple[str, np.ndarray]]:
+    for name, part in _slices(path, shapes, family):
+        array = part[:].astype(np.float32)
+        if not np.isfinite(array).all():
+            raise ModelError(f"{path}  {name} holds NaN or infinity. Download it again.")
+        yield name, array
+
+
+def _read_json(path: Path, *, optional: bool = False) -> Dict[str, Any]:
+    if optional and not path.exists():
+        return {}
+    found = _load(path)
+    if not isinstance(found, dict):
+        raise ModelError(f"{path}  is no JSON object.")
+    return found
+
+
+def _load(path: Path) -> Any:
+    try:
+        return parse_json(_read(path, _MAX_JSON))
+    except ValueError as error:
+        raise ModelError(f"{path}  is no JSON ({_brief(error)}). Download it again.") from None
+
+
+def _open(path: Path) -> Any:
+    # A hub's folder holds links into its cache.
+    try:
+        return open_plain(Path(os.path.realpath(path)))
+    except OSError as error:
+        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
+
+
+def _read(path: Path, most: int) -> bytes:
+    try:
+        return read_plain(Path(os.path.realpath(path)), most)
+    except OSError as error:
+        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
+
+
+def _brief(error: BaseException) -> str:
+    return " ".join(str(error)[:200].split())
