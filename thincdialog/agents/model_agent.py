@@ -251,7 +251,7 @@ class ModelAgent(ConversationAgent, Learner):
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
             self._text.is_compiled = is_compiled(self.model.ops)
-            set_vocabulary(self.model, tokenizer.n_ids)
+            set_vocabulary(self.model, tokenizer.n_ids, tokenizer.ranges)
 
     def lay_out_weights(self) -> None:
         """Allocate the weights and put them into one vector.

@@ -1,16 +1,33 @@
-"""Tells a model how many token ids there are."""
+"""Tells a model which token ids there are."""
+
+from typing import Mapping
 
 from thinc.api import Model
 
+from ..errors import ConfigError, Problem
 
-def set_vocabulary(model: Model, n_ids: int) -> None:
-    """Set the size of every embedding table that has none yet.
+_NO_VIEWS: Mapping[str, range] = {}
 
-    A layer asks for it by having a dimension "nV" without a value.
+
+def set_vocabulary(model: Model, n_ids: int, views: Mapping[str, range] = _NO_VIEWS) -> None:
+    """Set the size of every embedding table that has none yet, and the ids of every view.
+
+    A layer asks for the size by having a dimension "nV" without a value, and for the ids of views
+    by their names in its attribute "views".
 
     model (Model): Before ``initialize``.
     n_ids (int): Number of token ids, the special ones included.
+    views (Mapping[str, range]): Ids of each view of the tokenizer, by name.
+    RAISES (ConfigError): If there is no such view.
     """
     for node in model.walk():
+        for name, layer in zip(node.attrs.get("views", ()), node.layers):
+            if name not in views:
+                text = f"[agent.model] reads the view '{name}', which [tokenizer] does not have"
+                known = f"it has: {', '.join(views)}"
+                hint = known if views else 'let it be @tokenizers = "thincdialog.Views.v1"'
+                raise ConfigError([Problem("", text, hint)])
+            node.attrs["views"][name] = views[name]
+            set_vocabulary(layer, len(views[name]))
         if node.has_dim("nV") is None:
             node.set_dim("nV", n_ids)

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional
+from typing import Any, Optional
 
 from ...contract import is_users
 from .tokenizer import Tokenizer
@@ -30,7 +30,7 @@ def tokenizer_key(tokenizer: Tokenizer) -> Optional[str]:
     ):
         return None
     try:
-        shown = json.dumps(settings, sort_keys=True)
+        shown = json.dumps(settings, sort_keys=True, default=_key_of_part)
     except (TypeError, ValueError):
         return None
     found = sha256(f"{kind.__module__}.{kind.__qualname__} {shown}".encode())
@@ -42,3 +42,11 @@ def tokenizer_key(tokenizer: Tokenizer) -> Optional[str]:
             found.update(f"\n{path.relative_to(folder).as_posix()} {len(content)}\n".encode())
             found.update(content)
     return found.hexdigest()
+
+
+def _key_of_part(value: Any) -> str:
+    """RAISES (TypeError): If a setting is not a tokenizer that has a key."""
+    key = tokenizer_key(value) if isinstance(value, Tokenizer) else None
+    if key is None:
+        raise TypeError
+    return key

@@ -2,7 +2,7 @@
 
 from numbers import Integral
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Tokenizer(Contract):
     }
     has = {"n_ids": Returned("a whole number", is_kind(Integral))}
     needs_texts: bool = True
+
+    @property
+    def ranges(self) -> Mapping[str, range]:
+        """The ids of each view, by name, if there are views (``thincdialog.Views.v1``)."""
+        return {}
 
     @property
     def n_ids(self) -> int:

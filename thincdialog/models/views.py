@@ -1,0 +1,82 @@
+"""Layers that read the ids of different tokenizers."""
+
+from functools import reduce
+from operator import add
+from typing import Any, Callable, Dict, Literal, Optional, Tuple, cast
+
+import numpy
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
+
+from ..data.special_tokens import N_SPECIAL
+from ..ops.bags import bag_numbers
+from ..ops.devices import host_tokens, no_gradient
+from ..registry import registry
+
+InT = Ragged
+OutT = Floats2d
+
+
+@registry.models("thincdialog.Views.v1")
+def Views(views: Dict[str, Model], join: Literal["add", "concatenate"] = "add") -> Model[InT, OutT]:
+    """Layers that read the same texts by different tokenizers, those of
+    ``thincdialog.Views.v1``; their outputs are joined.
+
+    views (Dict[str, Model]): For some of the tokenizers, by name, a Model[Ragged, Floats2d]; as
+        `[x.views.name]`. It gets the ids of that tokenizer, and the special tokens that an agent
+        adds (``<turn>`` and speakers).
+    join (str): "add" (outputs of the same width) or "concatenate" (side by side).
+    X (Ragged): Ids of all views and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO).
+    RAISES (ValueError): If there are no views.
+    """
+    if not views:
+        raise ValueError("views needs one layer or more, got none")
+    attrs: Dict[str, Any] = {"join": join, "views": dict.fromkeys(views, range(0))}
+    return Model(
+        "views", forward, init=init, layers=list(views.values()), dims={"nO": None}, attrs=attrs
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    inputs = [tokens_of(ids, X) for ids in model.attrs["views"].values()]
+    # (n_examples, nO of the layer)
+    outputs, backprops = zip(*(layer(x, is_train) for layer, x in zip(model.layers, inputs)))
+    is_sum = model.attrs["join"] == "add"
+    joined: Any = reduce(add, outputs) if is_sum else model.ops.xp.concatenate(outputs, axis=1)
+    widths = [0 if is_sum else output.shape[1] for output in outputs]
+
+    def backprop(dY: OutT) -> InT:
+        start = 0
+        for width, backprop_layer in zip(widths, backprops):
+            own = dY if is_sum else model.ops.as_contig(dY[:, start : start + width])
+            backprop_layer(own)
+            start += width
+        return no_gradient(X)
+
+    return cast(OutT, joined), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    is_sum = model.attrs["join"] == "add"
+    for layer, ids in zip(model.layers, model.attrs["views"].values()):
+        layer.initialize(X=None if X is None else tokens_of(ids, X), Y=Y if is_sum else None)
+    if all(layer.has_dim("nO") for layer in model.layers):
+        widths = [layer.get_dim("nO") for layer in model.layers]
+        if is_sum and len(set(widths)) > 1:
+            raise ValueError(f"views: outputs of widths {widths} cannot be added")
+        model.set_dim("nO", widths[0] if is_sum else sum(widths))
+
+
+def tokens_of(ids: range, X: Ragged) -> Ragged:
+    """The tokens of a view, with the ids of its tokenizer.
+
+    ids (range): Of the view.
+    """
+    tokens, lengths = host_tokens(X)
+    is_own = (tokens[:, 0] >= ids.start) & (tokens[:, 0] < ids.stop)
+    is_kept = is_own | (tokens[:, 0] < N_SPECIAL)
+    own: Any = tokens[is_kept]
+    own[is_own[is_kept], 0] -= ids.start
+    counts: Any = numpy.bincount(bag_numbers(lengths)[is_kept], minlength=len(lengths))
+    return Ragged(own, counts.astype("i"))
