@@ -18,6 +18,7 @@ from ..layers.post_norm_block import PostNormBlock
 from ..layers.token_embed import TokenEmbed
 from ..registry import registry
 from .folder import PretrainedFolder, Tensors, read_folder
+from .frozen import TextVectors, frozen_encoder
 
 Pooling = Literal["folder", "mean", "max", "first"]
 # Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
@@ -42,11 +43,19 @@ def PretrainedTokens(folder: str, dropout: float = 0.1) -> Model[Ragged, Ragged]
 
 @registry.models("thincdialog.PretrainedEncoder.v1")
 def PretrainedEncoder(
-    folder: str, frozen: bool = True, pooling: Pooling = "folder", dropout: float = 0.1
+    folder: str,
+    frozen: bool = True,
+    pooling: Pooling = "folder",
+    dropout: float = 0.1,
+    n_segments: int = 1,
+    vectors: Optional[str] = None,
+    max_gb: float = 8.0,
 ) -> Model[Ragged, Floats2d]:
     """A published encoder: one vector for each text, as sentence-transformers gives it.
 
-    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder.
+    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder. Frozen, it reads each
+    turn of a conversation by itself; ``train`` computes the vectors of all distinct texts first,
+    and keeps them on disk for later runs.
 
     folder (str): The encoder's: config.json, tokenizer.json and model.safetensors, and
         sentence-transformers' modules where there are some (pooling, dense, normalisation).
@@ -54,22 +63,25 @@ def PretrainedEncoder(
     pooling (str): How vectors of tokens become one: "mean", "max", "first" ([CLS]), or "folder":
         what modules.json says, or the mean.
     dropout (float): Probability of zeroing a cell, if it is trained.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments are ignored.
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_texts, width).
+    n_segments (int): Of a frozen encoder, the turns whose vectors are side by side, the current
+        one first; the last place holds the mean of all older turns.
+    vectors (Optional[str]): Folder for the vectors of a frozen encoder; thincdialog/vectors in the
+        user's cache (~/.cache or $XDG_CACHE_HOME) if None.
+    max_gb (float): Largest size of that folder; what was used least recently is removed.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width), or (n_examples,
+        n_segments * width).
     RAISES (ModelError): If the folder holds no encoder that is supported.
     SOURCE: Reimers and Gurevych 2019, https://arxiv.org/abs/1908.10084
     """
     found = read_folder(folder)
-    if not frozen:
-        return text_encoder(found, pooling, dropout)
-    encoder = Shared(text_encoder(found, pooling, 0.0))
-    return Model(
-        "frozen_encoder",
-        _forward_frozen,
-        init=_init_frozen,
-        dims={"nO": found.width, "nV": None},
-        attrs={"encoder": encoder},
-    )
+    encoder = text_encoder(found, pooling, 0.0 if frozen else dropout)
+    if frozen:
+        compute = partial(_compute, Shared(encoder))
+        texts = TextVectors(found, pooling, compute, vectors, max_gb)
+        encoder = frozen_encoder(texts, n_segments)
+        encoder.init = partial(_check_vocabulary, N_SPECIAL + found.sizes.n_pieces)
+    return encoder
 
 
 def text_encoder(
@@ -140,24 +152,12 @@ class Shared:
         return self
 
 
-def _forward_frozen(
-    model: Model[Ragged, Floats2d], X: Ragged, is_train: bool
-) -> Tuple[Floats2d, Callable]:
-    encoder = model.attrs["encoder"].ready()
-    tokens: Any = X.dataXd
-    Y = model.ops.asarray2f(encode(encoder, tokens[:, 0], X.lengths))  # (n_texts, nO)
-
-    def backprop(dY: Floats2d) -> Ragged:
-        return Ragged(np.zeros_like(tokens), X.lengths)
-
-    return Y, backprop
+def _compute(shared: Shared, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return encode(shared.ready(), ids, lengths)
 
 
-def _init_frozen(model: Model, X: Optional[Ragged] = None, Y: Any = None) -> None:
-    encoder = model.attrs["encoder"]
-    n_ids = encoder.model.layers[0].attrs["n_ids"]
+def _check_vocabulary(n_ids: int, model: Model, X: Any = None, Y: Any = None) -> None:
     _check_ids(n_ids, model.maybe_get_dim("nV") or n_ids)
-    encoder.ready()
 
 
 def _check_ids(n_ids: int, n_known: int) -> None:

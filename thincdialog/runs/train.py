@@ -168,7 +168,9 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
-        self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
+        teachers = [teacher for teacher in (self.teacher, dev, test) if teacher is not None]
+        self._read(teachers)
+        experiment.encode_ahead(teachers, self.stderr)
         for name, task in experiment.tasks.items():
             for split in task.splits:
                 if shared := shared_file(task, split):

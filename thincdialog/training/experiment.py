@@ -1,6 +1,7 @@
 """Everything that a config describes, built once."""
 
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
 
@@ -44,6 +45,7 @@ from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, using_ops
 from ..ops.compiled import load_kernels
 from ..ops.device_memory import is_out_of_memory, no_room
+from ..pretrained.frozen import encode_ahead
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
@@ -331,6 +333,19 @@ class Experiment:
         if self.stores is None:
             return []
         return self.stores.use_tokens(self.agent.text_encoder, stderr, building)
+
+    def encode_ahead(self, teachers: Sequence[Teacher], stderr: TextIO) -> None:
+        """Let a frozen encoder compute the vectors of all texts, and show on a terminal that it
+        does.
+
+        teachers (Sequence[Teacher]): Of the splits that will be shown.
+        RAISES (OutputError): If they cannot be kept on disk.
+        """
+        encoder = self.agent.text_encoder
+        if encoder is not None and isinstance(self.agent, Learner):
+            texts = chain.from_iterable(teacher.texts() for teacher in teachers)
+            with reading_bar(stderr, "Encoding") as progress:
+                encode_ahead(self.agent.model, encoder.tokenizer, texts, progress)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """What is wrong if an agent that knows only its own files is to begin with another's."""

@@ -1,0 +1,210 @@
+"""Vectors of an encoder that is not trained: each text's is computed once."""
+
+from collections import OrderedDict
+from hashlib import blake2b, sha256
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+import numpy as np
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
+
+from ..data import Tokenizer
+from ..data.special_tokens import N_SPECIAL
+from ..examples.slices import slice_places
+from ..models.views import tokens_of
+from ..ops.bags import bag_numbers
+from ..ops.devices import host_tokens, no_gradient
+from .folder import PretrainedFolder
+from .vector_files import VectorFiles, default_folder
+
+# Raised when other vectors come of the same files.
+_VERSION = 1
+# Texts that are remembered in memory, of those that are not on disk.
+_MOST_RECENT = 1 << 14
+# Distinct texts that are sorted by length together, and those of them that are kept at once.
+_WINDOW, _AT_ONCE = 1 << 14, 1 << 10
+
+Encode = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class TextVectors:
+    """The vectors of texts: from disk, from memory, or computed. Copies of a model share one.
+
+    folder (PretrainedFolder): Of the encoder.
+    pooling (str): As in the config.
+    encode (Callable): Ids and lengths to vectors.
+    place (Optional[str]): Folder of the vectors on disk; the user's cache if None.
+    max_gb (float): Of that folder.
+    """
+
+    def __init__(
+        self,
+        folder: PretrainedFolder,
+        pooling: str,
+        encode: Encode,
+        place: Optional[str],
+        max_gb: float,
+    ):
+        self.folder, self.pooling, self.encode = folder, pooling, encode
+        self.place, self.max_bytes = place, int(max_gb * 1e9)
+        self._files: Optional[VectorFiles] = None
+        self._recent: "OrderedDict[bytes, np.ndarray]" = OrderedDict()
+        self._lock = Lock()
+
+    def __deepcopy__(self, memo: Any) -> "TextVectors":
+        return self
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_files": None, "_recent": OrderedDict(), "_lock": None}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+
+    @property
+    def files(self) -> VectorFiles:
+        """What is on disk; opened when it is first needed."""
+        if self._files is None:
+            name = f"{_VERSION} {self.folder.checksum} {self.pooling}"
+            root = default_folder() if self.place is None else Path(self.place)
+            encoder = sha256(name.encode()).hexdigest()[:16]
+            self._files = VectorFiles(root, encoder, self.folder.width, self.max_bytes)
+        return self._files
+
+    def of(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The vectors of texts; those that are computed are remembered in memory.
+
+        ids (np.ndarray): Of all texts, one after the other, shape (n_tokens,), int32.
+        lengths (np.ndarray): Of each text, shape (n_texts,).
+        RETURNS (np.ndarray): Shape (n_texts, width), float32.
+        """
+        keys = _keys(ids, lengths)
+        with self._lock:
+            found = {key: self._find(key) for key in keys}
+            missing = {key: row for row, key in enumerate(keys) if found[key] is None}
+            if missing:
+                vectors = self.encode(*_rows(ids, lengths, list(missing.values())))
+                found.update(zip(missing, vectors))
+                self._recent.update(zip(missing, vectors))
+                while len(self._recent) > _MOST_RECENT:
+                    self._recent.popitem(last=False)
+        shape = (len(keys), self.folder.width)
+        return np.array([found[key] for key in keys], dtype="f").reshape(shape)
+
+    def keep(self, ids: np.ndarray, lengths: np.ndarray) -> Iterator[int]:
+        """Compute the vectors of those texts that are not on disk, and write them there.
+
+        YIELDS (int): How many more texts are on disk.
+        RAISES (OutputError): If they cannot be written.
+        """
+        new = {key: row for row, key in enumerate(_keys(ids, lengths)) if not self._has(key)}
+        keys = sorted(new, key=lambda key: lengths[new[key]])
+        yield len(lengths) - len(keys)
+        for first in range(0, len(keys), _AT_ONCE):
+            some = keys[first : first + _AT_ONCE]
+            self.files.add(some, self.encode(*_rows(ids, lengths, [new[key] for key in some])))
+            yield len(some)
+
+    def _has(self, key: bytes) -> bool:
+        return self.files.get(key) is not None
+
+    def _find(self, key: bytes) -> Optional[np.ndarray]:
+        recent = self._recent.get(key)
+        if recent is None:
+            return self.files.get(key)
+        self._recent.move_to_end(key)
+        return recent
+
+
+def frozen_encoder(vectors: TextVectors, n_segments: int) -> Model[Ragged, Floats2d]:
+    """A layer that gives the vectors of texts, and learns nothing.
+
+    n_segments (int): Turns told apart: the current one's vector is first, and the last is
+        the mean of all older ones.
+    """
+    return Model(
+        "frozen_encoder",
+        _forward,
+        dims={"nO": n_segments * vectors.folder.width, "nV": None, "nS": n_segments},
+        attrs={"vectors": vectors},
+    )
+
+
+def _forward(
+    model: Model[Ragged, Floats2d], X: Ragged, is_train: bool
+) -> Tuple[Floats2d, Callable]:
+    vectors: TextVectors = model.attrs["vectors"]
+    n_segments, n_examples = model.get_dim("nS"), len(X.lengths)
+    ids, examples, segments = _pieces(X)
+    # A text is what follows each other in a segment.
+    begins = np.flatnonzero(np.diff(examples, prepend=-1) | np.diff(segments, prepend=-1))
+    found = vectors.of(ids, np.diff(begins, append=len(ids)))  # (n_texts, width)
+    slots = examples[begins] * n_segments + np.minimum(segments[begins], n_segments - 1)
+    firsts = np.flatnonzero(np.diff(slots, prepend=-1))  # Older turns lie next to each other.
+    Y: Any = np.zeros((n_examples * n_segments, found.shape[1]), dtype="f")
+    Y[slots[firsts]] = np.add.reduceat(found, firsts)
+    Y[slots[firsts]] /= np.diff(firsts, append=len(slots))[:, None]
+
+    def backprop(dY: Floats2d) -> Ragged:
+        return no_gradient(X)
+
+    return model.ops.asarray2f(Y.reshape(n_examples, model.get_dim("nO"))), backprop
+
+
+def encode_ahead(
+    model: Any,
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    progress: Optional[Callable[[int], None]] = None,
+) -> None:
+    """Compute the vectors that a model will ask for in training, and keep them on disk.
+
+    model (Any): Of an agent: a Thinc model, or nothing that has an encoder.
+    tokenizer (Tokenizer): The model's, built already.
+    texts (Iterable[str]): Of the data; equal ones are computed once.
+    progress (Optional[Callable]): Called with the number of texts done so far.
+    RAISES (OutputError): If they cannot be written.
+    """
+    nodes = list(model.walk()) if isinstance(model, Model) else []
+    views = {
+        id(node): ids
+        for parent in nodes
+        for ids, layer in zip(parent.attrs.get("views", {}).values(), parent.layers)
+        for node in layer.walk()
+    }
+    found = {id(node.attrs["vectors"]): node for node in nodes if "vectors" in node.attrs}
+    layers = list(found.values())
+    n_done, left = 0, iter(texts)
+    while layers and (window := list(islice(left, _WINDOW))):
+        ids, lengths = tokenizer.encode_many(list(dict.fromkeys(window)))
+        rows: Any = np.stack([ids, np.zeros_like(ids)], axis=1)
+        X = Ragged(rows, lengths)  # type: ignore[arg-type]
+        for layer in layers:
+            own, examples, _ = _pieces(tokens_of(views[id(layer)], X) if id(layer) in views else X)
+            for n in layer.attrs["vectors"].keep(own, np.bincount(examples)):
+                n_done += n
+                if progress is not None:
+                    progress(n_done)
+
+
+def _pieces(X: Ragged) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids of the encoder, the number of each one's example, and its segment."""
+    tokens, lengths = host_tokens(X)
+    is_own = tokens[:, 0] >= N_SPECIAL  # The agent may have put <turn> between turns.
+    return tokens[is_own, 0], bag_numbers(lengths)[is_own], tokens[is_own, 1]
+
+
+def _keys(ids: np.ndarray, lengths: np.ndarray) -> List[bytes]:
+    data, ends = np.ascontiguousarray(ids, dtype="<i4").tobytes(), (4 * np.cumsum(lengths)).tolist()
+    return [
+        blake2b(data[start:end], digest_size=16).digest()
+        for start, end in zip([0, *ends[:-1]], ends)
+    ]
+
+
+def _rows(ids: np.ndarray, lengths: np.ndarray, rows: List[int]) -> Tuple[np.ndarray, np.ndarray]:
+    """Ids and lengths of some texts."""
+    starts = np.cumsum(lengths) - lengths
+    return ids[slice_places(starts[rows], lengths[rows])], lengths[rows]
