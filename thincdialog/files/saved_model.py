@@ -6,6 +6,7 @@
     layout.json     the model's nodes, dimensions and parameters; checksum of the weights
     weights.npy     all parameters, one float32 vector
     tokenizer/      the vocabulary, or whatever the tokenizer keeps
+    encoders.json   which published encoders it has, with checksums; encoders/ contains their files
     README.md       the model card, for readers
 
 Nothing here is unpickled, and nothing is imported that the user did not name. Every file but

@@ -19,6 +19,7 @@ from ..layers.token_embed import TokenEmbed
 from ..registry import registry
 from .folder import PretrainedFolder, Tensors, read_folder
 from .frozen import TextVectors, frozen_encoder
+from .saved_encoder import SavedEncoder
 
 Pooling = Literal["folder", "mean", "max", "first"]
 # Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
@@ -38,7 +39,10 @@ def PretrainedTokens(folder: str, dropout: float = 0.1) -> Model[Ragged, Ragged]
     RAISES (ModelError): If the folder holds no encoder that is supported.
     SOURCE: Devlin et al. 2019, https://arxiv.org/abs/1810.04805
     """
-    return _tokens(read_folder(folder), dropout)
+    found = read_folder(folder)
+    model = _tokens(found, dropout)
+    model.attrs["saved_encoder"] = SavedEncoder(folder, found, is_included=True)
+    return model
 
 
 @registry.models("thincdialog.PretrainedEncoder.v1")
@@ -50,6 +54,7 @@ def PretrainedEncoder(
     n_segments: int = 1,
     vectors: Optional[str] = None,
     max_gb: float = 8.0,
+    include_encoder: bool = True,
 ) -> Model[Ragged, Floats2d]:
     """A published encoder: one vector for each text, as sentence-transformers gives it.
 
@@ -68,6 +73,8 @@ def PretrainedEncoder(
     vectors (Optional[str]): Folder for the vectors of a frozen encoder; thincdialog/vectors in the
         user's cache (~/.cache or $XDG_CACHE_HOME) if None.
     max_gb (float): Largest size of that folder; what was used least recently is removed.
+    include_encoder (bool): Whether a saved model contains the encoder. If not, it refers to
+        ``folder`` and to a checksum.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width), or (n_examples,
         n_segments * width).
@@ -81,6 +88,7 @@ def PretrainedEncoder(
         texts = TextVectors(found, pooling, compute, vectors, max_gb)
         encoder = frozen_encoder(texts, n_segments)
         encoder.init = partial(_check_vocabulary, N_SPECIAL + found.sizes.n_pieces)
+    encoder.attrs["saved_encoder"] = SavedEncoder(folder, found, include_encoder)
     return encoder
 
 

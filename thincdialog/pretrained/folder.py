@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -18,6 +18,8 @@ FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 ACTIVATIONS = {"gelu": "gelu", "relu": "relu"}
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
+FILES = (CONFIG, WEIGHTS, TOKENIZER, "modules.json", "sentence_bert_config.json",
+         "config_sentence_transformers.json")  # fmt: skip
 _DENSE_ACTIVATIONS = {"Identity": False, "Tanh": True}
 _LARGEST = 1 << 20  # of a number in config.json
 _MAX_JSON, _MAX_TOKENIZER = 1 << 22, 1 << 28
@@ -217,8 +219,11 @@ def _read_modules(folder: Path) -> List[Tuple[str, str]]:
     kinds = ("Transformer", "Pooling", "Dense", "Normalize")
     try:
         modules = [(each["type"].rpartition(".")[2], str(each["path"])) for each in _load(path)]
-    except (TypeError, LookupError, AttributeError):
-        raise ModelError(f"{path}  is no list of modules with a type and a path.") from None
+        if any(PurePath(name).is_absolute() or ".." in PurePath(name).parts for _, name in modules):
+            raise ValueError
+    except (TypeError, LookupError, AttributeError, ValueError):
+        text = "is no list of modules, each with a type and a path in this folder"
+        raise ModelError(f"{path}  {text}.") from None
     found = [kind for kind, _ in modules]
     n_dense = found.count("Dense")
     expected = ["Transformer", "Pooling", *["Dense"] * n_dense]
@@ -228,6 +233,13 @@ def _read_modules(folder: Path) -> List[Tuple[str, str]]:
             f"{', '.join(kinds)}."
         )
     return modules
+
+
+def encoder_files(folder: Path) -> List[PurePath]:
+    """The files that an encoder is read from, by their names in its folder."""
+    places = [PurePath(), *(PurePath(name) for _, name in _read_modules(folder))]
+    found = dict.fromkeys(place / name for place in places for name in FILES)
+    return [name for name in found if (folder / name).is_file()]
 
 
 def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:

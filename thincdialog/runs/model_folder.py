@@ -12,6 +12,7 @@ from ..files.json_file import write_json
 from ..files.saved_model import CONFIG, FORMAT, META
 from ..files.whole_file import writing
 from ..files.whole_folder import written_whole
+from ..pretrained.saved_encoder import write_encoders
 from ..protocol import Agent
 from ..training.experiment import Experiment, PathLike
 from .model_card import CARD, card
@@ -46,6 +47,7 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
     with written_whole(folder) as beside:
         (beside / CONFIG).write_text(config_text, encoding="utf8")
         agent.to_disk(beside)
+        write_encoders(getattr(agent, "model", None), beside, before=folder)
         facts = {
             "format": FORMAT,
             "thincdialog": __version__,

@@ -17,6 +17,7 @@ from ..files.json_file import read_json
 from ..files.saved_model import BEST, LAST, find_changes, read_meta
 from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
+from ..pretrained.saved_encoder import check_encoders, write_encoders
 from ..training.experiment import Experiment
 from ..training.keeper import Keeper
 from ..training.progress import Position
@@ -147,6 +148,7 @@ class RunKeeper(Keeper):
         }
         with self.checkpoints.writing(step) as folder:
             self.agent.to_disk(folder)
+            write_encoders(self.experiment.learner.model, folder)
             (folder / ARRAYS).mkdir()
             for name, array in arrays.items():
                 write_array(folder / ARRAYS / f"{name}.npy", array)
@@ -209,6 +211,7 @@ class RunKeeper(Keeper):
         state (Mapping[str, Any]): From ``find``.
         """
         agent, newest = self.experiment.learner, Path(self.newest)
+        check_encoders(agent.model, newest)
         agent.from_disk(newest, tokenizer=self.experiment.tokenizer)
         arrays = {path.stem: read_array(path) for path in (newest / ARRAYS).iterdir()}
         restore_optimizer(self.optimizer, agent.weights, state["optimizer"], arrays)

@@ -46,6 +46,7 @@ from ..ops.choice import get_dialog_ops, ops_to_answer, using_ops
 from ..ops.compiled import load_kernels
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..pretrained.frozen import encode_ahead
+from ..pretrained.saved_encoder import check_encoders, encoder_places
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
@@ -186,9 +187,15 @@ class Experiment:
             check_files(path, meta)
             load_code(code)
             check_config_file(path)
-            checked = load_config(path / CONFIG, overrides or {}, without=OF_EARLIER_VERSIONS)
+            given = overrides or {}
+            checked = load_config(path / CONFIG, given, without=OF_EARLIER_VERSIONS)
+            places = encoder_places(path, checked.config)
+            if places:
+                given = {**places, **given}
+                checked = load_config(path / CONFIG, given, without=OF_EARLIER_VERSIONS)
             with using_ops(ops_to_answer(checked.interpolated["system"])):
                 experiment = cls(checked, code)
+                check_encoders(getattr(experiment.agent, "model", None), path)
                 experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
                 check_attributes(experiment.agent)
             experiment.meta = meta
