@@ -43,12 +43,13 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 
 @registry.layers("thincdialog.LayerNorm.v1")
-def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
+def LayerNorm(nI: Optional[int] = None, eps: float = 1e-8) -> Model[InT, OutT]:
     """Thinc's LayerNorm.v1, with the same weights; in one pass with our kernels.
 
-        Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
+        Y = G (X - mean) / sqrt(variance + eps) + b        of each row
 
     nI (Optional[int]): Width; from the data if None.
+    eps (float): What keeps the variance from zero.
     X (Floats2d): Shape (nB, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
@@ -59,12 +60,25 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
         init=init_layer_norm,
         dims={"nI": nI, "nO": nI},
         params={"G": None, "b": None},
+        attrs={"eps": eps},
     )
 
 
 def _forward_norm(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    return add_and_normalise(model, X)
+
+
+def add_and_normalise(
+    model: Model[InT, OutT], X: InT, added: Optional[InT] = None
+) -> Tuple[OutT, Callable]:
+    """What a LayerNorm makes of a sum, in one pass; the gradient is that of either part.
+
+    model (Model[Floats2d, Floats2d]): The LayerNorm.
+    added (Optional[Floats2d]): Shaped as X.
+    """
     G, b = (cast(Floats1d, model.get_param(name)) for name in "Gb")
-    Y, backprop_rows = layer_norm(model.ops, X, G, b)  # (nB, nI)
+    # (nB, nI)
+    Y, backprop_rows = layer_norm(model.ops, X, G, b, model.attrs["eps"], added=added)
 
     def backprop(dY: OutT) -> InT:
         dX, dG, db = backprop_rows(dY)  # (nB, nI), (nI,) twice

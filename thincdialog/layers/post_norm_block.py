@@ -8,7 +8,7 @@ from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .dropout import CheckedDropout
-from .normalise import LayerNorm
+from .normalise import LayerNorm, add_and_normalise
 from .self_attention import SelfAttention
 
 InT = Ragged
@@ -24,6 +24,7 @@ def PostNormBlock(
     nH: Optional[int] = None,
     activation: Literal["gelu", "relu"] = "gelu",
     dropout: float = 0.0,
+    eps: float = 1e-12,
 ) -> Model[InT, OutT]:
     """What tokens take from each other, then what a net makes of each of them.
 
@@ -35,6 +36,7 @@ def PostNormBlock(
     nH (Optional[int]): Width of the net's hidden layer; 4 * nO if None.
     activation (str): Of the hidden layer: "gelu" or "relu".
     dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
+    eps (float): What layer normalisation adds to the variance.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     SOURCE: Devlin et al. 2019, https://arxiv.org/abs/1810.04805
@@ -46,7 +48,7 @@ def PostNormBlock(
         "post_norm_block",
         forward,
         init=init,
-        layers=[attention, CheckedDropout(dropout), LayerNorm(nO), net, LayerNorm(nO)],
+        layers=[attention, CheckedDropout(dropout), LayerNorm(nO, eps), net, LayerNorm(nO, eps)],
         dims={"nO": nO, "nI": nO},
     )
 
@@ -56,9 +58,10 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
     attended, backprop_attention = attention(Xr, is_train)
     dropped, backprop_drop = drop(attended.dataXd, is_train)
-    H, backprop_normalise = normalise(X + dropped, is_train)  # (n_tokens, nO), as all here
+    # (n_tokens, nO), as all here
+    H, backprop_normalise = add_and_normalise(normalise, X, cast(Floats2d, dropped))
     added, backprop_net = net(H, is_train)
-    Y, backprop_last = normalise_last(H + added, is_train)
+    Y, backprop_last = add_and_normalise(normalise_last, H, added)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:

@@ -54,7 +54,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         back = rotate(ops, QKV, places_in_bags(lengths), n_heads)
     nO = model.get_dim("nO")
     Q, K, V = QKV[:, :nO], QKV[:, nO : 2 * nO], QKV[:, 2 * nO :]
-    H, backprop_attend = attend(ops, Q, K, V, within(lengths), n_heads)  # (n_tokens, nO)
+    # (n_tokens, nO)
+    H, backprop_attend = attend(ops, Q, K, V, within(lengths), n_heads, is_train=is_train)
     Y, backprop_mix = mix(H, is_train)  # (n_tokens, nO)
 
     def backprop(dYr: OutT) -> InT:

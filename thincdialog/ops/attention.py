@@ -7,8 +7,10 @@ from thinc.api import Ops
 from thinc.types import Floats2d
 
 from .bags import places_in_bags
+from .compiled import load_kernels
 from .devices import HostInts, on_host, upload
 from .dialog_cupy_ops import DialogCupyOps
+from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
 
 # The gradients of queries, keys and values.
@@ -28,9 +30,9 @@ class Spans(NamedTuple):
     n_keys: numpy.ndarray
     is_causal: bool = False
 
-    def groups(self) -> Iterator[Tuple[Any, Any, Any]]:
-        """Sequences with as many queries and as many keys, which can be computed together:
-        indices of their queries and of their keys, int64, shapes (n, n_queries) and (n, n_keys);
+    def groups(self) -> Iterator[Tuple[Any, Any, Any, Any]]:
+        """Sequences with as many queries and as many keys, which can be computed together: their
+        indices, (n,); those of their queries and keys, shapes (n, n_queries) and (n, n_keys), int64;
         and, if it is causal, which of the keys each query attends to, shape (n_queries, n_keys).
         """
         pairs = numpy.stack([self.n_queries, self.n_keys], axis=1)
@@ -38,11 +40,12 @@ class Spans(NamedTuple):
         sizes, group = numpy.unique(pairs, axis=0, return_inverse=True)
         for number, (n_queries, n_keys) in enumerate(sizes.tolist()):
             if n_queries and n_keys:
-                firsts = starts[group.reshape(-1) == number]
+                some = numpy.flatnonzero(group.reshape(-1) == number)
+                firsts = starts[some]
                 queries = firsts[:, :1] + numpy.arange(n_queries)
                 keys = firsts[:, 1:] + numpy.arange(n_keys)
                 seen = numpy.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
-                yield queries, keys, seen if self.is_causal else None
+                yield some, queries, keys, seen if self.is_causal else None
 
     def bounds(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
         """Index of the first key that each query attends to, and the end of these; and of each
@@ -82,19 +85,21 @@ def attend(
     n_heads: int,
     *,
     scale: Optional[float] = None,
+    is_train: bool = True,
 ) -> Tuple[Floats2d, Callable[[Floats2d], Gradients]]:
     """Let queries attend to keys, several times side by side.
 
         Y = softmax(scale Q Kᵀ) V        of each sequence and head
 
     Sequences with as many queries and keys are computed together, so no cell is padded; on a
-    GPU, all are.
+    GPU, and in compiled kernels, all are.
 
     Q (Floats2d): Queries, each of all heads, shape (n_queries, width), float32.
     K, V (Floats2d): Keys and values, shape (n_keys, width), float32.
     spans (Spans): Which keys each query attends to.
     n_heads (int): How many heads share the width.
     scale (Optional[float]): 1 / sqrt(width of a head) if None.
+    is_train (bool): Whether the gradient is wanted: else it can be had, but is not prepared.
     RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_queries, width), 0 for a query without keys;
         and the function that takes its gradient to those of Q, K and V.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
@@ -103,24 +108,15 @@ def attend(
     factor = numpy.float32(head**-0.5 if scale is None else scale)
     if isinstance(ops, DialogCupyOps):
         return _attend_on_device(ops, (Q, K, V), spans, n_heads, factor)
-    matmul = ops.xp.matmul
-    Y = ops.alloc2f(*Q.shape)
-    # Of each group: queries and keys, by their indices; and Q, K, V and P.
-    done: List[Tuple[Any, ...]] = []
-    for queries, keys, seen in spans.groups():
-        # (n_sequences, n_heads, n_queries or n_keys, head) each
-        q, k, v = (_by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (V, keys)))
-        P = matmul(q, k.transpose(0, 1, 3, 2))  # (n_sequences, n_heads, n_queries, n_keys)
-        P *= factor
-        if seen is not None:
-            P[..., ~seen] = -numpy.inf
-        P = ops.softmax(P, inplace=True)
-        Y[queries] = _side_by_side(matmul(P, v))
-        done.append((queries, keys, q, k, v, P))
+    forward = _attend_compiled if isinstance(ops, DialogFastOps) else _attend_plainly
+    Y, prepared = forward(ops, (Q, K, V), spans, n_heads, factor, is_train)
 
     def backprop(dY: Floats2d) -> Gradients:
         dQ, dK, dV = (ops.alloc2f(*X.shape) for X in (Q, K, V))
-        for queries, keys, q, k, v, P in done:
+        matmul = ops.xp.matmul
+        weights = prepared or forward(ops, (Q, K, V), spans, n_heads, factor, True)[1]
+        for (_, queries, keys, _), P in zip(spans.groups(), weights):
+            q, k, v = (_by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (V, keys)))
             dy = _by_head(dY[queries], n_heads)
             dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # as P
             dS *= factor
@@ -130,6 +126,50 @@ def attend(
         return dQ, dK, dV
 
     return Y, backprop
+
+
+def _attend_plainly(
+    ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
+) -> Tuple[Any, List[Any]]:
+    """Y, and P of each group, shape (n_sequences, n_heads, n_queries, n_keys)."""
+    Y, weights = ops.alloc2f(*QKV[0].shape), []
+    for _, queries, keys, seen in spans.groups():
+        q, k, v = (_by_head(X[at], n_heads) for X, at in zip(QKV, (queries, keys, keys)))
+        P = ops.xp.matmul(q, k.transpose(0, 1, 3, 2))
+        P *= factor
+        if seen is not None:
+            P[..., ~seen] = -numpy.inf
+        P = ops.softmax(P, inplace=True)
+        Y[queries] = _side_by_side(ops.xp.matmul(P, v))
+        weights.append(P)
+    return Y, weights
+
+
+def _attend_compiled(
+    ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
+) -> Tuple[Any, List[Any]]:
+    """The same; P is kept for training only."""
+    Y, n_cells = numpy.zeros(QKV[0].shape, dtype="f"), spans.n_queries * spans.n_keys * n_heads
+    cells = numpy.empty(int(n_cells.sum()) if is_train else 0, dtype="f")
+    if Y.size and n_cells.any():
+        flat, strides = zip(*map(_flat, QKV))
+        sizes = (spans.n_queries, spans.n_keys, spans.is_causal, n_heads, factor)
+        load_kernels("attention").attend(*flat, strides, *sizes, Y, cells)
+    starts = n_cells.cumsum() - n_cells
+    return Y, [
+        cells[starts[some][:, None] + numpy.arange(n_cells[some[0]])].reshape(
+            len(some), n_heads, queries.shape[1], keys.shape[1]
+        )
+        for some, queries, keys, _ in (spans.groups() if is_train else ())
+    ]
+
+
+def _flat(X: Any) -> Tuple[Any, int]:
+    """Columns of a wider array as they lie in memory, and how far apart rows are."""
+    X = X if X.strides[1] == X.itemsize else numpy.ascontiguousarray(X)
+    stride = X.strides[0] // X.itemsize
+    n_cells = (X.shape[0] - 1) * stride + X.shape[1]
+    return numpy.lib.stride_tricks.as_strided(X, (n_cells,), (X.itemsize,)), stride
 
 
 def _by_head(X: Any, n_heads: int) -> Any:

@@ -1,6 +1,6 @@
 """Rows scaled to one length, or to mean 0 and variance 1."""
 
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import numpy
 from thinc.api import Ops
@@ -11,29 +11,35 @@ from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
 
-# What layer normalisation adds to the variance.
-_LEAST_VARIANCE = 1e-8
-
 
 def layer_norm(
-    ops: Ops, X: Floats2d, G: Floats1d, b: Floats1d
+    ops: Ops,
+    X: Floats2d,
+    G: Floats1d,
+    b: Floats1d,
+    eps: float = 1e-8,
+    *,
+    added: Optional[Floats2d] = None,
 ) -> Tuple[Floats2d, Callable[[Floats2d], Tuple[Floats2d, Floats1d, Floats1d]]]:
     """Rows of mean 0 and variance 1, times G, plus b.
 
-        Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
+        Y = G (X - mean) / sqrt(variance + eps) + b        of each row
 
     X (Floats2d): Shape (n, width), float32.
     G, b (Floats1d): Shape (width,).
+    eps (float): What keeps the variance from zero.
+    added (Optional[Floats2d]): Added to X first; its gradient is that of X.
     RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that takes the
         gradient of Y to those of X, G and b.
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
     """
     if isinstance(ops, DialogFastOps):
-        return _layer_norm_compiled(X, G, b)
+        return _layer_norm_compiled(X, added, G, b, eps)
+    X = X if added is None else X + added
     if isinstance(ops, DialogCupyOps):
-        return _layer_norm_on_device(X, G, b)
+        return _layer_norm_on_device(X, G, b, eps)
     xp: Any = ops.xp
-    mean, variance = X.mean(axis=1, keepdims=True), X.var(axis=1, keepdims=True) + _LEAST_VARIANCE
+    mean, variance = X.mean(axis=1, keepdims=True), X.var(axis=1, keepdims=True) + eps
     hat = (X - mean) * variance ** (-1.0 / 2.0)
     Y: Any = hat * G
     Y += b
@@ -53,11 +59,12 @@ def layer_norm(
     return Y, backprop
 
 
-def _layer_norm_compiled(X: Any, G: Any, b: Any) -> Tuple[Any, Callable]:
+def _layer_norm_compiled(X: Any, added: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Callable]:
     rows = load_kernels("rows")
     X, G = _plain(X), _plain(G)
     Y, hat, scales = numpy.empty_like(X), numpy.empty_like(X), numpy.empty(X.shape[:1], "f")
-    rows.layer_norm(X, G, _plain(b), Y, hat, scales)
+    Z = X[:0] if added is None else _plain(added)
+    rows.layer_norm(X, Z, G, _plain(b), eps, Y, hat, scales)
 
     def backprop(dY: Any) -> Tuple[Any, Any, Any]:
         dX, dG, db = numpy.empty_like(hat), numpy.zeros_like(G), numpy.zeros_like(G)
@@ -67,8 +74,8 @@ def _layer_norm_compiled(X: Any, G: Any, b: Any) -> Tuple[Any, Callable]:
     return Y, backprop
 
 
-def _layer_norm_on_device(X: Any, G: Any, b: Any) -> Tuple[Any, Callable]:
-    Y, hat, scales = kernels.layer_norm(X, G, b)
+def _layer_norm_on_device(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Callable]:
+    Y, hat, scales = kernels.layer_norm(X, G, b, eps)
 
     def backprop(dY: Any) -> Tuple[Any, Any, Any]:
         dX = kernels.backprop_layer_norm(dY, G, hat, scales)

@@ -185,6 +185,7 @@ def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
             nH=sizes.hidden,
             activation=cast(Any, sizes.activation),
             dropout=dropout,
+            eps=sizes.eps,
         )
         for _ in range(sizes.depth)
     ]
@@ -192,7 +193,7 @@ def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
         fill_empty(),
         TokenEmbed(sizes.width, n_segments=1),
         LearnedPositions(sizes.width, sizes.n_places),
-        with_array(LayerNorm(sizes.width)),
+        with_array(LayerNorm(sizes.width, sizes.eps)),
         CheckedDropout(dropout),
         *blocks,
     )

@@ -1,6 +1,5 @@
 """The tokenizer of a published encoder."""
 
-import json
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 

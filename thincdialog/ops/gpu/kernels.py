@@ -12,8 +12,6 @@ _THREADS, _BLOCKS = 128, 256
 # Blocks of kernels that add up all cells: one place each in the sums.
 _N_SUMS = 64
 _NO_ARRAY = numpy.int64(0)
-# What layer normalisation adds to the variance.
-_LEAST_VARIANCE = 1e-8
 
 
 @lru_cache(maxsize=None)
@@ -281,7 +279,7 @@ def softmax_loss(
     return gradient, losses
 
 
-def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
+def layer_norm(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Any, Any]:
     """See ``ops.normalise``.
 
     RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b, and what
@@ -289,7 +287,7 @@ def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
     """
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = _empty(X.shape), _empty(X.shape), _empty((n,))
-    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
+    sizes = (_int(n), _int(width), eps)
     _start("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
     return Y, hat, scales
 

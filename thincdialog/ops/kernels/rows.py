@@ -10,8 +10,6 @@ from .kernel import kernel
 
 _F = np.float32
 _ZERO, _ONE = _F(0), _F(1)
-# Thinc's.
-_LEAST_VARIANCE = _F(1e-8)
 
 
 @kernel
@@ -122,17 +120,23 @@ def backprop_l2_normalise(dY: Any, Y: Any, lengths: Any, shortest: float, dX: An
 
 
 @kernel
-def layer_norm(X: Any, G: Any, b: Any, Y: Any, hat: Any, scales: Any) -> None:
-    """Y[i] = G hat[i] + b, hat[i] = (X[i] - mean) scales[i]; scales (n,): 1 / deviation."""
-    width = _F(X.shape[1])
+def layer_norm(X: Any, Z: Any, G: Any, b: Any, eps: float, Y: Any, hat: Any, scales: Any) -> None:
+    """Y[i] = G hat[i] + b, hat[i] = (X[i] + Z[i] - mean) scales[i]; scales (n,): 1 / deviation; Z
+    may be empty."""
+    width, least = _F(X.shape[1]), _F(eps)
     for i in range(X.shape[0]):
         x, y, h, mean, variance = X[i], Y[i], hat[i], _ZERO, _ZERO
+        if Z.shape[0]:
+            z = Z[i]
+            for j in range(x.shape[0]):
+                h[j] = x[j] + z[j]
+            x = h
         for j in range(x.shape[0]):
             mean += x[j]
         mean /= width
         for j in range(x.shape[0]):
             variance += (x[j] - mean) * (x[j] - mean)
-        scale = _ONE / math.sqrt(variance / width + _LEAST_VARIANCE)
+        scale = _ONE / math.sqrt(variance / width + least)
         scales[i] = scale
         for j in range(y.shape[0]):
             h[j] = (x[j] - mean) * scale
