@@ -12,11 +12,12 @@ import pytest
 
 from tests.ops.array_backends import ragged
 from tests.pretrained.tiny_encoder import WIDTH, tiny_encoder
-from thincdialog.api import train
-from thincdialog.data.tokenizers.views import ViewsTokenizer
+from thincdialog.api import load, train
+from thincdialog.config import shipped_configs
 from thincdialog.data.tokenizers.hash_ngrams import HashNgramTokenizer
-from thincdialog.models.views import Views
+from thincdialog.data.tokenizers.views import ViewsTokenizer
 from thincdialog.models.bag_encoder import BagEncoder
+from thincdialog.models.views import Views
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.pretrained import encoder as encoder_file
 from thincdialog.pretrained.encoder import PretrainedEncoder
@@ -84,6 +85,8 @@ def test_frozen_reads_each_turn_by_itself(folder, tmp_path):
         wanted = np.array(expected).reshape(3, n_segments * WIDTH)
         np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-5, atol=1e-6)
         assert model.get_dim("nO") == n_segments * WIDTH
+        nothing = model.predict(ragged([[], []]))
+        assert nothing.shape == (2, n_segments * WIDTH) and not nothing.any()
 
 
 def test_frozen_learns_nothing(folder, tmp_path):
@@ -211,7 +214,8 @@ def add_and_die(self, keys, vectors):
     if self._n_own >= 4:
         os.kill(os.getpid(), signal.SIGKILL)
 vector_files.VectorFiles.add = add_and_die
-from thincdialog.api import train
+from thincdialog.api import load, train
+from thincdialog.config import shipped_configs
 train({config!r})
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == -9
@@ -227,3 +231,26 @@ def test_frozen_runs_at_the_same_time(config, computed):
     assert [each.wait() for each in both] == [0, 0]
     trained(config)
     assert sum(computed) == OF_EACH_RUN
+
+
+def small(name, folder, tmp_path):
+    """Overrides of a shipped config for little data and a tiny encoder."""
+    turns = [{"speaker": who, "text": text} for who, text in zip("ABABA", TEXTS)]
+    rows = {
+        "intent": [{"text": text, "label": "xy"["h" in text]} for text in TEXTS],
+        "ranker": [{"turns": turns[n:]} for n in range(3)],
+    }[name]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    data = dict.fromkeys(("paths.train", "paths.test"), str(tmp_path / "data.jsonl"))
+    others = {"paths.encoder": folder, "paths.vectors": str(tmp_path / "vectors")}
+    return {**data, **others, "training.max_epochs": 2.0, "tokenizer.views.ngrams.n_rows": 64}
+
+
+@pytest.mark.parametrize("name", ["intent", "ranker"])
+def test_frozen_encoders_of_shipped_configs(name, folder, tmp_path, computed):
+    config, overrides = shipped_configs()[f"{name}_pretrained"], small(name, folder, tmp_path)
+    trained(config, output=tmp_path / "run", overrides=overrides)
+    n_first = sum(computed)
+    trained(config, overrides=overrides)
+    assert sum(computed) - n_first <= OF_EACH_RUN * 2 < n_first
+    assert load(tmp_path / "run").respond(TEXTS[0])
