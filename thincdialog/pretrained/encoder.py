@@ -133,7 +133,7 @@ def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray
         rows = order[first:end]
         places = np.concatenate([np.arange(starts[i], starts[i] + lengths[i]) for i in rows])
         tokens = np.stack([ids[places], np.zeros_like(places)], axis=1).astype("i")
-        batch: Any = Ragged(tokens, lengths[rows].astype("i"))
+        batch = Ragged(cast(Any, tokens), cast(Any, lengths[rows].astype("i")))
         vectors[rows] = model.ops.to_numpy(model.predict(batch))
         first = end
     return vectors
@@ -214,9 +214,8 @@ def _init_tokens(
     for layer in (embed, places, norm, *blocks):
         layer.initialize()
     tensors = folder.tensors()
-    E = model.ops.alloc2f(n_ids, folder.sizes.width)
-    E[N_SPECIAL:] = model.ops.asarray(tensors.pop("embeddings.word_embeddings.weight"))
-    embed.set_param("E", E)
+    pieces = tensors.pop("embeddings.word_embeddings.weight")
+    _put(embed, E=np.concatenate([np.zeros((N_SPECIAL, pieces.shape[1]), "f"), pieces]))
     types = tensors.get("embeddings.token_type_embeddings.weight")
     if types is not None:
         _put(embed, S=types[:1])
@@ -236,9 +235,9 @@ def _init_tokens(
         _put_norm(normalise_last, tensors, f"{name}.output.LayerNorm")
 
 
-def _put(node: Model, **params: np.ndarray) -> None:
+def _put(node: Model, **params: Any) -> None:
     for name, value in params.items():
-        node.set_param(name, node.ops.asarray(np.ascontiguousarray(value)))
+        node.set_param(name, node.ops.asarray_f(value))
 
 
 def _put_linear(node: Model, tensors: Tensors, name: str) -> None:
@@ -249,8 +248,8 @@ def _put_norm(node: Model, tensors: Tensors, name: str) -> None:
     _put(node, G=tensors[f"{name}.weight"], b=tensors[f"{name}.bias"])
 
 
-def _given(array: np.ndarray, ops: Ops, shape: Any) -> FloatsXd:
-    return ops.asarray(array.reshape(shape))
+def _given(array: Any, ops: Ops, shape: Any) -> FloatsXd:
+    return ops.asarray_f(array)
 
 
 def _forward_tanh(model: Model, X: Floats2d, is_train: bool) -> Tuple[Floats2d, Callable]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePath
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ _DISTILBERT = {
 }
 
 Shapes = Dict[str, Tuple[int, ...]]
+Named = Iterable[Tuple[str, Tuple[int, ...]]]
 Tensors = Dict[str, np.ndarray]
 
 
@@ -136,26 +137,27 @@ class PretrainedFolder:
         """See that all weights are there, in their shapes, without reading them."""
         _check_shapes(self.path / WEIGHTS, self._shapes(), self.sizes.family)
 
-    def _shapes(self) -> Shapes:
+    def _shapes(self) -> Iterator[Tuple[str, Tuple[int, ...]]]:
         sizes = self.sizes
         width, hidden = sizes.width, sizes.hidden
-        shapes: Shapes = {
-            "embeddings.word_embeddings.weight": (sizes.n_pieces, width),
-            "embeddings.position_embeddings.weight": (sizes.first_place + sizes.n_places, width),
-        }
+        yield "embeddings.word_embeddings.weight", (sizes.n_pieces, width)
+        n_places = sizes.first_place + sizes.n_places
+        yield "embeddings.position_embeddings.weight", (n_places, width)
         if sizes.family != "distilbert":
-            shapes["embeddings.token_type_embeddings.weight"] = (-1, width)
-        norms, linears = ["embeddings.LayerNorm"], {}
+            yield "embeddings.token_type_embeddings.weight", (-1, width)
+        named: Shapes = {"embeddings.LayerNorm": (width,)}
         for i in range(sizes.depth):
             layer = f"encoder.layer.{i}"
             for each in ("self.query", "self.key", "self.value", "output.dense"):
-                linears[f"{layer}.attention.{each}"] = (width, width)
-            linears[f"{layer}.intermediate.dense"] = (hidden, width)
-            linears[f"{layer}.output.dense"] = (width, hidden)
-            norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
-        for name, shape in (*linears.items(), *((norm, (width,)) for norm in norms)):
-            shapes[f"{name}.weight"], shapes[f"{name}.bias"] = shape, shape[:1]
-        return shapes
+                named[f"{layer}.attention.{each}"] = (width, width)
+            named[f"{layer}.intermediate.dense"] = (hidden, width)
+            named[f"{layer}.output.dense"] = (width, hidden)
+            for each in ("attention.output.LayerNorm", "output.LayerNorm"):
+                named[f"{layer}.{each}"] = (width,)
+            for name, shape in named.items():
+                yield f"{name}.weight", shape
+                yield f"{name}.bias", shape[:1]
+            named = {}
 
 
 def read_folder(path: str) -> PretrainedFolder:
@@ -192,21 +194,15 @@ def read_folder(path: str) -> PretrainedFolder:
             dense.append(_read_dense(folder / name, before))
         else:
             normalise = True
-    max_tokens = _read_json(place / "sentence_bert_config.json", optional=True).get(
-        "max_seq_length"
-    )
-    prompts = _read_json(folder / "config_sentence_transformers.json", optional=True)
-    name = prompts.get("default_prompt_name")
-    prompt = (prompts.get("prompts") or {}).get(name, "") if name else ""
-    found = PretrainedFolder(
-        place,
-        sizes,
-        pooling,
-        tuple(dense),
-        normalise,
-        min(max_tokens or sizes.n_places, sizes.n_places),
-        prompt,
-    )
+    limits = _read_json(place / "sentence_bert_config.json", optional=True)
+    max_tokens = limits.get("max_seq_length") or sizes.n_places
+    texts = _read_json(folder / "config_sentence_transformers.json", optional=True)
+    prompts, name = texts.get("prompts") or {}, texts.get("default_prompt_name")
+    prompt = prompts.get(name, "") if name and isinstance(prompts, dict) else ""
+    if type(max_tokens) is not int or max_tokens < 1 or not isinstance(prompt, str):
+        raise ModelError(f"{folder}  max_seq_length is no whole number, or a prompt no text.")
+    max_tokens = min(max_tokens, sizes.n_places)
+    found = PretrainedFolder(place, sizes, pooling, tuple(dense), normalise, max_tokens, prompt)
     found.check()
     return found
 
@@ -268,11 +264,13 @@ def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
             text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
             raise ModelError(f"{text}: {', '.join(known)}.")
     # RoBERTa counts places from behind the id of padding.
-    first = 1 + config.get("pad_token_id", 1) if "roberta" in family else 0
+    pad = config.get("pad_token_id", 1) if "roberta" in family else -1
     eps = 1e-12 if is_distil else config.get("layer_norm_eps", 1e-12)
     n_places = number("max_position_embeddings")
-    if type(first) is not int or not 0 <= first < n_places or not isinstance(eps, float):
-        raise ModelError(f"{path}  pad_token_id or layer_norm_eps is no such number.")
+    is_sound = type(pad) is int and -1 <= pad < n_places - 1
+    if not (is_sound and isinstance(eps, float) and 0 < eps < 1):
+        raise ModelError(f"{path}  pad_token_id or layer_norm_eps is out of range.")
+    first = pad + 1
     width, n_heads = number("hidden_size", "dim"), number("num_attention_heads", "n_heads")
     if width % n_heads:
         raise ModelError(f"{path}  the width, {width}, is no multiple of {n_heads} heads.")
@@ -295,7 +293,7 @@ def _read_pooling(path: Path) -> str:
     old = "pooling_mode_"
     chosen = [key[len(old) :] for key, on in config.items() if key.startswith(old) and on]
     mode = config.get("pooling_mode", "+".join(chosen).replace("_tokens", "").replace("_token", ""))
-    if mode not in POOLINGS:
+    if not isinstance(mode, str) or mode not in POOLINGS:
         text = f"{path}  asks for the pooling {json.dumps(mode)[:60]}"
         raise ModelError(f"{text}. Supported: {', '.join(POOLINGS)}.")
     return POOLINGS[mode]
@@ -309,7 +307,7 @@ def _read_dense(folder: Path, width: int) -> Dense:
         text = f"{folder / CONFIG}  expected out_features, a bias, and one of the activations"
         raise ModelError(f"{text} {', '.join(_DENSE_ACTIVATIONS)}.")
     shapes: Shapes = {"linear.weight": (n_out, width), "linear.bias": (n_out,)}
-    found = dict(_tensors(folder / WEIGHTS, shapes, ""))
+    found = dict(_tensors(folder / WEIGHTS, shapes.items(), ""))
     return Dense(found["linear.weight"], found["linear.bias"], _DENSE_ACTIVATIONS[name])
 
 
@@ -334,15 +332,15 @@ def _opened(path: Path) -> Any:
         raise ModelError(f"{path}  is damaged ({_brief(error)}). Download it again.") from None
 
 
-def _check_shapes(path: Path, shapes: Shapes, family: str) -> None:
+def _check_shapes(path: Path, shapes: Named, family: str) -> None:
     for _ in _slices(path, shapes, family):
         pass
 
 
-def _slices(path: Path, shapes: Shapes, family: str) -> Iterator[Tuple[str, Any]]:
+def _slices(path: Path, shapes: Named, family: str) -> Iterator[Tuple[str, Any]]:
     with _opened(path) as file:
         names = set(file.keys())
-        for name, shape in shapes.items():
+        for name, shape in shapes:
             key = _named(name, family, names)
             if key is None:
                 raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
@@ -358,7 +356,7 @@ def _slices(path: Path, shapes: Shapes, family: str) -> Iterator[Tuple[str, Any]
             yield name, part
 
 
-def _tensors(path: Path, shapes: Shapes, family: str) -> Iterator[Tuple[str, np.ndarray]]:
+def _tensors(path: Path, shapes: Named, family: str) -> Iterator[Tuple[str, np.ndarray]]:
     for name, part in _slices(path, shapes, family):
         array = part[:].astype(np.float32)
         if not np.isfinite(array).all():

@@ -52,7 +52,8 @@ class PretrainedTokenizer(Tokenizer):
             pieces = Pieces.from_str(text)
             pieces.no_padding()
             pieces.enable_truncation(self._settings["max_tokens"])
-            highest = max(pieces.get_vocab().values(), default=0)
+            # The post-processor has ids of its own.
+            highest = max([*pieces.get_vocab().values(), *pieces.encode("").ids], default=0)
         except Exception as error:
             reason = " ".join(str(error)[:200].split())
             raise ModelError(f"{path}  is no tokenizer ({reason}). Download it again.") from None
@@ -66,22 +67,20 @@ class PretrainedTokenizer(Tokenizer):
         return N_SPECIAL + self._settings["n_pieces"]
 
     def pieces(self, text: str) -> List[str]:
-        return self._pieces.encode(self._settings["prompt"] + text).tokens
+        return self._pieces.encode(self._clean(text)).tokens
 
     def encode(self, text: str) -> np.ndarray:
         return self._encode_group([text])[0]
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        prompt = self._settings["prompt"]
-        # Lone surrogates are no Unicode, which tokenizers takes only.
-        clean = [(prompt + text).encode("utf-8", "replace").decode("utf-8") for text in texts]
-        found = [each.ids for each in self._pieces.encode_batch(clean)]
+        found = [each.ids for each in self._pieces.encode_batch(list(map(self._clean, texts)))]
         lengths = np.fromiter(map(len, found), np.int64, len(found))
         ids = [each for part in found for each in part]
         return np.array(ids, dtype=np.int32) + np.int32(N_SPECIAL), lengths
 
-    def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
-        return {}
+    def _clean(self, text: str) -> str:
+        # Lone surrogates have no UTF-8, which tokenizers reads.
+        return (self._settings["prompt"] + text).encode("utf-8", "replace").decode("utf-8")
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._pieces.decode([int(id) - N_SPECIAL for id in ids if id >= N_SPECIAL])
@@ -94,7 +93,11 @@ class PretrainedTokenizer(Tokenizer):
     def from_disk(self, folder: Path) -> None:
         try:
             text = read_plain(folder / TOKENIZER).decode("utf-8")
-            self._settings = read_json(folder / _SETTINGS)
         except (OSError, ValueError) as error:
-            raise ModelError(f"{folder}  cannot be read: {error}.") from None
+            raise ModelError(f"{folder / TOKENIZER}  cannot be read: {error}.") from None
+        settings = read_json(folder / _SETTINGS)
+        kinds = {"n_pieces": int, "max_tokens": int, "prompt": str}
+        if {name: type(value) for name, value in settings.items()} != kinds:
+            raise ModelError(f"{folder / _SETTINGS}  is damaged. Save the model again.")
+        self._settings = settings
         self._read(folder / TOKENIZER, text)
