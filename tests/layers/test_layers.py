@@ -22,6 +22,7 @@ from thincdialog.layers.newest_turns import newest_turns
 from thincdialog.layers.normalise import L2Normalise, LayerNorm
 from thincdialog.layers.parts import Parts
 from thincdialog.layers.pool import pool
+from thincdialog.layers.post_norm_block import PostNormBlock
 from thincdialog.layers.projection import Projection
 from thincdialog.layers.scale import Scale, times
 from thincdialog.layers.self_attention import SelfAttention
@@ -123,6 +124,10 @@ LAYERS = {
         (lambda: MemoryHops(n_hops=2), vectors, {}),
         (lambda: MemoryHops(3, n_hops=1), vectors, {}),
     ],
+    "thincdialog.PostNormBlock.v1": [
+        (lambda: PostNormBlock(8, n_heads=2), lambda ops: vectors(ops, 8), {}),
+        (lambda: PostNormBlock(6, n_heads=3, nH=5, activation="relu", eps=1e-5), vectors, {}),
+    ],
     "thincdialog.ResidualFeedForward.v1": [(lambda: ResidualFeedForward(6), matrix, {})],
     "thincdialog.Projection.v1": [(lambda: Projection(4), matrix, {})],
     "thincdialog.Parts.v1": [
@@ -155,6 +160,7 @@ LAYERS = {
         (lambda: pool("max"), vectors, {}),
         (lambda: pool("mean"), vectors, {}),
         (lambda: pool("max+mean"), vectors, {}),
+        (lambda: pool("first"), vectors, {}),
     ],
 }
 CASES = [

@@ -1,0 +1,204 @@
+"""What is wrong with an encoder's folder is one line; strangers' files cost neither memory nor a
+traceback."""
+
+import json
+import os
+import resource
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.pretrained.tiny_families import FAMILIES, write_encoder
+from thincdialog.errors import DialogError, ModelError
+from thincdialog.pretrained.encoder import PretrainedTokens
+from thincdialog.pretrained.folder import read_folder
+from thincdialog.pretrained.tokenizer import PretrainedTokenizer
+
+FILES = ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_encoder(tmp_path / "encoder", "bert")
+    return tmp_path / "encoder"
+
+
+def set_up(folder):
+    """All that a training does with a folder before its first step."""
+    PretrainedTokenizer(str(folder)).encode("hello world")
+    PretrainedTokens(str(folder)).initialize()
+
+
+def message(folder):
+    with pytest.raises(ModelError) as error:
+        set_up(folder)
+    text = str(error.value)
+    assert "\n" not in text and len(text) < 600
+    return text
+
+
+def change_config(folder, **changes):
+    config = {**json.loads((folder / "config.json").read_text()), **changes}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def change_tensors(folder, change):
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def test_folder_that_is_none_is_one_line(tmp_path):
+    assert "is no folder. Download an encoder first" in message(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_folder_without_a_file_is_one_line(name, folder):
+    (folder / name).unlink()
+    assert f"has no {name}. Needed: " in message(folder)
+
+
+def test_folder_with_a_pickle_only_is_one_line(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert "only pytorch_model.bin, which is a pickle" in message(folder)
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        ({"model_type": "gpt2"}, f'"gpt2". Supported: {", ".join(sorted(FAMILIES))}'),
+        ({"hidden_act": "silu"}, "Supported: gelu"),
+        ({"position_embedding_type": "relative_key"}, "Supported: absolute"),
+        ({"hidden_size": "16"}, "hidden_size = "),
+        ({"num_hidden_layers": 3}, "has no parameter encoder.layer.2."),
+        ({"num_hidden_layers": 1 << 20}, "has no parameter encoder.layer.2."),
+        ({"intermediate_size": 33}, "has the shape (32, 16), but by config.json it is (33, 16)"),
+        ({"num_attention_heads": 3}, "no multiple of 3 heads"),
+        ({"vocab_size": 13}, "has the shape (14, 16)"),
+    ],
+    ids=str,
+)
+def test_folder_that_is_not_supported_is_one_line(changes, expected, folder):
+    change_config(folder, **changes)
+    assert expected in message(folder)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_folder_with_numbers_that_are_not_finite_is_one_line(value, folder):
+    def change(tensors):
+        tensors["encoder.layer.1.output.dense.bias"][3] = value
+
+    change_tensors(folder, change)
+    assert "encoder.layer.1.output.dense.bias holds NaN or infinity" in message(folder)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u1", "?"])
+def test_folder_with_weights_that_are_no_floats_is_one_line(dtype, folder):
+    name = "embeddings.LayerNorm.bias"
+    change_tensors(folder, lambda tensors: tensors.update({name: tensors[name].astype(dtype)}))
+    assert f"{name} is of the type" in message(folder)
+
+
+def test_folder_with_half_precision_is_read_as_float32(folder):
+    whole = read_folder(str(folder)).tensors()
+    change_tensors(
+        folder, lambda tensors: tensors.update({k: v.astype("f2") for k, v in tensors.items()})
+    )
+    for name, half in read_folder(str(folder)).tensors().items():
+        assert half.dtype == np.float32
+        np.testing.assert_allclose(half, whole[name], atol=1e-3)
+
+
+def test_folder_s_checksum_tells_contents_apart_and_not_places(folder, tmp_path):
+    write_encoder(tmp_path / "other", "bert")
+    first, other = (read_folder(str(place)).checksum for place in (folder, tmp_path / "other"))
+    assert first == other
+    change_tensors(folder, lambda tensors: tensors["embeddings.LayerNorm.bias"].fill(2))
+    assert read_folder(str(folder)).checksum != first
+
+
+def with_header(folder, header, n_bytes=None):
+    """Another header before the old data."""
+    path = folder / "model.safetensors"
+    old = path.read_bytes()
+    (n_old,) = struct.unpack("<Q", old[:8])
+    text = header(old[8 : 8 + n_old])
+    size = len(text) if n_bytes is None else n_bytes
+    path.write_bytes(struct.pack("<Q", size) + text + old[8 + n_old :])
+
+
+def edited(change):
+    def edit(text):
+        header = json.loads(text)
+        change(header, header["embeddings.LayerNorm.bias"])
+        return json.dumps(header).encode()
+
+    return edit
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+HOSTILE = {
+    "terabytes": edited(lambda h, t: t.update(shape=[1 << 42], data_offsets=[0, 1 << 44])),
+    "overflow": edited(lambda h, t: t.update(shape=[1 << 62, 1 << 62])),
+    "negative": edited(lambda h, t: t.update(shape=[-16])),
+    "backwards": edited(lambda h, t: t.update(data_offsets=t["data_offsets"][::-1])),
+    "overlap": edited(lambda h, t: t.update(data_offsets=[0, 64])),
+    "type": edited(lambda h, t: t.update(dtype="PICKLE")),
+    "no type": edited(lambda h, t: t.pop("dtype")),
+    "deep": lambda text: DEEP,
+    "deep in it": edited(lambda h, t: h.update(__metadata__=json.loads("[" * 90 + "]" * 90))),
+    "no JSON": lambda text: b"x" * 100,
+    "no object": lambda text: b"[1, 2]",
+    "nothing": lambda text: b"",
+}
+
+
+@pytest.mark.parametrize("header", HOSTILE.values(), ids=HOSTILE)
+def test_folder_with_a_hostile_header_is_one_line(header, folder):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with_header(folder, header)
+    assert "model.safetensors" in message(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
+
+
+@pytest.mark.parametrize("n_bytes", [0, 7, 1 << 27, 1 << 40, (1 << 64) - 1])
+def test_folder_with_a_header_of_another_size_is_one_line(n_bytes, folder):
+    with_header(folder, lambda text: text, n_bytes)
+    assert "is damaged" in message(folder)
+
+
+def test_folder_with_a_hole_of_gigabytes_is_one_line(folder):
+    os.truncate(folder / "model.safetensors", 1 << 40)
+    assert "holds next to nothing" in message(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", DEEP], ids=repr)
+def test_folder_with_json_that_says_nothing_is_one_line(name, content, folder):
+    (folder / name).write_bytes(content)
+    assert name in message(folder)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_folder_with_changed_bytes_is_read_or_refused(folder, data):
+    path = folder / data.draw(st.sampled_from(FILES))
+    whole = path.read_bytes()
+    changed = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 4))):
+        # Mostly in the header.
+        place = data.draw(st.integers(0, min(len(whole), 3000) - 1))
+        changed[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.sampled_from([len(whole), len(whole) // 2, 9]))
+    path.write_bytes(changed[:cut])
+    try:
+        set_up(folder)
+    except DialogError as error:
+        assert "\n" not in str(error)
+    finally:
+        path.write_bytes(whole)
