@@ -14,6 +14,9 @@ from thincdialog.registry import registry
 VECTORS = {"red": [3, 0, 0, 0], "one": [0, 3, 0, 0], "Red": [9, 9, 9, 9], "other": [5, 5, 5, 5]}
 # Training that changes nothing.
 STILL = {"training.optimizer.learn_rate": 0.0, "training.optimizer.use_averages": False}
+# What training data has of them; the size on average of rows that are drawn is 0.1 / sqrt(3).
+FOUND = np.array([VECTORS["red"], VECTORS["one"]], dtype="f")
+RED, ONE = FOUND * (0.1 / np.sqrt(3 * np.square(FOUND).mean()))
 TEXTS = ["red red one", "one pink", "red", "one one"] * 5
 
 
@@ -58,11 +61,10 @@ def test_word_vectors_go_to_the_rows_of_a_vocabulary(config, path):
     E, tokenizer, lines = begun(config)
     rows = tokenizer.word_ids([])
     assert sorted(rows) == ["one", "pink", "red"]
-    assert E[rows["red"]].tolist() == VECTORS["red"] and E[rows["one"]].tolist() == VECTORS["one"]
+    assert np.allclose(E[rows["red"]], RED) and np.allclose(E[rows["one"]], ONE)
     assert list(lines) == [f"{path}: vectors of 2 of 3 words (66.7 %)"]
-    # The others are drawn: as large on average, so within sqrt(3) times the root mean square.
     others = np.delete(E, [rows["red"], rows["one"]], axis=0)
-    assert 0 < np.abs(others).max() <= np.sqrt(3 * 9 / 4)
+    assert 0 < np.abs(others).max() <= 0.1
     assert len(np.unique(others)) == others.size
     assert (begun(config)[0] == E).all()
 
@@ -75,16 +77,15 @@ def test_word_vectors_go_to_the_rows_that_words_are_encoded_as(config, name, opt
     text = config.replace("thincdialog.Words.v1", f"thincdialog.{name}.v1")
     E, tokenizer, lines = begun(text, **changes)
     assert "vectors of 2 of 3 words" in lines[0]
-    for word in ("red", "one"):
-        assert E[tokenizer.encode(word)[0]].tolist() == VECTORS[word]
-    found = [n for n, row in enumerate(E.tolist()) if row in list(VECTORS.values())]
-    assert len(found) == 2
+    for word, vector in (("red", RED), ("one", ONE)):
+        assert np.allclose(E[tokenizer.encode(word)[0]], vector)
+    assert (E == 0).any(axis=1).sum() == 2  # No other row is theirs.
 
 
 def test_word_vectors_of_words_with_one_row_are_those_of_the_first(config):
     text = config.replace("thincdialog.Words.v1", "thincdialog.HashNgrams.v1")
     E, _, lines = begun(text, **{"tokenizer.n_rows": 1})
-    assert E[-1].tolist() == VECTORS["red"]
+    assert E[-1][0] > 0.1 and not E[-1][1:].any()
     assert lines[0].endswith("1 of them share a row with a more frequent word, and get its vector")
 
 
@@ -93,7 +94,7 @@ def test_word_vectors_of_subwords_go_to_whole_words(config):
     text = config.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
     E, tokenizer, _ = begun(text, **{"tokenizer.size": 300})
     (row,) = tokenizer.encode("red")
-    assert E[row].tolist() == VECTORS["red"]
+    assert E[row][0] > 0.1 and not E[row][1:].any()
 
 
 def test_word_vectors_are_read_once_and_never_for_a_saved_model(config, path, tmp_path):
@@ -154,7 +155,7 @@ def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path,
     _, shown = quietly_train(config, tmp_path / "two", **begin)
     assert "vectors of 2 of 3 words" in shown and "not read" not in shown
     E = table_of(load(tmp_path / "two" / "model-best").agent.model)
-    assert VECTORS["red"] in E.tolist() and VECTORS["one"] in E.tolist()
+    assert all(np.isclose(E, vector).all(axis=1).any() for vector in (RED, ONE))
 
 
 def test_word_vectors_stand_in_each_segments_rows(path):
@@ -166,4 +167,5 @@ def test_word_vectors_stand_in_each_segments_rows(path):
             model = BagEmbed(4, 3, segments="tables", n_segments=2, init_E=init)
             model.initialize()
     E = model.get_param("E")
-    assert E[4].tolist() == E[5].tolist() == VECTORS["red"] and len(rows.lines) == 1
+    assert E[4].tolist() == E[5].tolist() and len(rows.lines) == 1
+    assert E[4][0] > 0.1 and not E[4][1:].any()

@@ -69,12 +69,12 @@ def _read(path: str, file: Any, wanted: Container[bytes], width: int) -> Iterato
     if len(fields) != 2 or not all(each.isdigit() and len(each) < 19 for each in fields):
         if not _are_numbers(fields[1:]):
             raise DataError(path, f"begins with {_shown(first)}; {_EXPECTED}", 1)
-        _check_width(path, len(fields) - 1, width)
+        check_width(path, len(fields) - 1, width)
         file.seek(0)
         yield from _read_text(path, file, wanted, width, 1)
         return
     n_words, n_numbers = map(int, fields)
-    _check_width(path, n_numbers, width)
+    check_width(path, n_numbers, width)
     begin = file.tell()
     numbers = file.readline(MAX_LINE).split()[1:]
     file.seek(begin)
@@ -84,7 +84,8 @@ def _read(path: str, file: Any, wanted: Container[bytes], width: int) -> Iterato
         yield from _read_binary(path, file, wanted, width, n_words)
 
 
-def _check_width(path: str, found: int, width: int) -> None:
+def check_width(path: str, found: int, width: int) -> None:
+    """RAISES (DataError): If vectors do not have the width of the table that they are for."""
     if found != width:
         text = f"has vectors of {found} numbers, but the table's are {width} wide"
         raise DataError(path, f"{text}: set embed_width (or width) to {found} in [agent.model]")

@@ -1,21 +1,24 @@
-"""Initial weights of an embedding table from a file of word vectors."""
+"""Fills an embedding table with word vectors."""
 
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 from thinc.api import Ops
 from thinc.initializers import uniform_init
 from thinc.types import Floats2d
-from thinc.util import partial
 
 from ..errors import DataError
-from ..formats.word_vectors import read_word_vectors
-from ..registry import registry
 
+# Gives the vectors of some words, in UTF-8: of a path, words and a width.
+Reader = Callable[[str, Collection[bytes], int], Iterable[Tuple[bytes, np.ndarray]]]
+
+# Rows without a vector are drawn from +- this, as those of tables that begin with nothing.
+_BOUND = 0.1
+_TINY = 1e-30  # keeps vectors of zeros what they are
 # Words, each with the number of its row.
 Words = Dict[str, int]
 
@@ -77,9 +80,11 @@ def rows_of_words(
         _ROWS.reset(token)
 
 
-def word_vectors_init(path: str, ops: Ops, shape: tuple) -> Floats2d:
-    """The table of a file's vectors.
+def word_vectors_init(read: Reader, path: str, ops: Ops, shape: tuple) -> Floats2d:
+    """A table of word vectors.
 
+    read (Reader): Reads the vectors.
+    path (str): What it reads.
     shape (Tuple[int, int]): (n_rows, width).
     RETURNS (Floats2d): Zeros outside of ``rows_of_words``, and for a table that is coming.
     """
@@ -89,16 +94,16 @@ def word_vectors_init(path: str, ops: Ops, shape: tuple) -> Floats2d:
     n_rows, width = shape
     known = rows.known.get((path, width))
     if known is None:
-        known = rows.known[path, width] = _find_vectors(path, rows, width)
+        known = rows.known[path, width] = _find_vectors(read, path, rows, width)
     numbers, vectors = known
-    # The others are, on average, as large.
-    bound = math.sqrt(3 * float(np.square(vectors).mean()))
-    E: Any = uniform_init(ops, (n_rows, width), lo=-bound, hi=bound)
+    E: Any = uniform_init(ops, (n_rows, width), lo=-_BOUND, hi=_BOUND)
     E[ops.xp.asarray(numbers)] = ops.xp.asarray(vectors)
     return E
 
 
-def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, np.ndarray]:
+def _find_vectors(
+    read: Reader, path: str, rows: TableRows, width: int
+) -> Tuple[np.ndarray, np.ndarray]:
     """Numbers of rows, int64, shape (n,), and their vectors, shape (n, width)."""
     words = {word.encode("utf8", "surrogatepass"): row for word, row in rows.words.items()}
     if not words:
@@ -106,7 +111,7 @@ def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, n
         raise DataError(path, f"{text}: use one such as thincdialog.Words.v1")
     found = set()
     vectors: Dict[int, np.ndarray] = {}
-    for word, vector in read_word_vectors(path, words, width):
+    for word, vector in read(path, words, width):
         found.add(word)
         # Of words that share a row the first one, which is the most frequent, has it.
         vectors.setdefault(words[word], vector)
@@ -120,21 +125,7 @@ def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, n
     if n_without:
         line += f"; {n_without:,} of them share a row with a more frequent word, and get its vector"
     rows.lines.append(line)
-    return np.array(list(vectors), dtype=np.int64), np.stack(list(vectors.values()))
-
-
-@registry.initializers("thincdialog.WordVectors.v1")
-def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
-    """A table of embeddings that begins with word vectors from a file: word2vec (text or
-    binary), fastText (.vec) or GloVe, also gzipped. Rows without a word of the file are drawn,
-    and are as large on average. All are learnt further.
-
-    The table must be as wide as the vectors. Words are looked up as the tokenizer cuts them, so
-    that its `lower` decides on the case. Of a tokenizer with hashed rows, a word is any of the
-    training data, which is read once more; n-grams and pieces of words have none.
-
-    path (str): The file. It is read when a training begins, unless `init_from` gives the table;
-        a saved model needs it no more.
-    RETURNS (Callable): ``init(ops, shape) -> table``.
-    """
-    return partial(word_vectors_init, path)
+    found_vectors = np.stack(list(vectors.values()))
+    # As large, on average, as the rows that are drawn: a step changes them as much.
+    size = max(math.sqrt(float(np.square(found_vectors).mean())), _TINY)
+    return np.array(list(vectors), dtype=np.int64), found_vectors * (_BOUND / 3**0.5 / size)

@@ -1,3 +1,3 @@
 """Published encoders from a folder, without PyTorch."""
 
-from . import encoder, tokenizer
+from . import encoder, tokenizer, word_vectors

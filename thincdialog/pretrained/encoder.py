@@ -17,7 +17,7 @@ from ..layers.pool import pool
 from ..layers.post_norm_block import PostNormBlock
 from ..layers.token_embed import TokenEmbed
 from ..registry import registry
-from .folder import PretrainedFolder, Tensors, read_folder
+from .folder import TABLE, PretrainedFolder, Tensors, read_folder
 from .frozen import TextVectors, frozen_encoder
 from .saved_encoder import SavedEncoder
 
@@ -189,14 +189,15 @@ def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
         )
         for _ in range(sizes.depth)
     ]
-    model: Model[Ragged, Ragged] = chain(
-        fill_empty(),
-        TokenEmbed(sizes.width, n_segments=1),
-        LearnedPositions(sizes.width, sizes.n_places),
-        with_array(LayerNorm(sizes.width, sizes.eps)),
-        CheckedDropout(dropout),
-        *blocks,
-    )
+    layers: List[Model] = [fill_empty(), TokenEmbed(sizes.width, n_segments=1)]
+    if sizes.family != TABLE:
+        layers += [
+            LearnedPositions(sizes.width, sizes.n_places),
+            with_array(LayerNorm(sizes.width, sizes.eps)),
+            CheckedDropout(dropout),
+            *blocks,
+        ]
+    model = cast(Model[Ragged, Ragged], chain(*layers))
     model.attrs["n_ids"] = N_SPECIAL + sizes.n_pieces
     model.set_dim("nO", sizes.width, force=True)
     model.init = partial(_init_tokens, folder)
@@ -206,16 +207,19 @@ def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
 def _init_tokens(
     folder: PretrainedFolder, model: Model, X: Optional[Ragged] = None, Y: Any = None
 ) -> None:
-    _, embed, places, norm, _, *blocks = model.layers
+    _, embed, *others = model.layers
     n_ids = model.attrs["n_ids"]
     if embed.has_dim("nV") is None:
         embed.set_dim("nV", n_ids)
     _check_ids(n_ids, embed.get_dim("nV"))
-    for layer in (embed, places, norm, *blocks):
+    for layer in (embed, *others):
         layer.initialize()
     tensors = folder.tensors()
     pieces = tensors.pop("embeddings.word_embeddings.weight")
     _put(embed, E=np.concatenate([np.zeros((N_SPECIAL, pieces.shape[1]), "f"), pieces]))
+    if not others:
+        return
+    places, norm, _, *blocks = others
     types = tensors.get("embeddings.token_type_embeddings.weight")
     if types is not None:
         _put(embed, S=types[:1])

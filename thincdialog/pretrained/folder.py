@@ -15,6 +15,8 @@ from ..files.json_text import parse_json
 from ..files.plain_file import open_plain, read_plain
 
 FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
+# A table of vectors, one for each piece of text: the model_type of Model2Vec.
+TABLE = "model2vec"
 ACTIVATIONS = {"gelu": "gelu", "relu": "relu"}
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -24,6 +26,10 @@ _DENSE_ACTIVATIONS = {"Identity": False, "Tanh": True}
 _LARGEST = 1 << 20  # of a number in config.json
 _MAX_JSON, _MAX_TOKENIZER = 1 << 22, 1 << 28
 _TYPES = {"F16": 2, "F32": 4, "F64": 8}
+# Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
+_TABLES = ("embeddings", "embedding.weight")
+_TOKENS_OF_TABLE = 512
+_WORDS = "embeddings.word_embeddings.weight"
 # DistilBERT's names of what the others call as on the left.
 _DISTILBERT = {
     "encoder.layer.": "transformer.layer.",
@@ -89,6 +95,8 @@ class PretrainedFolder:
     normalise (bool): Whether vectors are scaled to length 1.
     max_tokens (int): Longest text, special tokens counted.
     prompt (str): What stands before each text unless another one is given.
+    weights (str): Name of the file of the weights.
+    pieces (str): Name of the file of the tokenizer.
     """
 
     path: Path
@@ -98,6 +106,8 @@ class PretrainedFolder:
     normalise: bool = False
     max_tokens: int = 512
     prompt: str = ""
+    weights: str = WEIGHTS
+    pieces: str = TOKENIZER
 
     @property
     def width(self) -> int:
@@ -106,11 +116,11 @@ class PretrainedFolder:
 
     @cached_property
     def tokenizer(self) -> str:
-        """The text of tokenizer.json.
+        """The text of the tokenizer's file.
 
         RAISES (ModelError): If it cannot be read.
         """
-        return _read(self.path / TOKENIZER, _MAX_TOKENIZER).decode("utf-8", "replace")
+        return _read(self.path / self.pieces, _MAX_TOKENIZER).decode("utf-8", "replace")
 
     @cached_property
     def checksum(self) -> str:
@@ -121,7 +131,7 @@ class PretrainedFolder:
         found.update(self.tokenizer.encode("utf-8"))
         for each in self.dense:
             found.update(each.W.tobytes() + each.b.tobytes())
-        with _open(self.path / WEIGHTS) as file:
+        with _open(self.path / self.weights) as file:
             while block := file.read(1 << 20):
                 found.update(block)
         return found.hexdigest()
@@ -131,16 +141,18 @@ class PretrainedFolder:
 
         RAISES (ModelError): If some are missing, have another shape or are not finite.
         """
-        return dict(_tensors(self.path / WEIGHTS, self._shapes(), self.sizes.family))
+        return dict(_tensors(self.path / self.weights, self._shapes(), self.sizes.family))
 
     def check(self) -> None:
         """See that all weights are there, in their shapes, without reading them."""
-        _check_shapes(self.path / WEIGHTS, self._shapes(), self.sizes.family)
+        _check_shapes(self.path / self.weights, self._shapes(), self.sizes.family)
 
     def _shapes(self) -> Iterator[Tuple[str, Tuple[int, ...]]]:
         sizes = self.sizes
         width, hidden = sizes.width, sizes.hidden
-        yield "embeddings.word_embeddings.weight", (sizes.n_pieces, width)
+        yield _WORDS, (sizes.n_pieces, width)
+        if sizes.family == TABLE:
+            return
         n_places = sizes.first_place + sizes.n_places
         yield "embeddings.position_embeddings.weight", (n_places, width)
         if sizes.family != "distilbert":
@@ -174,6 +186,9 @@ def read_folder(path: str) -> PretrainedFolder:
             f"{folder}  is no folder. Download an encoder first, for instance with: hf download "
             "sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm"
         )
+    table = _read_table(folder)
+    if table is not None:
+        return table
     modules = _read_modules(folder)
     place = folder / modules.pop(0)[1]
     for name in (CONFIG, WEIGHTS, TOKENIZER):
@@ -207,6 +222,40 @@ def read_folder(path: str) -> PretrainedFolder:
     return found
 
 
+def _read_table(folder: Path) -> Optional[PretrainedFolder]:
+    """A table in the layout of Model2Vec or WordLlama; None if it is something else.
+
+    SOURCE: https://github.com/MinishLab/model2vec, https://github.com/dleemiller/WordLlama
+    """
+    weights, pieces = WEIGHTS, TOKENIZER
+    config = _read_json(folder / CONFIG, optional=True)
+    if not config:
+        tables = [*folder.glob("*_*.safetensors"), *folder.glob("weights/*_*.safetensors")]
+        if not tables:
+            return None
+        tokenizers = [*folder.glob("*tokenizer*.json"), *folder.glob("tokenizers/*.json")]
+        if len(tables) > 1 or len(tokenizers) != 1:
+            text = f"has {len(tables)} tables (*_*.safetensors) and {len(tokenizers)} tokenizers"
+            raise ModelError(f"{folder}  {text} (*tokenizer*.json). Keep one of each.")
+        weights, pieces = (str(each[0].relative_to(folder)) for each in (tables, tokenizers))
+    elif config.get("model_type") != TABLE:
+        return None
+    elif config.get("vocabulary_quantization"):
+        text = "vocabulary_quantization is set, which is not supported"
+        raise ModelError(f"{folder / CONFIG}  {text}: save the table without it.")
+    ((_, part),) = _slices(folder / weights, [(_WORDS, (-1, -1))], TABLE)
+    n_pieces, width = part.get_shape()
+    sizes = Sizes(TABLE, n_pieces, width, 0, 1, 0, _TOKENS_OF_TABLE, 0, "gelu", 0.0)
+    return PretrainedFolder(
+        folder,
+        sizes,
+        normalise=config.get("normalize") is True,
+        max_tokens=_TOKENS_OF_TABLE,
+        weights=weights,
+        pieces=pieces,
+    )
+
+
 def _read_modules(folder: Path) -> List[Tuple[str, str]]:
     """Kind and folder of each of sentence-transformers' modules."""
     path = folder / "modules.json"
@@ -233,17 +282,20 @@ def _read_modules(folder: Path) -> List[Tuple[str, str]]:
 
 def encoder_files(folder: Path) -> List[PurePath]:
     """The files that an encoder is read from, by their names in its folder."""
-    places = [PurePath(), *(PurePath(name) for _, name in _read_modules(folder))]
-    found = dict.fromkeys(place / name for place in places for name in FILES)
+    table = _read_table(folder)
+    if table is not None:
+        found = dict.fromkeys(map(PurePath, (CONFIG, table.weights, table.pieces)))
+    else:
+        places = [PurePath(), *(PurePath(name) for _, name in _read_modules(folder))]
+        found = dict.fromkeys(place / name for place in places for name in FILES)
     return [name for name in found if (folder / name).is_file()]
 
 
 def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     family = config.get("model_type")
     if family not in FAMILIES:
-        raise ModelError(
-            f"{path}  model_type = {json.dumps(family)[:60]}. Supported: {', '.join(FAMILIES)}."
-        )
+        known = ", ".join((*FAMILIES, TABLE))
+        raise ModelError(f"{path}  model_type = {json.dumps(family)[:60]}. Supported: {known}.")
     is_distil = family == "distilbert"
 
     def number(name: str, distil_name: str = "") -> int:
@@ -313,6 +365,8 @@ def _read_dense(folder: Path, width: int) -> Dense:
 
 def _named(name: str, family: str, names: Any) -> Optional[str]:
     """A parameter's name in the file, which may begin with that of the model."""
+    if family == TABLE:
+        return next((each for each in _TABLES if each in names), None)
     if family == "distilbert":
         for ours, theirs in _DISTILBERT.items():
             name = name.replace(ours, theirs)

@@ -11,7 +11,7 @@ from ..errors import MissingPackageError, ModelError
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import read_plain
 from ..registry import registry
-from .folder import TOKENIZER, read_folder
+from .folder import TABLE, TOKENIZER, read_folder
 
 _SETTINGS = "settings.json"
 
@@ -38,8 +38,9 @@ class PretrainedTokenizer(Tokenizer):
             "n_pieces": found.sizes.n_pieces,
             "max_tokens": found.max_tokens,
             "prompt": found.prompt if prompt is None else prompt,
+            "is_table": found.sizes.family == TABLE,
         }
-        self._read(found.path / TOKENIZER, found.tokenizer)
+        self._read(found.path / found.pieces, found.tokenizer)
 
     def _read(self, path: Path, text: str) -> None:
         try:
@@ -61,6 +62,9 @@ class PretrainedTokenizer(Tokenizer):
             text = f"has ids up to {highest:,}, but the encoder {self._settings['n_pieces']:,} rows"
             raise ModelError(f"{path}  {text}: they belong to different encoders.")
         self._pieces: Any = pieces
+        # Pieces that a table has no vector for.
+        unknown = getattr(pieces.model, "unk_token", None)
+        self._unknown = pieces.token_to_id(unknown) if unknown else None
 
     @property
     def n_ids(self) -> int:
@@ -73,7 +77,12 @@ class PretrainedTokenizer(Tokenizer):
         return self._encode_group([text])[0]
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        found = [each.ids for each in self._pieces.encode_batch(list(map(self._clean, texts)))]
+        is_table = self._settings["is_table"]
+        texts = list(map(self._clean, texts))
+        encoded = self._pieces.encode_batch(texts, add_special_tokens=not is_table)
+        found = [each.ids for each in encoded]
+        if is_table:
+            found = [[id for id in ids if id != self._unknown] for ids in found]
         lengths = np.fromiter(map(len, found), np.int64, len(found))
         ids = [each for part in found for each in part]
         return np.array(ids, dtype=np.int32) + np.int32(N_SPECIAL), lengths
