@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
     from .models.parameters import FlatParameters
     from .plotting.plot import plot
+    from .pretrained.distill import Distilled, distill
     from .protocol import Agent, Learner, ReadingOptions, StepReport
     from .registry import registry
     from .runners import Alone
@@ -111,6 +112,7 @@ _MODULES = {
     "metrics": "AverageMetric ExampleMetric Metric SumMetric",
     "models.parameters": "FlatParameters",
     "plotting.plot": "plot",
+    "pretrained.distill": "Distilled distill",
     "protocol": "Agent Learner ReadingOptions StepReport",
     "registry": "registry",
     "runners": "Alone",
@@ -163,22 +165,19 @@ def load(
 
 __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Answer", "Answers", "Batch", "Experiment", "Learner",
-    "MemoryStore",
-    "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher",
-    "Batchsort", "Callback", "CodeLike",
-    "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
-    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",
-    "Inputs", "Interrupted", "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths",
-    "Limits", "LoggedRun", "Message", "MessageBatch", "Metric", "MetricDifference",
-    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld",
-    "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
-    "Prediction", "Problem", "Profile", "Progress", "ProtocolError",
-    "Result", "RunResult", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher",
-    "TextEncoder", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
-    "build", "check_config", "compare", "convert", "debug_data", "debug_overfit",
-    "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
-    "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks",
-    "plot", "predict", "read_predictions", "registry", "resolve_config", "results", "save",
-    "sweep", "train", "write_config", "write_predictions",
+    "MemoryStore", "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld",
+    "Batcher", "Batchsort", "Callback", "CodeLike", "Chatbot", "CheckedConfig", "Comparison",
+    "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError", "DataReport",
+    "DataWarning", "DialogError", "Difference", "Distilled", "DryRun", "DynamicBatchWorld",
+    "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Inputs", "Interrupted",
+    "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths", "Limits", "LoggedRun",
+    "Message", "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
+    "ModelError", "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded",
+    "PartnerWorld", "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "Result",
+    "RunResult", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
+    "TrainingError", "Turn", "WorkerError", "World", "build", "check_config", "compare", "convert",
+    "debug_data", "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model",
+    "distill", "dry_run", "evaluate", "evaluate_in_detail", "find_lr", "load", "load_config",
+    "mix_tasks", "plot", "predict", "read_predictions", "registry", "resolve_config", "results",
+    "save", "sweep", "train", "write_config", "write_predictions",
 ]  # fmt: skip

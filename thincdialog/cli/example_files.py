@@ -25,6 +25,7 @@ YOURS = {
     "tickets.csv": 'your labelled texts, with the columns "body" and "label"',
     "chats.json": 'a ShareGPT export: [{"conversations": [{"from": "human", "value": "hi"}, ...',
     "lines.txt": "your texts, one per line",
+    "minilm": "hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm",
 }
 _WRITE = ("-o", "--output", ">", ">>", "--json", "--png", "--svg", "--predictions")
 

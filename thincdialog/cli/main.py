@@ -51,6 +51,7 @@ COMMANDS: Dict[str, Command] = {
     "plot": Command("Plot the learning curves of training runs", (), False),
     "results": Command("List training runs with their scores in a table", (), False),
     "convert": Command("Convert a data file to another format", (), False),
+    "distill": Command("Make a table of word vectors from a published encoder", (), False),
     "sweep": Command("Search hyperparameters: train with many settings and compare"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
     "init config": Command("Copy a shipped config, to start from", (), False),

@@ -39,7 +39,7 @@ _OPENING = frozenset("([{$£€#@“‘（【「『《，。！？；：、）�
 
 def split_words(text: str) -> List[str]:
     """The words and punctuation marks of a text, in order."""
-    return (_ASCII if text.isascii() else _any_script()).findall(text)
+    return (_ASCII if text.isascii() else any_script()).findall(text)
 
 
 def join_words(words: Iterable[str]) -> str:
@@ -85,7 +85,7 @@ def _lacks_spaces(point: int) -> bool:
 
 
 @lru_cache(maxsize=None)
-def _any_script() -> Pattern[str]:
+def any_script() -> Pattern[str]:
     """The pattern for all of Unicode; takes about 20 ms, once, to put together."""
     letters, marks = [], []
     for point in range(0x80, _LETTERS_END):

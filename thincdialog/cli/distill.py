@@ -1,0 +1,39 @@
+"""``distill``: make a table of word vectors from a published encoder."""
+
+import argparse
+import json
+
+from .arguments import argument, command_line, named, positive
+from .output import counted, messages
+
+EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
+
+ABOUT = """
+Encodes each word of the texts by itself, keeps the principal components, and gives frequent words
+less weight. The table is a folder in the layout of Model2Vec. thincdialog.WordVectors.v1 begins
+the embeddings of a ranker or classifier with it."""
+
+ARGUMENTS = [
+    argument("ENCODER", "folder of a published encoder: config.json, tokenizer.json, "
+             "model.safetensors"),
+    argument("--texts FILE", "texts, one a line, JSON lines with texts or conversations, CSV or "
+             "TSV; may be gzip-compressed", required=True),
+    argument("-o --output FOLDER", "folder for the table", required=True),
+    argument("--width N", "numbers of each vector (default: 256)", positive, 256),
+    argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
+    argument("--force", "replace the table in FOLDER"),
+]  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Distill, and show how the table is used."""
+    from ..api import distill
+
+    options = named(arguments, "encoder", "texts", "output", "width", "text_field", "force")
+    done = distill(**options)
+    kept = f"{100 * done.explained:.1f} % of the variance"
+    words = counted(done.n_words, "word")
+    messages.good(f"{done.folder}: vectors of {words}, {done.width} wide, {kept}")
+    table = json.dumps({"@initializers": "thincdialog.WordVectors.v1", "path": str(done.folder)})
+    line = command_line("train", "ranker.cfg", "--agent.model.encoder.init_E", table)
+    messages.info(f"Begin a ranker with it: {line}")

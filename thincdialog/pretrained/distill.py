@@ -1,0 +1,162 @@
+"""A table of word vectors, distilled from a published encoder."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Iterator, List, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
+
+import numpy as np
+
+from ..data.words import any_script, normalise, split_words
+from ..errors import DataError, OutputError
+from ..files.json_file import write_json
+from ..files.whole_file import writing
+from ..files.whole_folder import written_whole
+from ..formats.bookmark import Bookmark
+from ..formats.conversations import conversation_turns
+from ..formats.inputs import InputReading, read_inputs
+from ..ops.choice import get_dialog_ops, using_ops
+from .folder import CONFIG, TABLE, TOKENIZER, WEIGHTS, read_folder
+from .word_vectors import vectors_of_words
+
+# A word of the frequency p has the weight _SIF / (_SIF + p).
+_SIF = 1e-3
+_UNKNOWN = "[UNK]"
+_FILES = {CONFIG, TOKENIZER, WEIGHTS}
+
+
+class Distilled(NamedTuple):
+    """A table that was written.
+
+    folder (Path): Where it is.
+    n_words (int): Words that have a vector.
+    width (int): Numbers of each vector.
+    explained (float): Share of the variance of the encoder's vectors that was kept.
+    """
+
+    folder: Path
+    n_words: int
+    width: int
+    explained: float
+
+
+def distill(
+    encoder: Union[str, Path],
+    texts: Union[str, Path],
+    output: Union[str, Path],
+    *,
+    width: int = 256,
+    text_field: str = "text",
+    force: bool = False,
+    stderr: Optional[TextIO] = None,
+) -> Distilled:
+    """Write a table of the vectors of a corpus's words, in the layout of Model2Vec.
+
+    The encoder reads each word by itself. The principal components of the vectors are kept, and
+    the more frequent a word, the shorter its vector becomes. `thincdialog.WordVectors.v1` begins
+    an embedding table with such vectors.
+
+    encoder (Union[str, Path]): The folder of an encoder, or of another table.
+    texts (Union[str, Path]): A file as ``predict`` reads it: texts, one a line, JSON lines with
+        texts or conversations, CSV or TSV; plain or gzip'd.
+    output (Union[str, Path]): The folder to write. It is there whole or not at all.
+    width (int): Numbers of each vector, 1 or more; not more than the encoder's.
+    text_field (str): Field or column of the text.
+    force (bool): Whether a table that is there may be replaced.
+    stderr (Optional[TextIO]): Where to show progress, if it is a terminal; sys.stderr if None.
+    RAISES (DialogError): If the encoder or the texts cannot be read, or nothing can be written.
+    SOURCE: Tulkens and van Dongen 2024, https://github.com/MinishLab/model2vec; weights: Arora et
+        al. 2017, https://openreview.net/forum?id=SyK00v5xx
+    """
+    encoder, texts, output = str(encoder), str(texts), Path(output)
+    if width < 1:
+        raise ValueError(f"width = {width}, expected 1 or more")
+    _check_output(output, encoder, force)
+    read_folder(encoder)
+    counts = Counter(
+        word
+        for text in _texts(texts, text_field)
+        for word in split_words(normalise(text, "NFC", True))
+    )
+    if not counts:
+        raise DataError(texts, "has no words")
+    words, numbers = zip(*counts.most_common())
+    vectors, explained = _components(_encode(encoder, words, stderr or sys.stderr), width)
+    frequency = np.array(numbers) / sum(numbers)
+    vectors *= (_SIF / (_SIF + frequency))[:, None]
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(output.absolute()) as new:
+        _write(new, words, vectors.astype("f"), encoder)
+    return Distilled(output, len(words), vectors.shape[1], explained)
+
+
+def _check_output(output: Path, encoder: str, force: bool) -> None:
+    """RAISES (OutputError): If there is something that must not be replaced."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    is_table = output.is_dir() and {path.name for path in output.iterdir()} <= _FILES
+    if not is_table or output.samefile(encoder):
+        raise OutputError(f"{output}  is no table that may be replaced. Choose another folder.")
+    if not force:
+        raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
+
+
+def _texts(path: str, text_field: str) -> Iterator[str]:
+    """All texts of a file, and all turns of its conversations."""
+    at = Bookmark()
+    at.has_flags = True
+    for row, message in read_inputs(path, InputReading(text_field=text_field), at):
+        if "turns" in row or "dialog" in row:
+            yield from (text for _, text, _ in conversation_turns(row, at))
+        elif message is not None:
+            yield message["text"]
+
+
+def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
+    from tqdm import tqdm
+
+    parts: List[np.ndarray] = []
+    with (
+        using_ops(get_dialog_ops(ops="auto")),
+        tqdm(
+            desc="Encoding", total=len(words), unit=" words", file=stderr, leave=False,
+            disable=not stderr.isatty(),
+        ) as bar,
+    ):  # fmt: skip
+        for part in vectors_of_words(encoder, words):
+            parts.append(part)
+            bar.update(len(part))
+    return np.concatenate(parts)
+
+
+def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:
+    """Principal components, the largest first, and their share of the variance."""
+    centred = (vectors - vectors.mean(0)).astype("d")
+    sizes, directions = np.linalg.eigh(centred.T @ centred)  # The smallest first.
+    kept = directions[:, ::-1][:, :width]
+    share = sizes[::-1][:width].sum() / max(sizes.sum(), np.finfo("d").tiny)
+    return centred @ kept, float(share)
+
+
+def _write(folder: Path, words: Sequence[str], vectors: np.ndarray, encoder: str) -> None:
+    from safetensors.numpy import save
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    rows = {word: row for row, word in enumerate([_UNKNOWN, *words])}
+    pieces = Tokenizer(models.WordLevel(rows, unk_token=_UNKNOWN))
+    pieces.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    pieces.pre_tokenizer = pre_tokenizers.Split(Regex(any_script().pattern), "removed", invert=True)
+    (folder / TOKENIZER).write_text(pieces.to_str(), encoding="utf-8")
+    table = np.vstack([np.zeros_like(vectors[:1]), vectors])
+    (folder / WEIGHTS).write_bytes(save({"embeddings": table}))
+    config = {
+        "model_type": TABLE,
+        "architectures": ["StaticModel"],
+        "tokenizer_name": Path(encoder).name,
+        "apply_pca": vectors.shape[1],
+        "sif_coefficient": _SIF,
+        "hidden_dim": vectors.shape[1],
+        "normalize": True,
+    }
+    write_json(folder / CONFIG, config)
