@@ -32,8 +32,8 @@ class Spans(NamedTuple):
 
     def groups(self) -> Iterator[Tuple[Any, Any, Any, Any]]:
         """Sequences with as many queries and as many keys, which can be computed together: their
-        indices, (n,); those of their queries and keys, shapes (n, n_queries) and (n, n_keys), int64;
-        and, if it is causal, which of the keys each query attends to, shape (n_queries, n_keys).
+        indices, shape (n,), those of their queries and keys, (n, n_queries) and (n, n_keys), all
+        int64; and, if it is causal, which keys each query attends to, (n_queries, n_keys).
         """
         pairs = numpy.stack([self.n_queries, self.n_keys], axis=1)
         starts = pairs.cumsum(axis=0) - pairs
