@@ -15,11 +15,12 @@ import pytest
 from tests.fuzzing import SEED, TIMES
 from tests.processes import little_memory, no_longer_than, slow
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
-from thincdialog.api import Chatbot, Experiment
+from thincdialog.api import Chatbot
 from thincdialog.cli.main import main
 from thincdialog.errors import DialogError, ModelError
 from thincdialog.files.checksums import checksums
 from thincdialog.files.saved_model import find_changes, read_meta
+from thincdialog.training import trained_model
 
 SUBWORDS = RANKER.replace('"thincdialog.Words.v1"', '"thincdialog.Subwords.v1"\nsize = 300')
 HEAD = RANKER.partition("[tokenizer]")[0]
@@ -288,16 +289,16 @@ def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_p
     run = tmp_path / "run"
     shutil.copytree(old, run / "model-best")
     shutil.copytree(models["retrieval"], new)
-    real, n_calls = Experiment.__init__, []
+    real, n_calls = trained_model.build_sections, []
 
-    def replacing(experiment, *given, **named):
+    def replacing(*given):
         n_calls.append(1)
         if len(n_calls) == 1:  # It has read one half.
             (run / "model-best").rename(run / ".model-best.old.00000000")
             new.rename(run / "model-best")
-        real(experiment, *given, **named)
+        return real(*given)
 
-    monkeypatch.setattr(Experiment, "__init__", replacing)
+    monkeypatch.setattr(trained_model, "build_sections", replacing)
     assert Chatbot(run).agent.id == "retrieval" and len(n_calls) == 2
 
 

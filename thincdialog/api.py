@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .registry import registry
     from .runners import Alone
     from .runs.build import build
-    from .runs.chatbot import Answer, Chatbot
+    from .runs.chatbot import Chatbot
     from .runs.model_folder import save
     from .runs.run_table import RunResult, results
     from .runs.sweep import Sweep, SweepRun, sweep
@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .training.experiment import Experiment
     from .training.interruption import Interrupted, Interruption
     from .training.runner import Runner
+    from .training.trained_model import Answer, Reply, TrainedModel
     from .worlds import (
         BatchWorld,
         DynamicBatchWorld,
@@ -117,7 +118,7 @@ _MODULES = {
     "registry": "registry",
     "runners": "Alone",
     "runs.build": "build",
-    "runs.chatbot": "Answer Chatbot",
+    "runs.chatbot": "Chatbot",
     "runs.model_folder": "save",
     "runs.run_table": "RunResult results",
     "runs.sweep": "Sweep SweepRun sweep",
@@ -126,6 +127,7 @@ _MODULES = {
     "training.experiment": "Experiment",
     "training.interruption": "Interrupted Interruption",
     "training.runner": "Runner",
+    "training.trained_model": "Answer Reply TrainedModel",
     "worlds": "BatchWorld DynamicBatchWorld MultiAgentWorld PartnerWorld World",
 }
 _HOMES: Dict[str, str] = {
@@ -165,19 +167,20 @@ def load(
 
 __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Answer", "Answers", "Batch", "Experiment", "Learner",
-    "MemoryStore", "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld",
-    "Batcher", "Batchsort", "Callback", "CodeLike", "Chatbot", "CheckedConfig", "Comparison",
-    "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError", "DataReport",
-    "DataWarning", "DialogError", "Difference", "Distilled", "DryRun", "DynamicBatchWorld",
-    "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Inputs", "Interrupted",
-    "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths", "Limits", "LoggedRun",
-    "Message", "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
-    "ModelError", "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded",
-    "PartnerWorld", "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "Result",
-    "RunResult", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
-    "TrainingError", "Turn", "WorkerError", "World", "build", "check_config", "compare", "convert",
-    "debug_data", "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model",
-    "distill", "dry_run", "evaluate", "evaluate_in_detail", "find_lr", "load", "load_config",
-    "mix_tasks", "plot", "predict", "read_predictions", "registry", "resolve_config", "results",
-    "save", "sweep", "train", "write_config", "write_predictions",
+    "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback", "Chatbot", "CheckedConfig",
+    "CodeLike", "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion",
+    "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "Distilled", "DryRun",
+    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Inputs",
+    "Interrupted", "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths", "Limits",
+    "LoggedRun", "MemoryStore", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "MultiTask",
+    "OutputError", "Overfit", "Padded", "PartnerWorld", "Prediction", "Problem", "Profile",
+    "Progress", "ProtocolError", "ReadingOptions", "Reply", "Result", "RunResult", "Runner",
+    "Sizes", "StepReport", "Store", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder",
+    "Tokenizer", "TrainedModel", "TrainingError", "Turn", "WorkerError", "World", "build",
+    "check_config", "compare", "convert", "debug_data", "debug_overfit", "debug_profile",
+    "diff_config", "display_data", "display_model", "distill", "dry_run", "evaluate",
+    "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks", "plot", "predict",
+    "read_predictions", "registry", "resolve_config", "results", "save", "sweep", "train",
+    "write_config", "write_predictions",
 ]  # fmt: skip

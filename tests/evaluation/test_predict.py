@@ -12,8 +12,8 @@ from thincdialog.agents.repeat_label import RepeatLabelAgent
 from thincdialog.api import (
     DataError,
     DialogError,
-    Experiment,
     IterableTeacher,
+    TrainedModel,
     evaluate_in_detail,
     load,
     predict,
@@ -101,30 +101,14 @@ def test_predict_answers_as_evaluation_does():
     assert len(answers) == 9
 
 
-@pytest.mark.parametrize("batcher", ["Fixed.v1", "Words.v1", "Batchsort.v1"])
-def test_predict_in_any_batches_and_parts_gives_the_same(batcher, monkeypatch):
+@pytest.mark.parametrize("max_batch", [1, 7, 30])
+def test_predict_in_any_batches_and_parts_gives_the_same(max_batch, monkeypatch):
     texts = [" ".join(WORDS[: n % 6 + 1]) + f" {n}" for n in range(50)]
     expected = list(predict("intents/model-last", texts))
     assert [row["said"] for row in expected] == texts
-    name = "world.batcher"
-    size = {"Words.v1": f"{name}.budget"}.get(batcher, f"{name}.size")
-    changes = {
-        "world.@worlds": "thincdialog.BatchWorld.v1",
-        f"{name}.@batchers": f"thincdialog.{batcher}",
-        size: 7,
-    }
     monkeypatch.setattr(predicting, "N_ROWS", 11)
-    assert list(predict("intents/model-last", texts, overrides=changes)) == expected
-
-
-def test_predict_in_a_world_of_many_gives_the_models_answers():
-    other = {"@agents": "thincdialog.FixedResponse.v1", "text": "mine"}
-    world = {"@worlds": "thincdialog.MultiAgentWorld.v1", "others": {"echo": other}}
-    changes = {"evaluation.world": world}
-    texts = ["red", "tall warm", "blue"]
-    answers = list(predict("intents/model-last", texts, overrides=changes))
-    expected = list(predict("intents/model-last", texts))
-    assert [row["reply"] for row in answers] == [row["reply"] for row in expected]
+    model = TrainedModel("intents/model-last", max_batch=max_batch)
+    assert list(predicting.Answers(model, texts)) == expected
 
 
 def test_predict_answers_the_last_turn_of_conversations():
@@ -181,10 +165,10 @@ def test_predict_says_that_it_does_not_know():
     changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
     (row,) = predict("intents/model-last", ["red"], threshold=1.0, overrides=changes)
     assert (row["reply"], row["score"]) == ("none", None)
-    experiment = Experiment.from_model("intents/model-last")
-    experiment.agent = RepeatLabelAgent()
+    model = TrainedModel("intents/model-last")
+    model.agent = RepeatLabelAgent()
     with pytest.raises(DialogError, match="repeat_label gives no probabilities, so there is no"):
-        list(predicting.Answers(experiment, ["red"], threshold=0.1))
+        list(predicting.Answers(model, ["red"], threshold=0.1))
 
 
 def test_predict_chooses_among_the_candidates_of_a_row():

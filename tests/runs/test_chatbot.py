@@ -79,7 +79,7 @@ def test_respond_takes_numbers_that_have_a_meaning(chatbot, wrong):
 
 
 def test_respond_to_all_answers_each_conversation_as_alone(chatbot, monkeypatch):
-    monkeypatch.setattr("thincdialog.runs.chatbot.TOGETHER", 2)
+    monkeypatch.setattr("thincdialog.training.trained_model.MAX_TOGETHER", 2)
     candidates = ["a", "b", "yes please", "hi", "what else?"]
     talks = ["hi", ["hi", "what else?", "milk"], ["milk"], "tea", ["yes please", "b"]]
     alone = []
@@ -107,7 +107,7 @@ def test_respond_to_all_takes_conversations_only(chatbot, wrong):
 def test_respond_needs_probabilities_for_a_threshold(tmp_path):
     result, _ = quietly_train(output=tmp_path, training__max_steps=1)
     bot = load(result.output / "model-best")
-    bot.agent = bot._talker = RepeatLabelAgent()
+    bot.model.agent = bot.agent = bot._talker = RepeatLabelAgent()
     with pytest.raises(DialogError, match="repeat_label gives no probabilities"):
         bot.respond("hi", threshold=0.1)
     assert bot.respond("hi", top=2) == [("", None)]

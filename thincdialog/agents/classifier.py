@@ -26,6 +26,7 @@ from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
 from ..models.committee import Committee
+from ..ops.dialog_ops import exact_products
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -309,7 +310,8 @@ class ClassifierAgent(ModelAgent):
         if not len(batch):
             return []
         batch, ops = Batch.of(batch), self.model.ops
-        logits = self.model.predict(self.inputs(batch))
+        with exact_products(ops):
+            logits = self.model.predict(self.inputs(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         if self.has_softmax:
             logits = self._logits(logits)

@@ -25,6 +25,7 @@ from ..files.json_file import texts_in
 from ..losses.label_sigmoid import LabelSigmoid
 from ..messages import Message, MessageBatch
 from ..ops.devices import upload
+from ..ops.dialog_ops import exact_products
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -235,7 +236,8 @@ class MultiLabelAgent(ModelAgent):
     # --- acting -------------------------------------------------------------------
 
     def _logits(self, batch: Batch) -> Floats2d:
-        logits = self.model.predict(self.inputs(batch))
+        with exact_products(self.model.ops):
+            logits = self.model.predict(self.inputs(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         return logits
 

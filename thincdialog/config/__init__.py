@@ -5,6 +5,7 @@ from .given import ConfigLike, Overrides
 from .load import (
     CheckedConfig,
     build_block,
+    build_sections,
     check_config,
     load_config,
     read_sections,
@@ -15,7 +16,7 @@ from .write import write_config
 
 __all__ = [
     "CheckedConfig", "CodeError", "CodeLike", "ConfigLike", "Overrides", "PathLike", "build_block",
-    "check_config", "code_beside", "code_files", "command_in", "find_shipped", "load_code",
-    "load_config", "read_sections", "resolve_config", "shipped_configs", "shipped_text",
-    "told_apart", "write_config",
+    "build_sections", "check_config", "code_beside", "code_files", "command_in", "find_shipped",
+    "load_code", "load_config", "read_sections", "resolve_config", "shipped_configs",
+    "shipped_text", "told_apart", "write_config",
 ]  # fmt: skip

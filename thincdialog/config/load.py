@@ -50,7 +50,10 @@ AnyConfig = Union[ConfigLike, CheckedConfig]
 
 
 def load_config(
-    config: AnyConfig, overrides: Overrides = None, without: Sequence[str] = ()
+    config: AnyConfig,
+    overrides: Overrides = None,
+    without: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
@@ -58,12 +61,13 @@ def load_config(
     overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last;
         strings are read as JSON if they are JSON.
     without (Sequence[str]): Sections to leave out, such as some of earlier versions.
+    only (Sequence[str]): Sections to check, if not all: others may name functions that are missing.
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): With every problem that was found.
     """
     if isinstance(config, CheckedConfig) and not overrides:
         return config
-    checked, problems = _read_and_check(config, overrides, without)
+    checked, problems = _read_and_check(config, overrides, without, only)
     if problems:
         raise ConfigError(problems, checked.name)
     return checked
@@ -104,17 +108,26 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
         ``optimizer``, ``logger``, and ``callbacks``, a list); ``baselines`` (name to agent).
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
-    builder = Checker(checked.given, checked.interpolated.copy(), builds=True)
-    sections = builder.check_all()
-    if builder.problems:
-        cause = builder.causes[0] if builder.causes else None
-        raise ConfigError(builder.problems, checked.name) from cause
+    sections = build_sections(checked)
     sections.setdefault("tokenizer", None)
     sections.setdefault("baselines", {})
     evaluation, training = sections["evaluation"], sections["training"]
     evaluation["world"] = evaluation.get("world") or sections["world"]
     evaluation["metrics"] = list(evaluation["metrics"].values())
     training["callbacks"] = list(training.get("callbacks", {}).values())
+    return sections
+
+
+def build_sections(checked: CheckedConfig, only: Sequence[str] = ()) -> Dict[str, Any]:
+    """Build the objects of some sections; of all if ``only`` is empty.
+
+    RAISES (ConfigError): If a registered function refuses its arguments.
+    """
+    builder = Checker(checked.given, checked.interpolated.copy(), builds=True)
+    sections = builder.check_all(only)
+    if builder.problems:
+        cause = builder.causes[0] if builder.causes else None
+        raise ConfigError(builder.problems, checked.name) from cause
     return sections
 
 
@@ -128,7 +141,11 @@ def build_block(checked: CheckedConfig, name: str) -> Any:
 
 
 def _read_and_check(
-    config: AnyConfig, overrides: Overrides, without: Sequence[str] = (), build: bool = False
+    config: AnyConfig,
+    overrides: Overrides,
+    without: Sequence[str] = (),
+    only: Sequence[str] = (),
+    build: bool = False,
 ) -> Tuple[CheckedConfig, List[Problem]]:
     """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()
@@ -138,12 +155,12 @@ def _read_and_check(
     complete = fill_functions(given.data)
     data = fill_variables(given, complete)
     checker = Checker(given, data)
-    checker.check_all()
+    checker.check_all(only)
     problems = [*given.problems, *checker.problems]
     if problems or build:
         # So that values out of a function's range are shown along with the rest.
         builder = Checker(given, data, builds=True)
-        builder.check_all()
+        builder.check_all(only)
         problems += builder.problems
     checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 

@@ -2,10 +2,9 @@
 
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import MAX_LISTED, DataError, DialogError
-from ..examples import MemoryStore
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
@@ -20,10 +19,9 @@ from ..formats.inputs import (
     layout_of,
     read_inputs,
 )
+from ..formats.layout_file import layout_place, read_layout
 from ..formats.text_file import STDIN
-from ..messages import DONT_KNOW, Message
-from ..teachers import Teacher
-from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
+from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
 N_ROWS = 1024
@@ -56,11 +54,11 @@ def predict(
     RETURNS (Answers): To be iterated over: each row with its answer.
     RAISES (DialogError): If the model or the file cannot be used.
     """
-    return Answers(Experiment.from_model(path, overrides, code), source, **options)
+    return Answers(TrainedModel(path, overrides, code), source, **options)
 
 
 class Answers:
-    """The answers of an experiment's agent to rows. Gives each row (a dict) with all its fields
+    """The answers of a saved model to rows. Gives each row (a dict) with all its fields
     and, behind them, `reply`, `score` (its probability, if the agent gives one for it) and, if
     ``top`` is above 1, the best candidates or classes: `candidates`, a list of `text` and
     `score`; in a table `candidate_1`, `score_1` and so on. If the agent predicts several labels,
@@ -71,11 +69,11 @@ class Answers:
     message has a `reply` of None: a blank line of a text, and a turn before the last where each
     row is one.
 
-    ``N_ROWS`` are answered at a time, in the batches of the world that evaluates: memory does
-    not grow with the file. Rows are read with those of ``OF_TASKS`` that the model's own tasks
-    have, and agree in; with their columns, if the first line is no header.
+    ``N_ROWS`` are answered at a time: memory does not grow with the file. Rows are read with
+    those of ``OF_TASKS`` that the model's own tasks have, and agree in; with their columns, if the
+    first line is no header.
 
-    experiment (Experiment): Of a saved model.
+    model (TrainedModel): The saved model.
     source (Union[str, Path, Iterable]): See ``predict``.
     top (int): Candidates or classes to give, the best first, 1 or more.
     threshold (float): Of probability, 0.0 to 1.0. What is less probable is not given; where
@@ -98,7 +96,7 @@ class Answers:
 
     def __init__(
         self,
-        experiment: Experiment,
+        model: TrainedModel,
         source: Source,
         *,
         top: int = 1,
@@ -112,14 +110,14 @@ class Answers:
             raise ValueError(f"top = {top}, expected 1 or more")
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
-        self.experiment, self.top, self.prefix = experiment, top, prefix
+        self.model, self.top, self.prefix = model, top, prefix
         self.threshold = threshold
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
         self.on_error = on_error
         given = {name: value for name, value in reading.items() if value is not None}
-        of_tasks = _of_tasks(experiment)
+        of_tasks = _of_tasks(model)
         own_encoding, own_layout = of_tasks.pop("encoding", None), of_tasks.pop("layout", None)
         self.encoding = encoding or own_encoding
         self.separator = of_tasks.pop("label_separator", "|")
@@ -127,7 +125,12 @@ class Answers:
         # name of a text.
         is_other = "text_field" in given or not has_records(self.source)
         name = given.get("format", None if is_other else own_layout)
-        layout = None if name is None else layout_of(name)
+        layout = None
+        if name is not None:
+            # A custom layout of the tasks is in the model's folder: its file may be gone.
+            kept = layout_place(model.path, name)
+            is_kept = name == own_layout and kept.is_file()
+            layout = read_layout(kept) if is_kept else layout_of(name)
         if layout is not None:
             given["format"] = None
             if "text_field" in given:
@@ -140,7 +143,7 @@ class Answers:
         )
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
-        agent, reads = experiment.agent, experiment.agent.reading()
+        agent, reads = model.agent, model.agent.reading()
         self.reading = own._replace(
             taken=self._added_names(),
             n_features=reads.n_features,
@@ -163,13 +166,12 @@ class Answers:
             rows = read_inputs(self.source, self.reading, self._at)
         else:
             rows = given_inputs(self.source, self.reading, self._at)
-        with self.experiment.agent.evaluating():
-            while chunk := list(islice(self._counted(rows), N_ROWS)):
-                messages = [one.message for one in chunk if one.message is not None]
-                replies = iter(self._replies(messages))
-                self.bad.n_answered += len(messages)
-                for row, message in chunk:
-                    yield {**row, **self._added(None if message is None else next(replies))}
+        while chunk := list(islice(self._counted(rows), N_ROWS)):
+            messages = [one.message for one in chunk if one.message is not None]
+            replies = iter(self.model.answer(messages, self.top, self.threshold))
+            self.bad.n_answered += len(messages)
+            for row, message in chunk:
+                yield {**row, **self._added(None if message is None else next(replies))}
 
     def lines(self) -> Iterator[str]:
         """The same as lines: of a table if the source is one, else of JSON."""
@@ -186,27 +188,6 @@ class Answers:
             self.bad.n_read += row.message is not None
             yield row
 
-    def _replies(self, messages: Sequence[Message]) -> List[Message]:
-        if not messages:
-            return []
-        store = MemoryStore(is_held=False)
-        for number, message in enumerate(messages):
-            store.append([Message(message, id=str(number))])
-        replies: List[Message] = [Message()] * len(messages)
-        experiment = self.experiment
-        with experiment.working():
-            teacher = Teacher({"predict": store}, origin=self.bad.path).for_split("predict")
-            with experiment.evaluation["world"](teacher, experiment.agent) as world:
-                world.start_epoch(0, 0)
-                while not world.epoch_done():
-                    world.parley()
-                    # In a world of many, others speak behind them.
-                    asked, said = world.acts[:2]
-                    pairs = [(asked, said)] if isinstance(asked, Message) else zip(asked, said)
-                    for message, reply in pairs:
-                        replies[int(message["id"])] = reply
-        return replies
-
     def _added_names(self) -> List[str]:
         names = ["reply", "score"]
         if self.top > 1 and self.form in TABLES:
@@ -216,34 +197,18 @@ class Answers:
             names.append("candidates")
         return [self.prefix + name for name in names]
 
-    def _added(self, reply: Optional[Message]) -> Dict[str, Any]:
-        is_asked, reply = reply is not None, reply or Message()
-        text, texts = reply.get("text"), reply.get("text_candidates") or ()
-        probabilities = reply.get("candidate_probabilities")
-        given = probabilities or reply.get("candidate_scores") or ()
-        scores = [float(score) for score in given]
-        if self.threshold and is_asked:
-            if not probabilities:
-                name = self.experiment.agent.id
-                raise DialogError(f"{name} gives no probabilities, so there is no threshold.")
-            # A class that is said in place of a rejected one is not among them.
-            is_known = text not in texts
-            kept = [n for n, score in enumerate(scores) if score >= self.threshold]
-            texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
-            text = text if is_known or text in texts else DONT_KNOW
-        # What is said in place of a class that was rejected has no score of its own.
-        is_scored = text in texts and bool(scores)
-        cells: List[Any] = [text, scores[texts.index(text)] if is_scored else None]
-        if "predicted_labels" in reply:
-            labels = texts if self.threshold else reply["predicted_labels"]
-            known = dict(zip(reply["classes"], reply["probabilities"]))
-            cells = [labels, [known[label] for label in labels]]
+    def _added(self, reply: Optional[Reply]) -> Dict[str, Any]:
+        reply = reply or Reply(None, [], [])
+        # A reply that is not among the candidates has no score of its own.
+        scores = dict(zip([each.text for each in reply.candidates], reply.scores))
+        cells: List[Any] = [reply.text, scores.get(reply.text or "")]
+        if reply.labels is not None:
+            cells = [list(each) for each in zip(*reply.labels)] or [[], []]
             if self.form in TABLES:
                 cells = [self.separator.join(map(str, cell)) for cell in cells]
-        best = [
-            {"text": texts[n], **({"score": scores[n]} if scores else {})}
-            for n in range(min(self.top, len(texts)))
-        ]
+        best: List[Dict[str, Any]] = [{"text": each.text} for each in reply.candidates]
+        for each, score in zip(best, reply.scores):
+            each["score"] = score
         if self.form in TABLES:
             best += [{}] * (self.top - len(best))
             cells += [one.get(name) for one in best for name in ("text", "score")]
@@ -268,9 +233,9 @@ class _TellingBadData(BadData):
             raise DataError(self.path, text)
 
 
-def _of_tasks(experiment: Experiment) -> Dict[str, Any]:
+def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
     """How the tasks of a config read their data, where they agree."""
-    tasks = experiment.checked.interpolated["tasks"].values()
+    tasks = model.checked.interpolated["tasks"].values()
     found: Dict[str, Any] = {}
     for name in OF_TASKS:
         values = [task[name] for task in tasks if name in task]

@@ -7,6 +7,7 @@
     weights.npy     all parameters, one float32 vector
     tokenizer/      the vocabulary, or whatever the tokenizer keeps
     encoders.json   which published encoders it has, with checksums; encoders/ contains their files
+    reading/        the custom layouts of its tasks, which read files as its training data
     README.md       the model card, for readers
 
 Nothing here is unpickled, and nothing is imported that the user did not name. Every file but
@@ -57,10 +58,13 @@ def read_meta(folder: Path) -> Dict[str, Any]:
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
     meta = read_json(path)
-    if meta.get("format") != FORMAT:
+    found = meta.get("format")
+    if found != FORMAT:
+        is_newer = isinstance(found, int) and found > FORMAT
+        hint = f" Install thincdialog {meta.get('thincdialog')} or newer." if is_newer else ""
         raise ModelError(
-            f"{path}  has format {meta.get('format')!r}; this version of thincdialog "
-            f"({__version__}) reads format {FORMAT}."
+            f"{path}  has format {found!r}; this version of thincdialog "
+            f"({__version__}) reads format {FORMAT}.{hint}"
         )
     return meta
 
@@ -113,23 +117,23 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
     RAISES (ModelError): As ``look``.
     """
     for left in range(N_LOOKS, 0, -1):
-        before = _which(Path(path))
+        before = which_model(Path(path))
         try:
             found = look()
         except (DialogError, LookupError, OSError):
             # Between two renames there is none.
-            is_same = before == _which(Path(path)) and not _is_replaced(Path(path))
+            is_same = before == which_model(Path(path)) and not _is_replaced(Path(path))
             if is_same or left == 1:
                 raise
         else:
-            if before == _which(Path(path)) or left == 1:
+            if before == which_model(Path(path)) or left == 1:
                 return found
         time.sleep(LOOK_SECONDS)
     raise AssertionError  # The last look returns or raises.
 
 
-def _which(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
-    """Which folders stand for the model now."""
+def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
+    """The identity of the folders that are the model now: it changes when the model is replaced."""
     return tuple(_identity(folder) for folder in (path, path / BEST))
 
 

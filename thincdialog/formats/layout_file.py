@@ -98,6 +98,15 @@ def find_layout_file(name: str) -> Path:
     return Path(name)
 
 
+def layout_place(folder: Path, name: str) -> Path:
+    """Where a saved model keeps a custom layout.
+
+    folder (Path): Of the model.
+    name (str): The layout's path in the config.
+    """
+    return folder / "reading" / f"{Path(name).stem}.json"
+
+
 def read_layout(path: Path) -> CorpusLayout:
     """The layout in a file.
 

@@ -1,28 +1,14 @@
 """A saved model to talk to."""
 
 from threading import Lock
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, overload
+from typing import Any, Dict, List, Optional, Sequence, Union, overload
 
 from ..errors import DialogError
-from ..files.saved_model import model_folder
 from ..formats.wording import short
-from ..messages import DONT_KNOW, PARTNER, SELF, Message
+from ..messages import PARTNER, SELF, Message
 from ..protocol import Agent
-from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-
-# Conversations that are answered together.
-TOGETHER = 256
-
-
-class Answer(NamedTuple):
-    """One of the replies that a model chose from.
-
-    text (str): What it would say.
-    probability (Optional[float]): Among all candidates; None if the model gives none.
-    """
-
-    text: str
-    probability: Optional[float]
+from ..training.experiment import CodeLike, Overrides, PathLike
+from ..training.trained_model import Answer, Reply, TrainedModel
 
 
 class Chatbot:
@@ -31,28 +17,26 @@ class Chatbot:
 
     path (Path): Folder of the saved model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
-    code (CodeLike): Python file, or several, registering what the config names.
+    code (CodeLike): Python file, or several, registering functions that its agent needs.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
 
     def __init__(self, path: PathLike, *, overrides: Overrides = None, code: CodeLike = None):
-        self.path = model_folder(path)
-        self.experiment = Experiment.from_model(path, overrides, code)
+        self.model = TrainedModel(path, overrides, code)
         self._begin()
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: the talker is a copy of the agent.
-        talk = self._talker.conversation_state()
-        return {"path": self.path, "experiment": self.experiment, "talk": talk}
+        return {"model": self.model, "talk": self._talker.conversation_state()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.path, self.experiment = state["path"], state["experiment"]
+        self.model = state["model"]
         self._begin()
         self._talker.set_conversation_state(state["talk"])
 
     def _begin(self) -> None:
-        self.meta = self.experiment.meta
-        self.agent: Agent = self.experiment.agent
+        self.path, self.meta = self.model.path, self.model.meta
+        self.agent: Agent = self.model.agent
         self._talker = self.agent.clone()
         self._lock = Lock()
 
@@ -107,16 +91,15 @@ class Chatbot:
         _check(top, threshold)
         _check_classes(self.agent, candidates)
         with self._lock:
-            self._talker.observe(message)
+            observation = self._talker.observe(message)
             try:
-                reply = self._talker.act()
-                answers = self._answers(reply, threshold)
+                (said,) = self.model.act([self._talker], [observation], top or 1)
+                reply = self.model.read(said, top or 1, threshold)
             except BaseException:  # A message must not stay without a reply.
                 self._talker.reset()
                 raise
-            said = _said(answers)
-            self._talker.self_observe(reply if answers else Message(reply, text=said))
-        return said if top is None else answers[:top]
+            self._talker.self_observe(Message(said, text=reply.text))
+        return _answered(reply, top)
 
     def respond_to_all(
         self,
@@ -138,41 +121,16 @@ class Chatbot:
             raise TypeError(f"conversations should be a list, got {conversations!r}")
         messages = [_conversation(each, candidates) for each in conversations]
         _check_classes(self.agent, candidates)
-        found: List[Union[str, List[Answer]]] = []
-        for start in range(0, len(messages), TOGETHER):
-            some = messages[start : start + TOGETHER]
-            players = [self.agent.clone() for _ in some]
-            observations = [player.observe(each) for player, each in zip(players, some)]
-            if self.agent.can_batch:
-                replies = self.agent.batch_act(observations)
-            else:
-                replies = [player.act() for player in players]
-            for reply in replies:
-                answers = self._answers(reply, threshold)
-                found.append(_said(answers) if top is None else answers[:top])
-        return found
-
-    def _answers(self, reply: Message, threshold: float) -> List[Answer]:
-        """What a reply chose from, what it says first; without those below the threshold."""
-        text: str = reply.get("text") or ""
-        texts = reply.get("text_candidates") or [text]
-        known = reply.get("candidate_probabilities")
-        if threshold and known is None:
-            raise DialogError(f"{self.agent.id} gives no probabilities, so there is no threshold.")
-        answers = list(map(Answer, texts, [None] * len(texts) if known is None else known))
-        # A classifier may reject its best class, and say something that is none of them.
-        answers.sort(key=lambda answer: answer.text != text)
-        if answers[0].text != text:
-            answers.insert(0, Answer(text, None))
-        return [a for a in answers if a.probability is None or a.probability >= threshold]
+        replies = self.model.answer(messages, top or 1, threshold)
+        return [_answered(reply, top) for reply in replies]
 
     def reset(self) -> None:
         """Start a new conversation."""
         self._talker.reset()
 
 
-def _said(answers: Sequence[Answer]) -> str:
-    return answers[0].text if answers else DONT_KNOW
+def _answered(reply: Reply, top: Optional[int]) -> Union[str, List[Answer]]:
+    return reply.text or "" if top is None else reply.best[:top]
 
 
 def _check(top: Optional[int], threshold: float) -> None:

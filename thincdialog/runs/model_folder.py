@@ -2,7 +2,7 @@
 
 import platform
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from .. import __version__
 from ..config import write_config
@@ -36,17 +36,26 @@ def save(experiment: Experiment, folder: PathLike) -> None:
         raise OutputError(f"{path}  is there already, and no saved model: choose another folder.")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    save_model(experiment.agent, path, write_config(experiment.checked.config), facts)
+    config, tasks = write_config(experiment.checked.config), experiment.tasks.values()
+    save_model(experiment.agent, path, config, facts, tasks)
 
 
-def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, Any]) -> None:
+def save_model(
+    agent: Agent,
+    folder: Path,
+    config_text: str,
+    meta: Mapping[str, Any],
+    tasks: Iterable[Agent] = (),
+) -> None:
     """Write a model folder, whole or not at all: written beside, then renamed.
 
+    tasks (Iterable[Agent]): Teachers, which may add files that answering needs.
     RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
     """
     with written_whole(folder) as beside:
         (beside / CONFIG).write_text(config_text, encoding="utf8")
-        agent.to_disk(beside)
+        for part in (agent, *tasks):
+            part.to_disk(beside)
         write_encoders(getattr(agent, "model", None), beside, before=folder)
         facts = {
             "format": FORMAT,

@@ -127,7 +127,7 @@ class RunKeeper(Keeper):
     def _save_model(self, name: str, meta: Mapping[str, Any]) -> None:
         if self.place.path is not None and self.place.folder is not None:
             config = write_config(self.checked.config)
-            save_model(self.agent, self.place.path / name, config, meta)
+            save_model(self.agent, self.place.path / name, config, meta, self.tasks.values())
             self.saved = str(self.place.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:

@@ -1,10 +1,19 @@
 """Corpora in JSON or tables of any layout, described in a few lines."""
 
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Dict, List, Literal, Optional, Union
+from pathlib import Path
+from typing import Any, Dict, List, Literal, Optional, Tuple, Union
 
+from ..files.json_file import write_json
 from ..formats.json_layout import SystemTurns, read_layout_file
-from ..formats.layout_file import find_layout_file, read_layout
+from ..formats.layout_file import (
+    CorpusLayout,
+    find_layout_file,
+    layout_place,
+    read_layout,
+    shipped_layouts,
+)
 from ..formats.text_file import PathOrPaths
 from ..registry import registry
 from .arguments import CandidateFile, FileOptions, check_delimiter, file_sources
@@ -88,7 +97,7 @@ def JSONLayout(
     text_fields = ["labels"] if both else ["text", "labels"]
     if system_turns == "context":
         text_fields.append("system")
-    return Teacher(
+    teacher = _LayoutTeacher(
         file_sources(
             options, lambda split: partial(reader, split=split), train=train, dev=dev, test=test
         ),
@@ -98,3 +107,22 @@ def JSONLayout(
         single_turn=not found.is_conversation and not found.examples,
         text_fields=text_fields,
     )
+    teacher.layout = None if layout in shipped_layouts() else (layout, found)
+    return teacher
+
+
+class _LayoutTeacher(Teacher):
+    """Keeps a custom layout in the folders of models: they read files like the training data.
+
+    layout (Optional[Tuple[str, CorpusLayout]]): Its name in the config, and the layout.
+    """
+
+    layout: Optional[Tuple[str, CorpusLayout]] = None
+
+    def to_disk(self, folder: Path) -> None:
+        if self.layout is not None:
+            name, layout = self.layout
+            place = layout_place(folder, name)
+            place.parent.mkdir(exist_ok=True)
+            values = asdict(layout).items()
+            write_json(place, {key: value for key, value in values if value is not None})

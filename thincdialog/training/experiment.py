@@ -25,14 +25,7 @@ from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.portion import Encoding
 from ..files.held import temporary_folder
-from ..files.saved_model import (
-    CONFIG,
-    check_config_file,
-    check_files,
-    look_again,
-    model_folder,
-    read_meta,
-)
+from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
@@ -46,7 +39,6 @@ from ..ops.choice import get_dialog_ops, ops_to_answer, using_ops
 from ..ops.compiled import load_kernels
 from ..ops.device_memory import is_out_of_memory, no_room
 from ..pretrained.frozen import encode_ahead
-from ..pretrained.saved_encoder import check_encoders, encoder_places
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
@@ -55,6 +47,7 @@ from .beginning import find_beginning
 from .kept_tokenizer import find, keep
 from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
+from .trained_model import load_agent, open_model
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -183,21 +176,10 @@ class Experiment:
 
         def look() -> "Experiment":
             path = model_folder(folder)
-            meta = read_meta(path)
-            check_files(path, meta)
-            load_code(code)
-            check_config_file(path)
-            given = overrides or {}
-            checked = load_config(path / CONFIG, given, without=OF_EARLIER_VERSIONS)
-            places = encoder_places(path, checked.config)
-            if places:
-                given = {**places, **given}
-                checked = load_config(path / CONFIG, given, without=OF_EARLIER_VERSIONS)
+            meta, checked = open_model(path, overrides, code, without=OF_EARLIER_VERSIONS)
             with using_ops(ops_to_answer(checked.interpolated["system"])):
                 experiment = cls(checked, code)
-                check_encoders(getattr(experiment.agent, "model", None), path)
-                experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
-                check_attributes(experiment.agent)
+                load_agent(experiment.agent, path, experiment.tokenizer)
             experiment.meta = meta
             return experiment
 

@@ -1,0 +1,233 @@
+"""A saved model that answers: it needs its folder, and nothing else of its training."""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..batchers import Padded
+from ..batchers.batcher import plan_order
+from ..config import (
+    CheckedConfig,
+    CodeLike,
+    Overrides,
+    PathLike,
+    build_sections,
+    load_code,
+    load_config,
+)
+from ..contract import check_attributes
+from ..errors import DialogError
+from ..files.saved_model import (
+    CONFIG,
+    check_config_file,
+    check_files,
+    look_again,
+    model_folder,
+    read_meta,
+)
+from ..messages import DONT_KNOW, Message
+from ..ops.choice import ops_to_answer, using_ops
+from ..pretrained.saved_encoder import check_encoders, encoder_places
+from ..protocol import Agent
+from ..worlds.batching import measure_of
+
+# Sections of a config that answers depend on. Data, teachers and custom code of others may be gone.
+ANSWERING = ("system", "tokenizer", "agent")
+# Tokens, with padding, and messages that are answered in one batch.
+MAX_BATCH, MAX_TOGETHER = 8192, 256
+
+
+class Answer(NamedTuple):
+    """One of the replies that a model chose from.
+
+    text (str): The reply.
+    probability (Optional[float]): Among all candidates; None if the model gives none.
+    """
+
+    text: str
+    probability: Optional[float]
+
+
+class Reply(NamedTuple):
+    """What a model replied to one message.
+
+    text (Optional[str]): The reply; ``DONT_KNOW`` if its probability is below the threshold, None
+        if the model says nothing.
+    candidates (List[Answer]): The best candidates or classes that reach the threshold, best first.
+    scores (List[float]): Theirs: probabilities, or another score if the model has no probabilities;
+        empty if it has neither.
+    labels (Optional[List[Answer]]): The labels that a model predicts which can predict several.
+    """
+
+    text: Optional[str]
+    candidates: List[Answer]
+    scores: List[float]
+    labels: Optional[List[Answer]] = None
+
+    @property
+    def best(self) -> List[Answer]:
+        """The reply first, then the other candidates; empty if the model does not know."""
+        text = self.text or ""
+        answers = sorted(self.candidates, key=lambda answer: answer.text != text)
+        # A classifier may reject its best class, and say a text that is not a class.
+        if text != DONT_KNOW and (not answers or answers[0].text != text):
+            answers.insert(0, Answer(text, None))
+        return answers
+
+
+def read_reply(message: Message, threshold: float, model: str) -> Reply:
+    """Read a reply, without the candidates below a threshold.
+
+    model (str): The agent's id, for the error.
+    RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+    """
+    text, texts = message.get("text"), list(message.get("text_candidates") or ())
+    probabilities = message.get("candidate_probabilities")
+    if threshold and probabilities is None:
+        raise DialogError(f"{model} gives no probabilities, so there is no threshold.")
+    scores = list(map(float, probabilities or message.get("candidate_scores") or ()))
+    if threshold:
+        # A class that is said instead of a rejected one is not among them.
+        is_known = text not in texts
+        kept = [n for n, score in enumerate(scores) if score >= threshold]
+        texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
+        text = text if is_known or text in texts else DONT_KNOW
+    known = scores if probabilities is not None else [None] * len(texts)
+    candidates, labels = list(map(Answer, texts, known)), None
+    if "predicted_labels" in message:
+        found = texts if threshold else message["predicted_labels"]
+        of_all = dict(zip(message["classes"], message["probabilities"]))
+        labels = [Answer(label, float(of_all[label])) for label in found]
+        text = ", ".join(found)
+    return Reply(text, candidates, scores, labels)
+
+
+class TrainedModel:
+    """A saved model that answers messages in batches; the only way to answer that chatbots,
+    ``predict`` and servers have. Threads may share one.
+
+    folder (Union[str, Path]): Of the model; or of a run, for its best model.
+    overrides (Optional[Mapping[str, Any]]): Changes to its config.
+    code (CodeLike): Python file, or several, registering functions that its agent needs.
+    max_batch (int): Tokens of a batch, with padding; a longer message is answered alone.
+    RAISES (DialogError): If the folder is not a whole saved model.
+
+    path (Path): The model's folder.
+    meta (Dict[str, Any]): Its ``meta.json``.
+    agent (Agent): The agent, which answers.
+    """
+
+    def __init__(
+        self,
+        folder: PathLike,
+        overrides: Overrides = None,
+        code: CodeLike = None,
+        *,
+        max_batch: int = MAX_BATCH,
+    ):
+        self.code, self.max_batch = code, max_batch
+
+        def look() -> None:
+            self.path = model_folder(folder)
+            self.meta, self.checked = open_model(self.path, overrides, code, only=ANSWERING)
+            with using_ops(ops_to_answer(self.checked.interpolated["system"])):
+                parts = build_sections(self.checked, ANSWERING)
+                self.agent: Agent = parts["agent"]
+                load_agent(self.agent, self.path, parts.get("tokenizer"))
+
+        look_again(folder, look)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        load_code(state["code"])
+        self.__dict__.update(state)
+
+    def answer(
+        self, messages: Sequence[Message], top: int = 1, threshold: float = 0.0
+    ) -> List[Reply]:
+        """Answer messages, each in a conversation of its own.
+
+        messages (Sequence[Message]): With a `text`; `context`, `label_candidates` and `features`
+            if they have.
+        top (int): Candidates of a reply to give, at most.
+        threshold (float): Probability that a candidate must have, 0.0 to 1.0.
+        RETURNS (List[Reply]): In the order of the messages.
+        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+        """
+        replies: Dict[int, Message] = {}
+        for rows, found in self.in_batches(messages, top):
+            replies.update(zip(rows, found))
+        return [self.read(replies[n], top, threshold) for n in range(len(messages))]
+
+    def in_batches(
+        self, messages: Sequence[Message], top: int = 1
+    ) -> Iterator[Tuple[List[int], Sequence[Message]]]:
+        """Answer messages batch by batch; arguments as of ``answer``.
+
+        YIELDS (Tuple[List[int], Sequence[Message]]): The places of the messages of a batch, and
+            the agent's replies to them.
+        """
+        players = [self.agent.clone() for _ in messages]
+        observations = [player.observe(each) for player, each in zip(players, messages)]
+        for rows in self._batches(observations):
+            of_rows = [observations[row] for row in rows]
+            yield rows, self.act([players[row] for row in rows], of_rows, top)
+
+    def _batches(self, observations: Sequence[Message]) -> Iterator[List[int]]:
+        """Divide observations into batches within the budget of tokens."""
+        batcher = Padded(self.max_batch)
+        measure = measure_of(batcher, self.agent)
+        for start in range(0, len(observations), MAX_TOGETHER):
+            lengths = measure(observations[start : start + MAX_TOGETHER])
+            order, edges = plan_order(batcher, lengths, self.max_batch, np.random.default_rng(0))
+            for begin, end in zip(edges, edges[1:]):
+                yield (order[begin:end] + start).tolist()
+
+    def act(
+        self, players: Sequence[Agent], observations: Sequence[Message], top: int = 1
+    ) -> Sequence[Message]:
+        """Let copies of the agent answer what they have observed, in one batch.
+
+        top (int): Candidates that a reply must hold, if there are as many.
+        """
+        agent = self.agent
+        if top > agent.n_ranked:
+            agent = agent.clone()
+            agent.n_ranked = top
+        # Overflow ends in an error; NumPy's warning would only come before it.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if agent.can_batch:
+                return agent.batch_act(observations)
+            return [player.act() for player in players]
+
+    def read(self, reply: Message, top: int, threshold: float) -> Reply:
+        """Read a reply of the agent; arguments as of ``answer``."""
+        found = read_reply(reply, threshold, self.agent.id)
+        return found._replace(candidates=found.candidates[:top], scores=found.scores[:top])
+
+
+def open_model(
+    path: Path, overrides: Overrides, code: CodeLike, **options: Any
+) -> Tuple[Dict[str, Any], CheckedConfig]:
+    """Open a saved model: its facts and its config, both checked.
+
+    **options (Any): Of ``load_config``.
+    RAISES (DialogError): If the folder is not a whole saved model.
+    """
+    meta = read_meta(path)
+    check_files(path, meta)
+    load_code(code)
+    check_config_file(path)
+    given = overrides or {}
+    checked = load_config(path / CONFIG, given, **options)
+    places = encoder_places(path, checked.config)
+    if places:
+        checked = load_config(path / CONFIG, {**places, **given}, **options)
+    return meta, checked
+
+
+def load_agent(agent: Agent, path: Path, tokenizer: Any) -> None:
+    """Load the agent of a saved model; arguments as of ``Agent.from_disk``."""
+    check_encoders(getattr(agent, "model", None), path)
+    agent.from_disk(path, tokenizer=tokenizer)
+    check_attributes(agent)
