@@ -6,19 +6,25 @@ import json
 import re
 import shlex
 import shutil
+from contextlib import ExitStack
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.serving.running import serving
 from tests.test_house import ROOT
 from tests.training.examples import quietly_train
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.formats.layout_file import FOLDER, CorpusLayout
+from thincdialog.messages import PARTNER
+from thincdialog.serving.chat_log import ChatLog
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = ("commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md")
+LONG = ("commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md",
+        "serving.md")  # fmt: skip
 # They need the real all-MiniLM-L6-v2.
 OF_MINILM = ("encoders.md", "intents-from-500-messages.md")
 MARKS = {**dict.fromkeys((*LONG, *OF_MINILM), pytest.mark.slow), "pytorch.md": pytest.mark.torch}
@@ -81,6 +87,9 @@ def folder(tmp_path_factory):
     (folder / "new.csv").write_text("utterance\nhi there\n")
     turns = [{"author": {"role": who}, "body": who} for who in ("client", "staff")]
     (folder / "tickets.jsonl").write_text(json.dumps({"ticket": "1", "messages": turns}))
+    log = ChatLog(folder / "log.jsonl")
+    for number in range(20):
+        log.add([(PARTNER, f"hello {number}")], "hi")
     quickstart = folder / "configs" / "quickstart.cfg"
     assert main(["train", str(quickstart), "-o", str(folder / "output" / "quickstart")]) == 0
     return folder
@@ -119,11 +128,18 @@ def check_fragment(text, folder):
     assert main(["debug", "config", "part.cfg"]) == 0
 
 
+@pytest.fixture
+def servers():
+    """Servers that are ended after the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.parametrize(
     "page",
     [pytest.param(page, id=page.name, marks=MARKS.get(page.name, [])) for page in PAGES],
 )
-def test_docs_every_block_works(page, folder, monkeypatch, capsys):
+def test_docs_every_block_works(page, folder, monkeypatch, capsys, servers):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.stdin", None)
     if page.name in OF_MINILM:
@@ -134,18 +150,25 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
         r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
     )
     session = {"__name__": "__main__"}  # As a reader's: later blocks know the names of earlier.
+    url = ""  # Of the server that a block has started.
     for language, name, text in blocks(page):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if name or named:
             (folder / (name or named[1])).write_text(text)
         elif language == "python":
+            text = text.replace("http://127.0.0.1:8000", url) if url else text
             exec(compile(text, str(page), "exec"), session)
         elif language == "ini":
             check_fragment(text, folder)
         elif language == "sh":
             for line in text.replace("\\\n", " ").splitlines():
-                words = shlex.split(line)
-                if words[:3] == ["python", "-m", "thincdialog"]:
+                words = shlex.split(line.replace("http://127.0.0.1:8000", url) if url else line)
+                if words[:4] == ["python", "-m", "thincdialog", "serve"]:
+                    url = servers.enter_context(serving(*words[4:], "--log", "log.jsonl")).url
+                elif words[:1] == ["curl"]:
+                    body = json.loads(words[words.index("-d") + 1])
+                    assert httpx.post(words[2], json=body).status_code == 200
+                elif words[:3] == ["python", "-m", "thincdialog"]:
                     words += ["--training.max_epochs", "1"] * (words[3] == "train")
                     assert main(words[3:]) == 0, (line, capsys.readouterr().err)
                 elif words[:2] == ["cp", "-r"]:

@@ -11,7 +11,7 @@ ORDER = """
 errors, signals < contract < messages, files < registry < config < ops, metrics, batchers < protocol
 < formats, mutators < examples < layers, losses, schedules, optimizers, data
 < models < teachers < loader, pretrained, agents < worlds, loggers, callbacks < training
-< evaluation < runs, runners < inspection < plotting < api < cli < __main__
+< evaluation < runs, runners < inspection, serving < plotting < api < cli < __main__
 """
 GROUPS = [[part.strip() for part in group.split(",")] for group in ORDER.split("<")]
 # Nobody may import a part that is in none of them.

@@ -132,6 +132,7 @@ THRESHOLD = argument(
     share,
     0.0,
 )
+LOG = argument("--log FILE", "append conversations to FILE, as JSON lines; tell your users")
 FORCE = argument("--force", "overwrite existing files")
 JSONL = argument("--jsonl", "print JSON lines, one object per example")
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, TextIO, Tuple
 
-from .arguments import CODE, GPU, MODEL, THRESHOLD, argument, common, named, positive
+from .arguments import CODE, GPU, LOG, MODEL, THRESHOLD, argument, common, named, positive
 from .output import coloured, messages
 
 EXAMPLES = [
@@ -30,6 +30,7 @@ ARGUMENTS = [
     argument("--candidates FILE", "file with the replies to choose from, one per line"),
     argument("--top N", "show the N best replies with their probabilities", positive),
     THRESHOLD,
+    LOG,
     CODE,
     GPU,
 ]
@@ -39,14 +40,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Load the model and talk until the input ends."""
     from ..api import load
     from ..formats.candidates import read_list
+    from ..serving.chat_log import ChatLog
 
     candidates = read_list(arguments.candidates) if arguments.candidates else None
     chatbot = load(arguments.model, **common(arguments))
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
         messages.info("/help shows the commands, /quit ends. Type \\n for a line break.")
-    lines = _lines(is_terminal)
-    talk(chatbot, lines, is_terminal, candidates, **named(arguments, "top", "threshold"))
+    options = named(arguments, "top", "threshold")
+    options["log"] = ChatLog(arguments.log) if arguments.log else None
+    talk(chatbot, _lines(is_terminal), is_terminal, candidates, **options)
 
 
 def talk(
@@ -56,15 +59,18 @@ def talk(
     candidates: Optional[List[str]] = None,
     top: Optional[int] = None,
     threshold: float = 0.0,
+    log: Any = None,
 ) -> None:
     """Answer each line on stdout; lines that are commands do what they say.
 
     top (Optional[int]): Show so many replies, each behind its probability, and an empty line.
     threshold (float): The least probability of a reply that is said.
+    log (Optional[ChatLog]): Gets the conversation with each reply.
     """
-    from ..messages import DONT_KNOW
+    from ..messages import DONT_KNOW, PARTNER, SELF
 
-    history: List[Tuple[str, str]] = []
+    history: List[Tuple[int, str]] = []
+    speakers = {PARTNER: "you", SELF: "model"}
     for line in lines:
         line = line.strip()
         if line in ("/quit", EXIT):
@@ -74,8 +80,8 @@ def talk(
             history.clear()
             messages.info("New conversation")
         elif line == "/history":
-            for speaker, text in history:
-                print(f"{speaker:<5}  {text}")
+            for role, text in history:
+                print(f"{speakers[role]:<5}  {_on_one_line(text)}")
         elif line == "/help":
             for name, about in COMMANDS.items():
                 messages.info(f"{name:<9} {about}")
@@ -84,11 +90,13 @@ def talk(
             hint = f"did you mean {close[0]}?" if close else "/help shows the commands"
             messages.warn(f"there is no command {line} - {hint}")
         elif line:
-            answers = chatbot.respond(
-                line.replace("\\n", "\n"), candidates, top=top or 1, threshold=threshold
-            )
+            said = line.replace("\\n", "\n")
+            answers = chatbot.respond(said, candidates, top=top or 1, threshold=threshold)
             reply = answers[0].text if answers else DONT_KNOW
-            history += [("you", line), ("model", reply)]
+            history.append((PARTNER, said))
+            if log is not None:
+                log.add(history, reply)
+            history.append((SELF, reply))
             model = f"{coloured('model', 36)}> " if is_terminal else ""
             if top is None or not answers:
                 print(model + _on_one_line(reply))

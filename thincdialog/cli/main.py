@@ -54,6 +54,8 @@ COMMANDS: Dict[str, Command] = {
     "distill": Command("Make a table of word vectors from a published encoder", (), False),
     "sweep": Command("Search hyperparameters: train with many settings and compare"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
+    "serve": Command("Serve saved models over HTTP, with a page to chat"),
+    "chats": Command("Keep the longest of each conversation in a log of serve or chat", (), False),
     "init config": Command("Copy a shipped config, to start from", (), False),
     "init fill-config": Command("Add every default setting to a config"),
     "debug config": Command("Check a config and list all problems"),

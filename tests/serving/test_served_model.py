@@ -1,0 +1,95 @@
+"""Answers in batches are the answers alone, whatever comes when; models are replaced between."""
+
+import asyncio
+import json
+import shutil
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.serving.conftest import Client
+from tests.serving.test_application import CHAT, messages
+from thincdialog.api import Message, TrainedModel
+from thincdialog.serving import Limits, app, served_model
+
+TEXTS = ["Good morning!", "A latte, please.", "warm 3", "", "In a bucket! " * 9, "\ud800", "tall"]
+TALKS = st.lists(st.sampled_from(TEXTS), min_size=1, max_size=5).filter(lambda t: len(t) % 2)
+# A model, what is said, how many choices, and how many turns of the loop later it comes.
+ASKED = st.tuples(
+    st.sampled_from(["barista", "intents", "topics"]), TALKS, st.integers(1, 4), st.integers(0, 9)
+)
+APPS, MODELS = {}, {}
+
+
+@given(st.lists(ASKED, min_size=1, max_size=20), st.sampled_from([1, 40, 8192]))
+def test_every_answer_is_the_answer_alone(models, asked, max_batch):
+    names = ("barista", "intents", "topics")
+    if max_batch not in APPS:
+        folders = [models / name for name in names]
+        APPS[max_batch] = Client(app(folders, limits=Limits(max_batch=max_batch)))
+        MODELS.update((name, TrainedModel(models / name)) for name in names)
+
+    async def ask(http, name, talk, n, later):
+        for _ in range(later):
+            await asyncio.sleep(0)
+        body = {"model": name, "messages": messages(*talk), "n": n}
+        # In ASCII: a lone surrogate has no UTF-8 form.
+        answer = (await http.post(CHAT, content=json.dumps(body))).json()
+        return [(each["message"]["content"], each["score"]) for each in answer["choices"]]
+
+    async def all_of_them(http):
+        return await asyncio.gather(*(ask(http, *each) for each in asked))
+
+    for (name, talk, n, _), found in zip(asked, APPS[max_batch].run(all_of_them)):
+        context = [(place % 2, text) for place, text in enumerate(talk[:-1])]
+        (alone,) = MODELS[name].answer([Message(text=talk[-1], context=context)], n)
+        assert found == [tuple(each) for each in alone.best[:n]]
+
+
+def test_what_waited_is_the_next_batch(models):
+    application = app(models / "barista")
+
+    async def some(http):
+        asked = [http.post(CHAT, json={"messages": messages(f"hi {n}")}) for n in range(40)]
+        await asyncio.gather(*asked)
+        return (await http.get("/metrics")).text
+
+    lines = Client(application).run(some).splitlines()
+    counts = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert counts['thincdialog_batch_size_sum{model="barista"}'] == "40.0"
+    assert float(counts['thincdialog_batch_size_count{model="barista"}']) < 20
+
+
+def test_a_replaced_model_is_taken_and_a_bad_one_is_not(models, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(served_model, "LOOK_SECONDS", 0.02)
+    place = tmp_path / "model"
+    shutil.copytree(models / "barista", place)
+    application = app(place)
+
+    def replace(source):
+        new = tmp_path / "new"
+        shutil.copytree(source, new)
+        place.rename(tmp_path / ".model.old.00000000")
+        new.rename(place)
+        shutil.rmtree(tmp_path / ".model.old.00000000")
+
+    async def work(http):
+        async def reply():
+            answer = await http.post(CHAT, json={"messages": messages("warm 1")})
+            assert answer.status_code == 200
+            return answer.json()["choices"][0]["message"]["content"]
+
+        async def until(condition):
+            while not condition(await reply()):
+                await asyncio.sleep(0.01)
+
+        first = await reply()
+        (tmp_path / "bad").mkdir()
+        shutil.copy(models / "barista" / "meta.json", tmp_path / "bad")
+        replace(tmp_path / "bad")
+        await until(lambda said: "still answers" in caplog.text and said == first)
+        replace(models / "intents")
+        await until(lambda said: said == "warm")
+
+    Client(application).run(lambda http: asyncio.wait_for(work(http), 60))
+    assert "is incomplete" in caplog.text or "is missing" in caplog.text

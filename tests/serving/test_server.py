@@ -1,0 +1,171 @@
+"""The command ``serve``: clients of others, signals, workers, and what ends in one line."""
+
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+
+from tests.serving.running import serving
+from thincdialog.api import load
+from thincdialog.cli.main import main
+
+CHAT = "/v1/chat/completions"
+BODY = {"messages": [{"role": "user", "content": "Good morning!"}]}
+
+
+@pytest.fixture(scope="module")
+def server(models, tmp_path_factory):
+    keys = tmp_path_factory.mktemp("keys") / "keys.txt"
+    keys.write_text("sesame\n")
+    options = ("--api-key-file", keys, "--max-characters", "5000")
+    with serving(models / "barista", models / "intents", *options) as found:
+        yield found
+
+
+def test_the_client_of_openai(server, models):
+    given = {"base_url": f"{server.url}/v1", "max_retries": 0}
+    with openai.OpenAI(api_key="sesame", **given) as client:
+        assert [model.id for model in client.models.list()] == ["barista", "intents"]
+        said = [{"role": "system", "content": "Be brief."}, *BODY["messages"]]
+        (expected,) = load(models / "barista").respond_to_all(["Good morning!"], top=2)
+        ask = client.chat.completions.create
+        found = ask(model="barista", messages=said, n=2, temperature=0)
+        assert [each.message.content for each in found.choices] == [a.text for a in expected]
+        assert found.choices[0].score == expected[0].probability
+        assert found.usage.total_tokens > found.usage.prompt_tokens == 2
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        chunks = list(ask(model="barista", messages=said, **options))
+        text = "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
+        assert text == expected[0].text and chunks[-1].usage.prompt_tokens == 2
+        for error, wrong in {
+            openai.NotFoundError: {"model": "other", "messages": said},
+            openai.BadRequestError: {"model": "barista", "messages": []},
+        }.items():
+            with pytest.raises(error) as refused:
+                ask(**wrong)
+            assert refused.value.param in ("model", "messages")
+        with pytest.raises(openai.APIStatusError) as refused:
+            ask(model="barista", messages=[{"role": "user", "content": "x" * 5001}])
+        assert refused.value.status_code == 413
+    with openai.OpenAI(api_key="other", **given) as client:
+        with pytest.raises(openai.AuthenticationError, match="Give a key"):
+            client.models.list()
+
+
+# As gr.load_chat of Gradio 5 and Open WebUI 0.6 send them.
+GRADIO = {"model": "barista", "stream": True,
+          "messages": [{"role": "user", "content": "Hi!"},
+                       {"role": "assistant", "content": "Hello."},
+                       {"role": "user", "content": "A latte, please."}]}  # fmt: skip
+OPEN_WEBUI = {
+    "stream": True, "model": "barista", "params": {}, "features": {"web_search": False},
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "A latte, please."}]}],
+    "stream_options": {"include_usage": True}, "tool_ids": None, "files": None,
+    "metadata": {"chat_id": "local", "message_id": "m", "session_id": "s"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [GRADIO, OPEN_WEBUI], ids=["gradio", "open-webui"])
+def test_requests_of_chat_programs(server, body):
+    headers = {"Authorization": "Bearer sesame"}
+    with httpx.Client(base_url=server.url, headers=headers) as client:
+        with client.stream("POST", CHAT, json=body) as response:
+            lines = [line for line in response.iter_lines() if line]
+    assert response.status_code == 200 and lines[-1] == "data: [DONE]" and len(lines) >= 3
+
+
+def test_clients_that_vanish_and_slow_ones_hinder_nobody(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    idle, part = [], f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n[".encode()
+    for sent in (b"", b"POST ", part) * 20:
+        client = socket.create_connection((host, int(port)))
+        client.sendall(sent)
+        idle.append(client)
+    headers = {"Authorization": "Bearer sesame"}
+    body = {**BODY, "model": "barista"}
+    for client in idle[::2]:
+        client.close()
+    with httpx.Client(base_url=server.url, headers=headers) as client:
+        assert client.post(CHAT, json=body).status_code == 200
+    for client in idle[1::2]:
+        client.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
+    code = tmp_path / "slow.py"
+    code.write_text(
+        "import time\nfrom thincdialog.training.trained_model import TrainedModel\n"
+        "act = TrainedModel.act\n"
+        "def slow(*given):\n    time.sleep(0.5)\n    return act(*given)\n"
+        "TrainedModel.act = slow\n"
+    )
+    with serving(models / "barista", "--code", code) as server, ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(httpx.post, server.url + CHAT, json=BODY) for _ in range(3)]
+        time.sleep(0.3)
+        ended = threads.submit(server.end, number)
+        assert [each.result().status_code for each in asked] == [200] * 3
+        assert ended.result()[0] == 0 and "Traceback" not in ended.result()[1]
+
+
+def children(pid):
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(each) for each in found if b"spawn_main" in
+            Path(f"/proc/{each}/cmdline").read_bytes()]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_path):
+    log = tmp_path / "log.jsonl"
+    with serving(models / "barista", "--workers", "2", "--log", log) as server:
+        transport = httpx.HTTPTransport(retries=3)
+        with httpx.Client(base_url=server.url, timeout=60, transport=transport) as client:
+
+            def ask(times):
+                for _ in range(times):
+                    headers = {"Connection": "close"}
+                    assert client.post(CHAT, json=BODY, headers=headers).status_code == 200
+
+            def counted():
+                line = f'thincdialog_requests_total{{path="{CHAT}",status="200"}} '
+                lines = client.get("/metrics").text.splitlines()
+                return sum(float(each[len(line) :]) for each in lines if each.startswith(line))
+
+            ask(30)
+            assert counted() == 30
+            first = children(server.process.pid)
+            assert len(first) == 2
+            os.kill(first[0], signal.SIGKILL)
+            began = time.monotonic()
+            while first[0] in (now := children(server.process.pid)) or len(now) < 2:
+                assert time.monotonic() - began < 30
+                time.sleep(0.1)
+            ask(10)
+            assert counted() == 40
+        assert len(log.read_text().splitlines()) == 40
+        code, err = server.end()
+        assert code == 0 and "Traceback" not in err
+
+
+def test_what_cannot_be_served_ends_in_one_line(models, tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for words, code, text in (
+            ([models / "barista", "--port", port], 1, f"127.0.0.1:{port} cannot be listened at"),
+            ([tmp_path / "nothing", "--port", "0"], 1, "is not a folder"),
+            ([models / "barista", models / "barista", "--port", "0"], 1, "the name 'barista'"),
+            ([models / "barista", "--api-key-file", tmp_path / "no"], 1, "file not found"),
+            ([models / "barista", "--max-waiting", "0"], 2, "should be 1 or more"),
+        ):
+            try:
+                found = main(["serve", *map(str, words)])
+            except SystemExit as ended:
+                found = ended.code
+            err = capsys.readouterr().err
+            assert found == code and text in err and "Traceback" not in err, err

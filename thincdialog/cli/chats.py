@@ -1,0 +1,27 @@
+"""``chats``: from a log of conversations, the whole ones, to train with."""
+
+import argparse
+
+from .arguments import argument
+from .output import counted, messages
+
+EXAMPLES = ["chats log.jsonl chats.jsonl"]
+
+ABOUT = """
+A log has a line per reply, with the conversation up to it. OUT gets each conversation once, up to
+its last reply. Train with it as thincdialog.JSONLayout.v1 with layout = "messages"."""
+
+ARGUMENTS = [
+    argument("LOG", "log of serve --log or chat --log", dest="source"),
+    argument("OUT", "output file; NAME.gz is gzip-compressed", dest="target"),
+    argument("--force", "overwrite OUT"),
+]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the longest line of each conversation."""
+    from ..serving.chat_log import keep_longest
+
+    n_read, n_kept = keep_longest(arguments.source, arguments.target, arguments.force)
+    kept = counted(n_kept, "conversation")
+    messages.good(f"Wrote {arguments.target}: {kept}, of {counted(n_read, 'line')}")

@@ -1,0 +1,72 @@
+"""``serve``: saved models over HTTP."""
+
+import argparse
+from dataclasses import asdict
+
+from .arguments import (
+    CODE,
+    GPU,
+    LOG,
+    THRESHOLD,
+    argument,
+    common,
+    count,
+    named,
+    positive,
+)
+from .output import messages
+
+EXAMPLES = [
+    "serve output/ranker/model-best",
+    "serve output/ranker output/intent --port 8080 --workers 2",
+    "serve barista=output/quickstart --api-key-file keys.txt --log chats.jsonl",
+]
+
+ABOUT = """
+Speaks OpenAI's protocol: /v1/models and /v1/chat/completions; also /classify and /v1/rerank, with
+a page to chat at /, /healthz, and /metrics for Prometheus. SIGTERM answers what waits, then ends.
+A model folder that is replaced is loaded again while the server runs."""
+
+LIMITS = {
+    "max_batch": "tokens answered in one batch, with padding (default: 8,192)",
+    "max_body": "bytes of a request (default: 1,048,576)",
+    "max_messages": "messages, texts or documents of a request (default: 1,000)",
+    "max_characters": "characters of a request in all texts together (default: 200,000)",
+    "max_waiting": "messages that may wait; more requests are refused (default: 4,096)",
+    "max_seconds": "seconds to receive a request, and to answer it (default: 30)",
+}
+
+ARGUMENTS = [
+    argument("MODEL...", "folders of saved models or runs; NAME=FOLDER names one", dest="models"),
+    argument("--host HOST", "address to listen at (default: 127.0.0.1)", default="127.0.0.1"),
+    argument("--port N", "port to listen at, 0 for a free one (default: 8000)", count, 8000),
+    argument("--workers N", "processes, each with its own models (default: 1)", positive, 1),
+    THRESHOLD,
+    argument("--api-key-file FILE", "keys that requests must have one of, one per line"),
+    argument("--cors ORIGIN", "origin of web pages that may use the server, * for all; repeat it "
+             "for several", action="append", default=[]),
+    LOG,
+    *(argument(f"--{name.replace('_', '-')} N", about, positive)
+      for name, about in LIMITS.items()),
+    CODE,
+    GPU,
+]  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until a signal ends it."""
+    from ..formats.candidates import read_list
+    from ..serving import Limits, named_models
+    from ..serving.server import serve
+
+    options = common(arguments, "threshold", "cors", "log")
+    path = arguments.api_key_file
+    options["api_keys"] = read_list(path) if path else []
+    given = {name: value for name, value in named(arguments, *LIMITS).items() if value is not None}
+    options["limits"] = asdict(Limits(**given))
+    options["models"] = named_models(arguments.models)
+    serve(arguments.host, arguments.port, arguments.workers, options, _started)
+
+
+def _started(url: str) -> None:
+    messages.good(f"Serving at {url} (Ctrl-C ends it)")

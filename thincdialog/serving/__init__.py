@@ -1,0 +1,65 @@
+"""Saved models over HTTP, in the protocol of OpenAI's chat completions."""
+
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
+
+from ..config import CodeLike, Overrides, PathLike
+from ..errors import DialogError, MissingPackageError
+from .limits import Limits
+
+Models = Union[PathLike, Sequence[PathLike], Mapping[str, PathLike]]
+DEFAULTS = Limits()
+
+
+def app(
+    models: Models,
+    *,
+    overrides: Overrides = None,
+    code: CodeLike = None,
+    threshold: float = 0.0,
+    api_keys: Sequence[str] = (),
+    cors: Sequence[str] = (),
+    log: Optional[PathLike] = None,
+    limits: Limits = DEFAULTS,
+) -> Any:
+    """Build an ASGI application that serves saved models in the protocol of OpenAI.
+
+    models (Union[PathLike, Sequence, Mapping]): Folder of a model or run, or several, or names with
+        folders. Without a name, a model has the name of its folder, the best of a run that of the
+        run.
+    overrides (Optional[Mapping[str, Any]]): Changes to the configs of all models.
+    code (CodeLike): Python file, or several, registering functions that their agents need.
+    threshold (float): The reply is ``DONT_KNOW`` if the best one is less probable.
+    api_keys (Sequence[str]): A request must have one of these keys; no keys: it needs none.
+    cors (Sequence[str]): Origins of web pages that may use the server; "*" for all.
+    log (Optional[PathLike]): File to append all conversations to.
+    limits (Limits): How much is accepted.
+    RETURNS (Starlette): The application; it can be mounted in another one.
+    RAISES (DialogError): If a folder is not a whole saved model, or two have the same name.
+    RAISES (MissingPackageError): If Starlette or prometheus-client is missing.
+    """
+    try:
+        from .application import build
+    except ImportError as error:
+        raise MissingPackageError(str(error.name), "serve", "A server") from None
+    given = {"overrides": overrides, "code": code, "max_batch": limits.max_batch}
+    return build(named_models(models), given, threshold, api_keys, cors, log, limits)
+
+
+def named_models(models: Models) -> Dict[str, PathLike]:
+    """Give each model a name; see ``app``.
+
+    RAISES (DialogError): If two have the same name, or there is none.
+    """
+    if isinstance(models, Mapping):
+        return dict(models)
+    names: Dict[str, PathLike] = {}
+    for folder in [models] if isinstance(models, (str, Path)) else models:
+        name, is_named, place = str(folder).partition("=")
+        path = Path(place if is_named else folder).resolve()
+        if not is_named:
+            name = path.parent.name if path.name in ("model-best", "model-last") else path.name
+        if name in names:
+            raise DialogError(f"Two models have the name '{name}': write NAME={path}.")
+        names[name] = str(path)
+    return names

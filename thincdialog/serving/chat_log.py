@@ -1,0 +1,87 @@
+"""A log of conversations, one line per reply, from which models can be trained again."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple, Union
+
+from ..errors import DataError
+from ..files.json_file import as_json
+from ..files.whole_file import writing
+from ..formats.bookmark import Bookmark
+from ..formats.output_file import open_output
+from ..formats.text_file import read_json_lines
+from ..messages import SELF, Turn
+
+Chat = Dict[str, Any]
+
+
+class ChatLog:
+    """Appends conversations to a file. Several processes may write into one: lines stay whole.
+
+    path (Union[str, Path]): Of the file.
+    RAISES (OutputError): If it cannot be written.
+    """
+
+    def __init__(self, path: Union[str, Path]):
+        with writing(Path(path)):
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._is_torn = False
+
+    def add(self, turns: Sequence[Turn], reply: str) -> None:
+        """Append a conversation and the reply to it.
+
+        RAISES (OSError): If the line cannot be written, because the disk is full, for example.
+        """
+        messages = [
+            {"role": "assistant" if role == SELF else "user", "content": text}
+            for role, text in (*turns, (SELF, reply))
+        ]
+        line = as_json({"id": _digest(messages[:1])[:16], "messages": messages}) + "\n"
+        data = ("\n" * self._is_torn + line).encode("utf8")
+        # One call, so that lines of several workers do not mix.
+        n_written = os.write(self._file, data)
+        self._is_torn = n_written < len(data)
+        if self._is_torn:
+            raise OSError("the line was written in part")
+
+
+def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int]:
+    """Write the conversations of a log, each once: a line is left out if another line continues it,
+    or is equal. Lines that are not whole are left out, too.
+
+    source (str): The log.
+    target (str): The file to write; gzip-compressed if its name ends in .gz.
+    force (bool): Whether to overwrite it.
+    RETURNS (Tuple[int, int]): Number of lines in the log, and of lines written.
+    RAISES (DataError): If the log cannot be read.
+    RAISES (OutputError): If the target exists, or cannot be written.
+    """
+    continued: Set[str] = set()
+    n_read = n_kept = 0
+    for _, messages in _chats(source):
+        n_read += 1
+        continued.update(_digest(messages[:n]) for n in range(1, len(messages)))
+    with open_output(target, force, [source]) as write:
+        for line, messages in _chats(source):
+            digest = _digest(messages)
+            if digest not in continued:
+                continued.add(digest)
+                write(line)
+                n_kept += 1
+    return n_read, n_kept
+
+
+def _chats(source: str) -> Iterator[Tuple[str, List[Chat]]]:
+    at = Bookmark()
+    at.bad = at.counts
+    for _, chat in read_json_lines(source, at):
+        messages = chat.get("messages")
+        if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+            raise DataError(source, "is not a log of conversations: a line has no 'messages'")
+        yield as_json(chat), messages
+
+
+def _digest(messages: Sequence[Chat]) -> str:
+    return hashlib.sha256(json.dumps(messages).encode()).hexdigest()

@@ -1,0 +1,154 @@
+"""Reads the bodies of requests, and says which field is wrong."""
+
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ..files.json_text import parse_json
+from ..formats.wording import kind, short
+from ..messages import PARTNER, SELF, Message
+from ..metrics.ranking import RANKED
+from .limits import Limits
+
+# Roles of messages that are read, and of others.
+ROLES = {"user": PARTNER, "assistant": SELF}
+IGNORED = ("system", "developer", "tool", "function")
+
+
+class Refusal(Exception):
+    """A request that is not answered, in the shape of OpenAI's errors.
+
+    status (int): Of HTTP.
+    message (str): What is wrong, as a sentence.
+    param (Optional[str]): The field that is wrong: ``messages[0].content``.
+    code (Optional[str]): A word for programs.
+    headers (Optional[Dict[str, str]]): Of the response.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        param: Optional[str] = None,
+        code: Optional[str] = None,
+        headers: Optional[Dict[str, str]] = None,
+    ):
+        super().__init__(message)
+        self.status, self.param, self.code, self.headers = status, param, code, headers
+
+    def as_json(self) -> Dict[str, Any]:
+        """The body of the response."""
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        kind = "rate_limit_error" if self.status == 429 else kind
+        error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+        return {"error": error}
+
+
+def read_body(body: bytes) -> Dict[str, Any]:
+    """Parse the JSON object of a request.
+
+    RAISES (Refusal): If it is not one.
+    """
+    try:
+        value = parse_json(body)
+    except ValueError as error:
+        raise Refusal(400, f"The body is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refusal(400, f"The body is {kind(value)}, expected an object.")
+    return value
+
+
+def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
+    """Read the conversation of a chat completion. Neighbouring messages of one side are joined, as
+    in training data.
+
+    RAISES (Refusal): If it is malformed or too large.
+    """
+    said: List[Tuple[int, str]] = []
+    for number, message in enumerate(_list_in(body, "messages", limits)):
+        name = f"messages[{number}]"
+        if not isinstance(message, dict):
+            raise _wrong(name, message, "an object")
+        role, text = message.get("role"), _text_in(message.get("content"), f"{name}.content")
+        if isinstance(role, str) and role in ROLES:
+            said.append((ROLES[role], text))
+        elif role not in IGNORED:
+            raise _wrong(f"{name}.role", role, f"one of {', '.join((*ROLES, *IGNORED))}")
+    _check_size((text for _, text in said), "messages", limits)
+    sides = groupby(said, itemgetter(0))
+    turns = [(role, "\n".join(text for _, text in side)) for role, side in sides]
+    if not turns or turns[-1][0] == SELF:
+        raise Refusal(400, "The last message must be the user's.", "messages")
+    return Message(text=turns[-1][1], context=turns[:-1], agent="user")
+
+
+def number_in(body: Dict[str, Any], name: str, least: int, most: int, default: int) -> int:
+    """Read a whole number.
+
+    RAISES (Refusal): If it is something else, or out of range.
+    """
+    value = body.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _wrong(name, value, f"a whole number from {least} to {most}")
+    return value
+
+
+def choices_in(body: Dict[str, Any]) -> int:
+    """Read the number of choices of a chat completion."""
+    return number_in(body, "n", 1, RANKED, 1)
+
+
+def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
+    """Read a text, or a list of texts; each may be an object with a `text`.
+
+    RAISES (Refusal): If it is malformed or too large.
+    """
+    if isinstance(body.get(name), str):
+        body = {name: [body[name]]}
+    texts = []
+    for number, value in enumerate(_list_in(body, name, limits)):
+        value = value.get("text") if isinstance(value, dict) else value
+        if not isinstance(value, str):
+            raise _wrong(f"{name}[{number}]", value, "a string")
+        texts.append(value)
+    _check_size(texts, name, limits)
+    return texts
+
+
+def _list_in(body: Dict[str, Any], name: str, limits: Limits) -> Sequence[Any]:
+    value = body.get(name)
+    if not isinstance(value, list) or not value:
+        raise _wrong(name, value, "a list of one or more")
+    if len(value) > limits.max_messages:
+        text = f"'{name}' has {len(value):,} parts, and this server takes {limits.max_messages:,}."
+        raise Refusal(413, text, name)
+    return value
+
+
+def _text_in(content: Any, name: str) -> str:
+    """The text of a message's content, which may come in parts; "" for null."""
+    if isinstance(content, list):
+        texts = []
+        for number, part in enumerate(content):
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str):
+                raise _wrong(f"{name}[{number}]", part, 'a part {"type": "text", "text": "..."}')
+            texts.append(text)
+        return "".join(texts)
+    if content is not None and not isinstance(content, str):
+        raise _wrong(name, content, "a string, or a list of parts")
+    return content or ""
+
+
+def _check_size(texts: Iterable[str], name: str, limits: Limits) -> None:
+    n_characters = sum(map(len, texts))
+    if n_characters > limits.max_characters:
+        most = f"and this server takes {limits.max_characters:,}"
+        raise Refusal(413, f"'{name}' has {n_characters:,} characters, {most}.", name)
+
+
+def _wrong(name: str, value: Any, wanted: str) -> Refusal:
+    found = "missing" if value is None else f"{kind(value)} ({short(value)})"
+    return Refusal(400, f"'{name}' is {found}, expected {wanted}.", name)

@@ -1,0 +1,82 @@
+"""Runs the application of saved models, in one process or in several."""
+
+import json
+import os
+import signal
+import socket
+import tempfile
+from contextlib import ExitStack
+from typing import Any, Callable, Dict
+
+from ..errors import DialogError, MissingPackageError
+from . import app
+from .limits import Limits
+
+# Environment variable that holds the options of the application for worker processes.
+OPTIONS = "THINCDIALOG_SERVE"
+
+
+def serve(
+    host: str,
+    port: int,
+    workers: int,
+    options: Dict[str, Any],
+    started: Callable[[str], None],
+) -> None:
+    """Serve models until SIGTERM or SIGINT; then answer what waits, and return.
+
+    host (str): Name or address to listen at.
+    port (int): Port to listen at; 0 for a free one.
+    workers (int): Processes, each with its own copy of the models.
+    options (Dict[str, Any]): Arguments of ``app`` as JSON values, `limits` as a dict.
+    started (Callable[[str], None]): Called with the URL when all models are loaded.
+    RAISES (DialogError): If a model cannot be loaded, or the port is in use.
+    RAISES (MissingPackageError): If Uvicorn is missing.
+    """
+    try:
+        import uvicorn
+        from uvicorn.supervisors import Multiprocess
+    except ImportError:
+        raise MissingPackageError("uvicorn", "serve", "A server") from None
+    with ExitStack() as stack:
+        listening = stack.enter_context(_listen(host, port))
+        if workers > 1:
+            from .metrics import FOLDER
+
+            os.environ[FOLDER] = stack.enter_context(tempfile.TemporaryDirectory())
+            os.environ[OPTIONS] = json.dumps(options)
+        application = _application(options)
+        # Uvicorn sends a signal again when all is answered: it is over then.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *given: None)
+        config = uvicorn.Config(
+            "thincdialog.serving.server:worker" if workers > 1 else application,
+            factory=workers > 1,
+            workers=workers,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=int(options["limits"]["max_seconds"]) + 1,
+        )
+        started(f"http://{host}:{listening.getsockname()[1]}")
+        if workers > 1:
+            del application
+            Multiprocess(config, sockets=[listening]).run()
+        else:
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def worker() -> Any:
+    """Build the application of a worker process."""
+    return _application(json.loads(os.environ[OPTIONS]))
+
+
+def _application(options: Dict[str, Any]) -> Any:
+    return app(**{**options, "limits": Limits(**options["limits"])})
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise DialogError(f"{host}:{port} cannot be listened at: {error.strerror}.") from None
