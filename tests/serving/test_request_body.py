@@ -29,8 +29,11 @@ async def ask(application, path, body):
             "scheme": "http", "server": ("x", 80), "asgi": {"version": "3.0"}}  # fmt: skip
     sent = []
 
+    parts = iter([{"type": "http.request", "body": body, "more_body": False}])
+
     async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
+        # The client stays until it has its answer.
+        return next(parts, None) or await asyncio.Event().wait()
 
     async def send(message):
         sent.append(message)

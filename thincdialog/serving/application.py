@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence
@@ -57,7 +58,8 @@ def build(
         load = partial(TrainedModel, folder, **given)
         served[name] = ServedModel(name, load, thread, limits.max_waiting, metrics)
     chats = None if log is None else ChatLog(log)
-    service = _Service(served, metrics, threshold, api_keys, chats, limits)
+    keys, now = [key.encode() for key in api_keys], int(time.time())
+    service = _Service(served, metrics, threshold, keys, chats, limits, now)
     gets = {"/v1/models": service.list_models, "/metrics": service.numbers}
     posts = {"/v1/chat/completions": service.chat, "/classify": service.classify}
     posts["/v1/rerank"] = service.rerank
@@ -93,21 +95,17 @@ def _as_json(content: Any, status: int = 200, headers: Optional[Dict[str, str]] 
     return Response(json.dumps(content), status, headers, "application/json")
 
 
+@dataclass
 class _Service:
     """The models of an app, and its handlers; see ``serving.app``."""
 
-    def __init__(
-        self,
-        models: Mapping[str, ServedModel],
-        metrics: Metrics,
-        threshold: float,
-        api_keys: Sequence[str],
-        log: Optional[ChatLog],
-        limits: Limits,
-    ):
-        self.models, self.metrics, self.log, self.limits = models, metrics, log, limits
-        self.threshold, self.api_keys = threshold, [key.encode() for key in api_keys]
-        self.began = int(time.time())
+    models: Mapping[str, ServedModel]
+    metrics: Metrics
+    threshold: float
+    api_keys: Sequence[bytes]
+    log: Optional[ChatLog]
+    limits: Limits
+    began: int
 
     def guarded(self, handler: Handler) -> Handler:
         """A handler that asks for a key, answers what is refused, and is counted."""

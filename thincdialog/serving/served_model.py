@@ -86,26 +86,22 @@ class ServedModel:
             self._arrived.clear()
             asked, self.waiting = self.waiting, []
             # Clients that gave up have cancelled theirs.
-            asked = [each for each in asked if not each.reply.done()]
-            try:
-                await self._answer(asked)
-            except Exception:
-                # One of them is at fault: the others have their answers without it.
-                for each in asked:
-                    if not each.reply.done():
-                        await self._answer_alone(each)
+            await self._answer_each([each for each in asked if not each.reply.done()])
 
-    async def _answer_alone(self, asked: Asked) -> None:
+    async def _answer_each(self, asked: Sequence[Asked]) -> None:
         try:
-            await self._answer([asked])
+            await self._answer(asked)
         except Exception as error:
-            if not asked.reply.done():
-                asked.reply.set_exception(error)
+            for each in asked:
+                if each.reply.done():
+                    continue
+                if len(asked) == 1:
+                    each.reply.set_exception(error)
+                else:  # One of them is at fault: the others have their answers without it.
+                    await self._answer_each([each])
 
     async def _answer(self, asked: Sequence[Asked]) -> None:
-        if not asked:
-            return
-        loop, top = asyncio.get_running_loop(), max(each.top for each in asked)
+        loop, top = asyncio.get_running_loop(), max((each.top for each in asked), default=1)
         batches = self.model.in_batches([each.message for each in asked], top)
         while (batch := await loop.run_in_executor(self.thread, next, batches, None)) is not None:
             rows, replies = batch

@@ -125,18 +125,6 @@ class Experiment:
         encoder = self.agent.text_encoder
         return None if encoder is None else encoder.encoding
 
-    def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
-        # config's; what the agent and the tokenizer know comes along.
-        names = ("checked", "code", "meta", "agent", "tokenizer")
-        return {name: getattr(self, name) for name in names}
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        load_code(state["code"])
-        with using_ops(ops_to_answer(state["checked"].interpolated["system"])):
-            Experiment.__init__(self, state["checked"], state["code"])
-        self.__dict__.update(state)
-
     @classmethod
     def from_config(
         cls,

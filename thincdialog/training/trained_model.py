@@ -76,33 +76,6 @@ class Reply(NamedTuple):
         return answers
 
 
-def read_reply(message: Message, threshold: float, model: str) -> Reply:
-    """Read a reply, without the candidates below a threshold.
-
-    model (str): The agent's id, for the error.
-    RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
-    """
-    text, texts = message.get("text"), list(message.get("text_candidates") or ())
-    probabilities = message.get("candidate_probabilities")
-    if threshold and probabilities is None:
-        raise DialogError(f"{model} gives no probabilities, so there is no threshold.")
-    scores = list(map(float, probabilities or message.get("candidate_scores") or ()))
-    if threshold:
-        # A class that is said instead of a rejected one is not among them.
-        is_known = text not in texts
-        kept = [n for n, score in enumerate(scores) if score >= threshold]
-        texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
-        text = text if is_known or text in texts else DONT_KNOW
-    known = scores if probabilities is not None else [None] * len(texts)
-    candidates, labels = list(map(Answer, texts, known)), None
-    if "predicted_labels" in message:
-        found = texts if threshold else message["predicted_labels"]
-        of_all = dict(zip(message["classes"], message["probabilities"]))
-        labels = [Answer(label, float(of_all[label])) for label in found]
-        text = ", ".join(found)
-    return Reply(text, candidates, scores, labels)
-
-
 class TrainedModel:
     """A saved model that answers messages in batches; the only way to answer that chatbots,
     ``predict`` and servers have. Threads may share one.
@@ -200,10 +173,31 @@ class TrainedModel:
                 return agent.batch_act(observations)
             return [player.act() for player in players]
 
-    def read(self, reply: Message, top: int, threshold: float) -> Reply:
-        """Read a reply of the agent; arguments as of ``answer``."""
-        found = read_reply(reply, threshold, self.agent.id)
-        return found._replace(candidates=found.candidates[:top], scores=found.scores[:top])
+    def read(self, message: Message, top: int, threshold: float) -> Reply:
+        """Read a reply of the agent, without the candidates below the threshold; arguments as of
+        ``answer``.
+
+        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+        """
+        text, texts = message.get("text"), list(message.get("text_candidates") or ())
+        probabilities = message.get("candidate_probabilities")
+        if threshold and probabilities is None:
+            raise DialogError(f"{self.agent.id} gives no probabilities, so there is no threshold.")
+        scores = list(map(float, probabilities or message.get("candidate_scores") or ()))
+        if threshold:
+            # A class that is said instead of a rejected one is not among them.
+            is_known = text not in texts
+            kept = [n for n, score in enumerate(scores) if score >= threshold]
+            texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
+            text = text if is_known or text in texts else DONT_KNOW
+        known = scores if probabilities is not None else [None] * len(texts)
+        candidates, labels = list(map(Answer, texts, known))[:top], None
+        if "predicted_labels" in message:
+            found = texts if threshold else message["predicted_labels"]
+            of_all = dict(zip(message["classes"], message["probabilities"]))
+            labels = [Answer(label, float(of_all[label])) for label in found]
+            text = ", ".join(found)
+        return Reply(text, candidates, scores[:top], labels)
 
 
 def open_model(
