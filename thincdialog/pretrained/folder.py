@@ -200,7 +200,8 @@ def read_folder(path: str) -> PretrainedFolder:
             raise ModelError(f"{text}. Needed: {CONFIG}, {TOKENIZER} and {WEIGHTS}.")
     config = _read_json(place / CONFIG)
     sizes = _read_sizes(place / CONFIG, config)
-    pooling, dense, normalise = "mean", [], False
+    pooling, normalise = "mean", False
+    dense: List[Dense] = []
     for kind, name in modules:
         if kind == "Pooling":
             pooling = _read_pooling(folder / name / CONFIG)
@@ -212,8 +213,8 @@ def read_folder(path: str) -> PretrainedFolder:
     limits = _read_json(place / "sentence_bert_config.json", optional=True)
     max_tokens = limits.get("max_seq_length") or sizes.n_places
     texts = _read_json(folder / "config_sentence_transformers.json", optional=True)
-    prompts, name = texts.get("prompts") or {}, texts.get("default_prompt_name")
-    prompt = prompts.get(name, "") if name and isinstance(prompts, dict) else ""
+    prompts, chosen = texts.get("prompts") or {}, texts.get("default_prompt_name")
+    prompt = prompts.get(chosen, "") if chosen and isinstance(prompts, dict) else ""
     if type(max_tokens) is not int or max_tokens < 1 or not isinstance(prompt, str):
         raise ModelError(f"{folder}  max_seq_length is no whole number, or a prompt no text.")
     max_tokens = min(max_tokens, sizes.n_places)
@@ -294,8 +295,8 @@ def encoder_files(folder: Path) -> List[PurePath]:
 def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     family = config.get("model_type")
     if family not in FAMILIES:
-        known = ", ".join((*FAMILIES, TABLE))
-        raise ModelError(f"{path}  model_type = {json.dumps(family)[:60]}. Supported: {known}.")
+        text = f"{path}  model_type = {json.dumps(family)[:60]}. Supported"
+        raise ModelError(f"{text}: {', '.join((*FAMILIES, TABLE))}.")
     is_distil = family == "distilbert"
 
     def number(name: str, distil_name: str = "") -> int:
