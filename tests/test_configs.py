@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from tests.conftest import ROOT
+from tests.pretrained.tiny_encoder import tiny_encoder
 from thincdialog.api import evaluate, load, load_config, train
 from thincdialog.config import load_code, resolve_config
 from thincdialog.files.saved_model import BEST
@@ -85,8 +86,12 @@ def on_little_data(checked, tmp_path):
     """RETURNS: Overrides for two steps of a shipped config, and the kind of its data."""
     ((name, task),) = checked.interpolated["tasks"].items()
     overrides = {"training.max_steps": 2}
-    if "n_rows" in checked.interpolated.get("tokenizer", {}):
-        overrides["tokenizer.n_rows"] = 500  # a table of the real size takes seconds a step
+    tokenizer = checked.interpolated.get("tokenizer", {})
+    # A table of the real size takes seconds a step.
+    if "n_rows" in tokenizer:
+        overrides["tokenizer.n_rows"] = 500
+    if "views" in tokenizer:
+        overrides["tokenizer.views.ngrams.n_rows"] = 500
     data = DATA[task["@teachers"]]
     if data == "mnist":
         write_digits(tmp_path)
@@ -104,9 +109,14 @@ def on_little_data(checked, tmp_path):
 def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     code = code_of(path)
     load_code(code)
-    checked = load_config(path)
+    given = {}
+    if "pretrained" in path.stem:
+        encoder = str(tiny_encoder(tmp_path / "encoder"))
+        given = {"paths.encoder": encoder, "paths.vectors": str(tmp_path / "vectors")}
+    checked = load_config(path, given)
     assert len(resolve_config(checked)["tasks"]) == 1  # Without data.
     overrides, data = on_little_data(checked, tmp_path)
+    overrides.update(given)
     if checked.interpolated["runner"]["@runners"] == "thincdialog.Ray.v1":
         overrides["runner.num_workers"] = 0
     runs, silent = [], {"stdout": io.StringIO(), "stderr": io.StringIO()}

@@ -87,7 +87,8 @@ def watching(returned: Returned) -> Callable[[Any, Callable], Any]:
     """For ``DialogRegistry.makes``: what functions build is called, and returns this."""
 
     def watch(built: Any, function: Callable) -> Any:
-        return Watched(built, returned) if is_users(built) else built
+        is_class = isinstance(built, type) and not is_ours(built)
+        return Watched(built, returned) if is_class or is_users(built) else built
 
     return watch
 
