@@ -1,0 +1,1 @@
+from tests.ops.array_backends import ops  # noqa: F401 - a fixture
