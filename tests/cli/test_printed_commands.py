@@ -172,14 +172,14 @@ def test_what_init_config_prints(name, folder, capsys):
     words = shlex.split(line)
     (folder / words[1]).write_text(smaller((folder / words[1]).read_text()))
     yours = "train.jsonl"
-    if name in ("intent", "fasttext", "multi_label"):
+    if name in ("intent", "intent_pretrained", "fasttext", "multi_label"):
         yours = "intents.csv"
     if name == "babi":
         yours = "story.txt"
         story = "1 Mary moved to the {0}.\n2 Where is Mary?\t{0}\t1\n"
         (folder / yours).write_text("".join(map(story.format, ("garden", "kitchen") * 8)))
     words = [
-        yours if before.startswith("--paths.") else word
+        {"--paths.encoder": "minilm"}.get(before, yours) if before.startswith("--paths.") else word
         for before, word in zip(["", *words], words)
     ]
     if name.endswith("_ray"):  # The same run without Ray, which is not installed everywhere.

@@ -147,7 +147,7 @@ HOSTILE = {
     "overflow": edited(lambda h, t: t.update(shape=[1 << 62, 1 << 62])),
     "negative": edited(lambda h, t: t.update(shape=[-16])),
     "backwards": edited(lambda h, t: t.update(data_offsets=t["data_offsets"][::-1])),
-    "overlap": edited(lambda h, t: t.update(data_offsets=[0, 64])),
+    "overlap": edited(lambda h, t: t.update(data_offsets=[4, 68])),
     "type": edited(lambda h, t: t.update(dtype="PICKLE")),
     "no type": edited(lambda h, t: t.pop("dtype")),
     "deep": lambda text: DEEP,

@@ -28,7 +28,7 @@ def test_tokenizer_puts_the_encoder_s_marks_around_each_text(family, tmp_path):
     assert (tokenizer.encode("") - N_SPECIAL).tolist() == [first, LAST]
     assert tokenizer.n_ids == N_SPECIAL + 4 + len(WORDS)
     assert tokenizer.pieces("hello")[1:-1] == ["hello"]
-    assert tokenizer.decode(tokenizer.encode("hello you")).split()[-2:] == ["hello", "you"]
+    assert tokenizer.decode(tokenizer.encode("hello you")) == "hello you"
 
 
 def test_tokenizer_encodes_many_as_one_by_one(tmp_path):

@@ -90,6 +90,7 @@ def write_encoder(folder, family, prefix="", **changes):
     special = SPECIAL[family]
     numbers = {piece: n for n, piece in enumerate([*special, *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(numbers, unk_token=special[3]))
+    tokenizer.add_special_tokens(special)
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     first, last = special["roberta" not in family], special[2]
     tokenizer.post_processor = processors.TemplateProcessing(

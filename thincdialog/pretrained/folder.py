@@ -94,7 +94,7 @@ class PretrainedFolder:
     dense (List[Dense]): Linear layers over the pooled vector.
     normalise (bool): Whether vectors are scaled to length 1.
     max_tokens (int): Longest text, special tokens counted.
-    prompt (str): What stands before each text unless another one is given.
+    prompt (str): Text that is put before each text unless another one is given.
     weights (str): Name of the file of the weights.
     pieces (str): Name of the file of the tokenizer.
     """
@@ -316,7 +316,7 @@ def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
         if value not in known:
             text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
             raise ModelError(f"{text}: {', '.join(known)}.")
-    # RoBERTa counts places from behind the id of padding.
+    # RoBERTa's first place is the one after padding's id.
     pad = config.get("pad_token_id", 1) if "roberta" in family else -1
     eps = 1e-12 if is_distil else config.get("layer_norm_eps", 1e-12)
     n_places = number("max_position_embeddings")

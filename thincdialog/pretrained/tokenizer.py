@@ -105,7 +105,7 @@ class PretrainedTokenizer(Tokenizer):
         except (OSError, ValueError) as error:
             raise ModelError(f"{folder / TOKENIZER}  cannot be read: {error}.") from None
         settings = read_json(folder / _SETTINGS)
-        kinds = {"n_pieces": int, "max_tokens": int, "prompt": str}
+        kinds = {"n_pieces": int, "max_tokens": int, "prompt": str, "is_table": bool}
         if {name: type(value) for name, value in settings.items()} != kinds:
             raise ModelError(f"{folder / _SETTINGS}  is damaged. Save the model again.")
         self._settings = settings

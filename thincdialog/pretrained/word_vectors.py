@@ -24,9 +24,9 @@ _WORDS_AT_ONCE = 1024
 def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
     """A table of embeddings that begins with word vectors: from a file of word2vec (text or
     binary), fastText (.vec) or GloVe, also gzipped, or from the folder of a table in the layout
-    of Model2Vec or WordLlama, such as ``thincdialog distill`` writes. All vectors are scaled by
-    one factor, to the size on average of rows without a word, which are drawn. All are
-    trained further.
+    of Model2Vec or WordLlama, such as ``thincdialog distill`` writes. The other rows are
+    drawn, and all vectors are scaled by one factor to be as large on average. All rows are trained
+    further.
 
     The table must be as wide as the vectors of a file; of those of a folder, it takes the first
     columns. Words are looked up as the tokenizer cuts them, so that its `lower` decides on the
