@@ -85,6 +85,6 @@ def test_json_of_conversations_is_one_object_a_line(run):
 def test_json_is_an_option_wherever_a_table_is_shown():
     # These talk, draw, or write files.
     without = {"chat", "plot", "convert", "predict", "init fill-config", "completion",
-               "distill"}  # fmt: skip
+               "distill", "serve", "chats"}  # fmt: skip
     for name in set(COMMANDS) - without:
         assert "--json" in make_parser(name).format_usage(), name  # or --jsonl
