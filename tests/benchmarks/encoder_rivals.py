@@ -46,7 +46,8 @@ def works(folder, texts, place):
     def run_torch():
         with torch.inference_mode():
             for given in rectangles(encoded, BATCH):
-                model(*map(torch.from_numpy, given))
+                ids, mask = map(torch.from_numpy, given)
+                model(input_ids=ids, attention_mask=mask)
 
     yield "PyTorch, eager", run_torch
     with suppress(ImportError):
@@ -54,8 +55,17 @@ def works(folder, texts, place):
         path, names = str(place / "model.onnx"), ["input_ids", "attention_mask"]
         example = tuple(map(torch.from_numpy, next(rectangles(encoded, BATCH))))
         axes = {name: {0: "texts", 1: "tokens"} for name in [*names, "vectors"]}
+
+        class Vectors(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+
+            def forward(self, ids, mask):
+                return self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+
         torch.onnx.export(
-            model, example, path, input_names=names, output_names=["vectors", "pooled"],
+            Vectors().eval(), example, path, input_names=names, output_names=["vectors"],
             dynamic_axes=axes, dynamo=False,
         )  # fmt: skip
         options = runtime.SessionOptions()

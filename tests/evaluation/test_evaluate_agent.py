@@ -172,8 +172,8 @@ def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
 
 def test_evaluation_leaves_products_fast_and_takes_nothing_of_an_earlier_one():
     agent, found = make_agent("Ranker", "BagEncoder"), []
-    encode = agent._vectors.encode
-    agent._vectors.encode = lambda texts: found.append(texts) or encode(texts)
+    encode = agent._encode_candidates
+    agent._encode_candidates = lambda texts: found.append(texts) or encode(texts)
     for _ in range(2):
         evaluate_agent(agent, teacher_of(conversations()), batches(Fixed(16)))
         assert not agent.model.ops.has_exact_products
