@@ -44,13 +44,11 @@ class Step:
         table, output = map(self.model.get_ref, ("table", "output"))
         offset_of = self.parameters.offset_of
         losses = np.zeros(len(targets), dtype="f")
-        words = Tokens(offset_of(table, "E"), N_IDS, self.texts.dataXd[:, 0].copy())
-        # No row is so frequent that it would be copied, but there are others who learn.
-        room = RowsApart(1000 if shared else 0)
+        words = Tokens(offset_of(table, "E"), self.texts.dataXd[:, 0].copy())
+        classes = Tokens(offset_of(output, "W"), np.arange(N_CLASSES, dtype="i"), len(targets))
+        room = RowsApart(2 if shared else 0)
         learnt, norms = load_kernels("fast_text").learn_batch(
-            *room.prepare(self.values, np.zeros(0, dtype="f"), WIDTH, [words]),
-            offset_of(output, "W"),
-            N_CLASSES,
+            *room.prepare(self.values, np.zeros(0, dtype="f"), WIDTH, [words, classes]),
             np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
             targets,
             self.candidates[examples],
@@ -126,9 +124,9 @@ def test_kernels_fast_text_any_text(text, target, wrong, clip, shared):
 @pytest.mark.parametrize("clip", [0.0, 1e6])
 def test_kernels_fast_text_a_worker_with_a_copy_learns_as_one_without(clip):
     texts, targets = MANY
-    one, other = (Step(texts * 3, targets * 3, weights=WEIGHTS) for _ in range(2))
-    n, _, losses = one.by_kernel(0.5, clip=clip, shared=True)  # It meets the others twice.
-    assert n == 150
+    one, other = (Step(texts * 6, targets * 6, weights=WEIGHTS) for _ in range(2))
+    n, _, losses = one.by_kernel(0.5, clip=clip, shared=True)
+    assert n == 300  # More than it learns from before its copies meet the weights.
     np.testing.assert_allclose(losses, other.by_kernel(0.5, clip=clip)[2], atol=1e-4)
     np.testing.assert_allclose(one.values, other.values, atol=1e-4)
 

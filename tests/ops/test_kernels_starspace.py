@@ -51,8 +51,8 @@ class Step:
         rows = self.contexts.dataXd[:, 0] * self.n_segments
         rows += np.minimum(self.contexts.dataXd[:, 1], self.n_segments - 1)
         needed = [
-            Tokens(of_contexts, N_IDS * self.n_segments, rows),
-            Tokens(of_labels, N_IDS, self.labels.dataXd[:, 0].copy()),
+            Tokens(of_contexts, rows),
+            Tokens(of_labels, self.labels.dataXd[:, 0].copy()),
         ]
         of_score = self.options["similarity"] == "cosine", self.is_softmax
         factors = POWERS[self.options["pooling"]], self.options["scale"], self.margin

@@ -85,8 +85,7 @@ class CompiledSteps(ModelAgent):
         uses (int): How often it needs each.
         """
         node = self.model.get_ref(table)
-        begin = self.parameters.offset_of(node, "E")
-        return Tokens(begin, len(node.get_param("E")), rows, uses=uses)
+        return Tokens(self.parameters.offset_of(node, "E"), rows, uses)
 
     def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch till ``update``."""

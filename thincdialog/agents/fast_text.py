@@ -8,6 +8,7 @@ from thinc.api import Model
 from ..examples.batch import Batch
 from ..files.json_file import numbers_in
 from ..ops.compiled import load_kernels
+from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..registry import registry
@@ -114,13 +115,14 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     ) -> Tuple[int, float]:
         ids, *others = packed
         table, output = map(self.model.get_ref, ("table", "output"))
-        needed = [self.tokens("table", ids)]
+        begin = self.parameters.offset_of(output, "W")
+        # Every example uses all classes, or draws some.
+        classes = Tokens(begin, np.arange(len(self.classes), dtype="i"), uses=len(losses))
+        needed = [self.tokens("table", ids), classes]
         nothing = np.zeros(0, dtype="f")
         weights = self.loss_weights or [1.0] * len(self.classes)
         learnt: Tuple[int, float] = load_kernels("fast_text").learn_batch(
             *self.rows_apart.prepare(self.parameters.values, nothing, table.get_dim("nO"), needed),
-            self.parameters.offset_of(output, "W"),
-            len(self.classes),
             *others,
             np.array(weights, dtype="f"),
             float(optimizer.learn_rate),

@@ -1,5 +1,5 @@
-"""Rows of tables, copied out of the weights that workers share and put back: how kernels
-begin and end that learn from a batch (see ``ops/rows_apart.py``)."""
+"""Copies of rows that a worker changes in place of the weights that all share: which rows they are,
+where a token finds its own, and how the copies meet the weights (see ``ops/rows_apart.py``)."""
 
 from typing import Any
 
@@ -10,98 +10,83 @@ from .vectors import AHEAD, fetch_floats, place
 
 
 @kernel
-def take(weights: Any, tables: Any) -> Any:
-    """Give a place to each token's row and to its sum, and copy the rows that are needed often.
+def choose(tables: Any, width: int, least: int, slots: Any, places: Any) -> int:
+    """Number the rows that a batch needs often.
 
-    weights (Weights): The room is written.
-    tables (Tuple[Places, ...]): ``at`` and ``squares_at`` are written; slots stay zeros.
-    RETURNS (Ints1d): Where the rows lie that are copied; int64.
+    tables (Tuple[Tokens, ...]): The batch's tokens.
+    width (int): Floats in a row.
+    least (int): Uses from which on a row is one of them.
+    slots (Ints1d): The number of each row of the weights, negative if it has none; int32, written.
+    places (Ints1d): Where the rows with a number begin in the weights; int64, written.
+    RETURNS (int): How many they are.
     """
-    width, least, n = weights.width, weights.least, 0
-    if least == 0:
-        for tokens in tables:
-            for t in range(len(tokens.ids)):
-                at = place(tokens.table, tokens.ids[t], width)
-                tokens.at[t], tokens.squares_at[t] = at, at
-        return np.empty(0, np.int64)
-    # How often each row is needed, up to ``least``: a sum might be too large for an int32.
+    slots[:] = -1
+    n = 0
     for tokens in tables:
-        ids, slots, uses = tokens.ids, tokens.slots, tokens.uses
-        for t in range(len(ids)):
-            before = slots[ids[t]]
-            slots[ids[t]] = min(before + uses, least)
-            n += before < least <= before + uses
-    taken, n = np.empty(n, np.int64), 0
+        own = slots[tokens.table // width :]
+        for row in tokens.ids:  # Counted down, and no further than needed: no count overflows.
+            own[row] = max(own[row] - tokens.uses, -1 - least)
     for tokens in tables:
-        n = _place_tokens(weights, tokens, taken, n)
-    for tokens in tables:
-        for t in range(len(tokens.ids)):
-            tokens.slots[tokens.ids[t]] = 0
-    _copy_rows(weights, taken)
-    return taken
-
-
-@kernel
-def put_back(weights: Any, taken: Any) -> None:
-    """Add to the weights, which others may have changed, what the copies have changed by.
-
-    taken (Ints1d): From ``take``.
-    """
-    values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
-    n, width = len(taken), weights.width
-    for r in range(n):
-        fetch_floats(values[taken[min(r + AHEAD, n - 1)] :][:width])
-        row = values[taken[r] :][:width]
-        now = rows[r * width :][:width]
-        before = rows[(n + r) * width :][:width]
-        change = np.float32(0)
-        for j in range(width):
-            change += abs(now[j] - before[j])
-        if change != 0:  # A row that is not written need not leave other cores' caches.
-            for j in range(width):
-                row[j] += now[j] - before[j]
-        if len(squares):
-            squares[taken[r]] += sums[r] - sums[n + r]
-
-
-@kernel
-def _place_tokens(weights: Any, tokens: Any, taken: Any, n: int) -> int:
-    """Give a place to each token's row, and to its sum.
-
-    tokens (Places): The slot of a row that is needed often becomes -1 - its number.
-    taken (Ints1d): Of each number where its row lies in the weights, int64; written.
-    n (int): Numbers given so far.
-    RETURNS (int): Numbers given now.
-    """
-    of_weights, of_copies, of_squares, of_sums = weights.starts
-    ids, slots, width = tokens.ids, tokens.slots, weights.width
-    for t in range(len(ids)):
-        slot = slots[ids[t]]
-        if slot >= weights.least:
-            taken[n] = place(tokens.table, ids[t], width)
-            n += 1
-            slot = slots[ids[t]] = -n
-        if slot < 0:
-            tokens.at[t] = of_copies + np.int64(-1 - slot) * width
-            tokens.squares_at[t] = of_sums - 1 - slot
-        else:
-            at = place(tokens.table, ids[t], width)
-            tokens.at[t], tokens.squares_at[t] = of_weights + at, of_squares + at
+        own = slots[tokens.table // width :]
+        for row in tokens.ids:
+            if own[row] == -1 - least:
+                own[row] = n
+                places[n] = place(tokens.table, row, width)
+                n += 1
     return n
 
 
 @kernel
-def _copy_rows(weights: Any, taken: Any) -> None:
-    """Copy rows out of the weights twice: one will change, the other will tell by how much."""
-    values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
-    n, width = len(taken), weights.width
+def rows_of(tokens: Any, width: int) -> Any:
+    """Addresses of the rows of tokens: of the copy of a row if it has one, else of the row.
+
+    tokens (FoundTokens): The tokens.
+    width (int): Floats in a row.
+    RETURNS (Ints1d): An address for each token, int64.
+    """
+    return _find(tokens.ids, tokens.slots, tokens.weights, width, tokens.copies, width)
+
+
+@kernel
+def sums_of(tokens: Any, width: int) -> Any:
+    """Addresses of Adagrad's sums of the same."""
+    return _find(tokens.ids, tokens.slots, tokens.squares, width, tokens.sums, 1)
+
+
+@kernel
+def _find(ids: Any, slots: Any, table: int, width: int, copies: int, step: int) -> Any:
+    found = np.empty(len(ids), np.int64)
+    for t in range(len(ids)):
+        found[t] = table + 4 * place(0, ids[t], width)
+        if len(slots) and slots[ids[t]] >= 0:
+            found[t] = copies + 4 * place(0, slots[ids[t]], step)
+    return found
+
+
+@kernel
+def meet(copies: Any) -> None:
+    """Add to the weights, which others may have changed, what the copies have changed by, and
+    begin again with the sums.
+
+    copies (Copies): All but ``places`` is written.
+    """
+    _meet(copies.values, copies.places, copies.rows[0], copies.rows[1])
+    if len(copies.squares):
+        _meet(copies.squares, copies.places, copies.sums[0], copies.sums[1])
+
+
+@kernel
+def _meet(values: Any, places: Any, rows: Any, before: Any) -> None:
+    n, width = rows.shape
     for r in range(n):
-        fetch_floats(values[taken[min(r + AHEAD, n - 1)] :][:width])
-        row = values[taken[r] :][:width]
-        now = rows[r * width :][:width]
-        before = rows[(n + r) * width :][:width]
+        fetch_floats(values[places[min(r + AHEAD, n - 1)] :][:width])
+        row, now, old = values[places[r] :][:width], rows[r], before[r]
+        has_changed = False
+        for j in range(width):
+            has_changed |= now[j] != old[j]
+        if has_changed:  # A row that is not written need not leave other cores' caches.
+            for j in range(width):
+                row[j] += now[j] - old[j]
         for j in range(width):
             now[j] = row[j]
-            before[j] = row[j]
-        if len(squares):
-            sums[r] = sums[n + r] = squares[taken[r]]
+            old[j] = row[j]

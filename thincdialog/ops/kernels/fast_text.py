@@ -4,31 +4,27 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from .apart import put_back, take
+from .apart import meet, rows_of
 from .elementary import exp, sigmoid
 from .kernel import kernel
-from .vectors import add, dot, place, sum_rows
+from .vectors import add, dot, floats_at, sum_rows
 
 _F = np.float32
-# Examples between two meetings of a worker's own output layer with everybody's.
-_ALONE = 64
+# Examples after which copies meet the weights: four workers that waited for 1,000 learnt worse.
+_ALONE = 256
 
 
 @kernel
 def learn_batch(
-    weights: Any, tables: Any, output: int, n_classes: int, starts: Any, targets: Any,
-    candidates: Any, class_weights: Any, rate: float, grad_clip: float, losses: Any
+    copies: Any, tables: Any, starts: Any, targets: Any, candidates: Any,
+    class_weights: Any, rate: float, grad_clip: float, losses: Any
 ) -> Tuple[int, float]:  # fmt: skip
     """Learn from examples, each by a step of its own: mean of embeddings, scores of the classes,
     loss, gradient, update. Several workers may do so at once with the same weights, unlocked.
 
-    Every example changes the output layer, whose cache lines would go to and fro between
-    workers: each has a copy, whose changes are added to everybody's every few examples.
-
-    weights (Weights), tables (Tuple[Places]): From ``RowsApart.prepare``, of the tokens of
-        all texts one after another. The weights are changed in place.
-    output (int): Where the output layer's rows begin in the weights, one for each class.
-    n_classes (int): Number of classes.
+    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, of
+        the tokens of all texts one after another, and of all classes: the output layer's rows.
+        The weights are changed in place.
     starts (Ints1d): Where each text begins, and the end of the last; int64.
     targets (Ints1d): The right class of each example, int32.
     candidates (Ints2d): Of each example the right class and then wrong ones, int32, for the
@@ -41,31 +37,27 @@ def learn_batch(
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
-    taken = take(weights, tables)
-    values, width, places = weights.all_values, weights.width, tables[0].at
-    is_shared = weights.least > 0
+    meet(copies)
+    width = copies.width
+    words, classes = rows_of(tables[0], width), rows_of(tables[1], width)
     n_candidates = candidates.shape[1]
     is_softmax = n_candidates == 0
-    n = n_classes if is_softmax else n_candidates
+    n = len(classes) if is_softmax else n_candidates
+    rows = np.arange(n).astype(np.int32)
     X = np.empty(width, np.float32)
     dX = np.empty(width, np.float32)
     d = np.empty(n, np.float32)
-    rows = np.arange(n).astype(np.int32)
     step, limit = _F(rate), _F(grad_clip)
-    everybodys = values[weights.starts[0] + output :][: n_classes * width]
-    W = before = everybodys
-    if is_shared:
-        W, before = W.copy(), W.copy()
     total, n_learnt = 0.0, 0
     for example in range(len(targets)):
         begin, end = starts[example], starts[example + 1]
         share = _F(1) / _F(max(end - begin, 1))
-        sum_rows(values, places, begin, end, X)
+        sum_rows(words, begin, end, X)
         for j in range(width):
             X[j] *= share
         if not is_softmax:
             rows = candidates[example]
-        _scores(W, rows, X, d)
+        _scores(classes, rows, X, d)
         right = targets[example]
         loss = _softmax(d, right) if is_softmax else _sigmoids(d)
         weight = class_weights[right]
@@ -83,33 +75,31 @@ def learn_batch(
         dX[:] = 0
         if limit > 0 or not is_softmax:  # Two wrong candidates may be the same class.
             for c in range(n):
-                add(dX, d[c], W[place(0, rows[c], width) :][:width])
+                add(dX, d[c], floats_at(classes[rows[c]], width))
             norm += dot(dX, dX) * share * share * (end - begin)
             if limit > 0 and norm > limit * limit:
                 clipped *= limit / _F(np.sqrt(norm))
             for c in range(n):
-                add(W[place(0, rows[c], width) :][:width], -clipped * d[c], X)
+                add(floats_at(classes[rows[c]], width), -clipped * d[c], X)
         else:
             for c in range(n):
-                _exchange(dX, d[c], W[place(0, rows[c], width) :][:width], -step * d[c], X)
+                _exchange(dX, d[c], floats_at(classes[rows[c]], width), -step * d[c], X)
             norm += dot(dX, dX) * share * share * (end - begin)
         for t in range(begin, end):
-            add(values[places[t] :][:width], -clipped * share, dX)
+            add(floats_at(words[t], width), -clipped * share, dX)
         total += norm
-        if is_shared and n_learnt % _ALONE == 0:
-            _meet(everybodys, W, before)
-    if is_shared:
-        _meet(everybodys, W, before)
-    put_back(weights, taken)
+        if n_learnt % _ALONE == 0:
+            meet(copies)
+    meet(copies)
     return n_learnt, total
 
 
 @kernel
-def _scores(W: Any, rows: Any, X: Any, scores: Any) -> None:
+def _scores(classes: Any, rows: Any, X: Any, scores: Any) -> None:
     """Of the classes that have these rows."""
     width = len(X)
     for c in range(len(scores)):
-        scores[c] = dot(X, W[place(0, rows[c], width) :][:width])
+        scores[c] = dot(X, floats_at(classes[rows[c]], width))
 
 
 @kernel
@@ -144,12 +134,3 @@ def _sigmoids(scores: Any) -> Any:
         scores[c] = sigmoid(scores[c])
     scores[0] -= _F(1)
     return loss
-
-
-@kernel
-def _meet(everybodys: Any, own: Any, before: Any) -> None:
-    """Add what changed since before to everybody's; begin anew with the sum."""
-    for j in range(len(own)):
-        everybodys[j] += own[j] - before[j]
-        own[j] = everybodys[j]
-        before[j] = own[j]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .apart import put_back, take
+from .apart import meet, rows_of, sums_of
 from .kernel import kernel
-from .vectors import add, dot, sum_rows
+from .vectors import add, dot, floats_at, sum_rows
 
 # Shorter vectors are not stretched to length 1: as in the layer L2Normalise.
 _SHORTEST = np.float32(1e-6)
@@ -13,12 +13,12 @@ _GAP = 128
 
 
 @kernel
-def learn_batch(weights, tables, context_starts, label_starts, candidates, settings, losses):
+def learn_batch(copies, tables, context_starts, label_starts, candidates, settings, losses):
     """Learn from examples, each by a step of its own: scores, loss, gradient, and update of
     the rows that it has. Several workers may do so at once with the same weights, unlocked.
 
-    weights (Weights), tables (Tuple[Places, Places]): From ``RowsApart.prepare``, of the
-        tokens of all contexts one after another, and of all labels. The weights are changed
+    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, of
+        the tokens of all contexts one after another, and of all labels. The weights are changed
         in place, and so are their squares: the sums, for each row, of the means of its
         squared gradients (Adagrad); without any, it is plain SGD.
     context_starts, label_starts (Ints1d): Where texts begin, and the end of the last; int64.
@@ -37,9 +37,10 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
-    taken = take(weights, tables)
-    values, squares, width = weights.all_values, weights.all_squares, weights.width
-    contexts, labels = tables
+    meet(copies)
+    width, has_squares = copies.width, len(copies.squares) > 0
+    contexts, labels = rows_of(tables[0], width), rows_of(tables[1], width)
+    of_contexts, of_labels = sums_of(tables[0], width), sums_of(tables[1], width)
     is_cosine, is_softmax, power, scale, margin, rate, eps, grad_clip = settings
     n_candidates = candidates.shape[1]
     # A compiled loop takes another path, with other roundings, where two arrays lie close
@@ -55,13 +56,13 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
     total, n_learnt = 0.0, 0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
-        sum_rows(values, contexts.at, begin, end, X)
+        sum_rows(contexts, begin, end, X)
         factor, is_unit = _factor(X, end - begin, power, is_cosine)
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
             Y = vectors[4 + c][:width]
-            sum_rows(values, labels.at, first, last, Y)
+            sum_rows(labels, first, last, Y)
             factors[c], are_unit[c] = _factor(Y, last - first, power, is_cosine)
             cosines[c] = factor * factors[c] * dot(X, Y)
             scores[c] = scale * cosines[c]
@@ -94,7 +95,7 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
         clip = np.float32(1)
         if grad_clip > 0 and norm > grad_clip * grad_clip:
             clip = grad_clip / np.float32(np.sqrt(norm))
-        steps = (rate * clip, eps, clip * clip / np.float32(width))
+        steps = (rate * clip, eps, clip * clip / np.float32(width), has_squares)
         for c in range(n_candidates):
             if d_scores[c] != 0:
                 label = candidates[example, c]
@@ -105,9 +106,9 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
                 for j in range(width):
                     dY[j] = other * X[j] - own * Y[j]
                 first, last = label_starts[label], label_starts[label + 1]
-                _update(values, squares, labels, first, last, dY, squares_of[c], steps)
-        _update(values, squares, contexts, begin, end, dX, square, steps)
-    put_back(weights, taken)
+                _update(labels, of_labels, first, last, dY, squares_of[c], steps)
+        _update(contexts, of_contexts, begin, end, dX, square, steps)
+    meet(copies)
     return n_learnt, total
 
 
@@ -152,15 +153,15 @@ def _softmax(scores, d_scores):
 
 
 @kernel
-def _update(values, squares, tokens, begin, end, d, square, settings):
+def _update(rows, sums, begin, end, d, square, settings):
     """Step of the rows of a text: all have the gradient d, of squared norm ``square``."""
-    rate, eps, to_mean = settings
+    rate, eps, to_mean, has_squares = settings
     width, step = len(d), rate
     for t in range(begin, end):
-        if len(squares):
-            at = tokens.squares_at[t]
-            squares[at] += square * to_mean
-            step = rate / (np.sqrt(squares[at]) + eps)
-        row = values[tokens.at[t] :][:width]
+        if has_squares:
+            total = floats_at(sums[t], 1)
+            total[0] += square * to_mean
+            step = rate / (np.sqrt(total[0]) + eps)
+        row = floats_at(rows[t], width)
         for j in range(width):
             row[j] -= step * d[j]

@@ -8,6 +8,7 @@ from typing import Any, Tuple
 
 import numpy as np
 from llvmlite import ir
+from numba import carray
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -25,27 +26,40 @@ def place(table: int, row: int, width: int) -> Any:
     return table + np.int64(row) * width
 
 
+@intrinsic
+def _pointer(typing: Any, address: Any) -> Tuple[Any, Any]:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), emit
+
+
 @kernel
-def sum_rows(values: Any, places: Any, begin: int, end: int, X: Any) -> None:
+def floats_at(address: int, n: int) -> Any:
+    """Floats that lie in memory from an address on; an array elsewhere keeps them alive."""
+    return carray(_pointer(address), (n,), np.float32)  # type: ignore[call-arg]
+
+
+@kernel
+def sum_rows(rows: Any, begin: int, end: int, X: Any) -> None:
     """Sum of some tokens' rows, into X.
 
-    values (Floats1d): Where the rows lie.
-    places (Ints1d): Of each token where its row begins, int64.
+    rows (Ints1d): The address of each token's row, int64.
     begin, end (int): The tokens.
     """
     width = len(X)
     X[:] = 0
     t = begin
     while t + 4 <= end:  # Four at a time: X is read and written less often.
-        a = values[places[t] :][:width]
-        b = values[places[t + 1] :][:width]
-        c = values[places[t + 2] :][:width]
-        d = values[places[t + 3] :][:width]
+        a = floats_at(rows[t], width)
+        b = floats_at(rows[t + 1], width)
+        c = floats_at(rows[t + 2], width)
+        d = floats_at(rows[t + 3], width)
         for j in range(width):
             X[j] += (a[j] + b[j]) + (c[j] + d[j])
         t += 4
     while t < end:
-        a = values[places[t] :][:width]
+        a = floats_at(rows[t], width)
         for j in range(width):
             X[j] += a[j]
         t += 1
