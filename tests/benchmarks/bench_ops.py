@@ -72,10 +72,11 @@ def calls() -> Dict[str, Call]:
             "adam": (*moments, 0.9, 0.999, 1e-8, 0.0),
         }
     )
+    scale = np.ones((len(bag_lengths), 1), "f")
     more = {"seq2col": {"lengths": lengths}, "backprop_seq2col": {"lengths": lengths}}
     return {
         **{name: methodcaller(name, *each, **more.get(name, {})) for name, each in given.items()},
-        "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths),
+        "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths, scale),
         "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths),
     }
 

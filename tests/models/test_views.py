@@ -44,11 +44,12 @@ def test_views_joins_what_each_gives_of_its_own_ids(ops, join, widths, n_outputs
     model = views(widths, join=join)
     model.initialize(X=batch(BOTH, ops))
     words, characters = (
-        layer.predict(batch(PARTS[name], ops, [TURN]))
+        ops.to_numpy(layer.predict(batch(PARTS[name], ops, [TURN])))
         for name, layer in zip(("words", "bytes"), model.layers)
     )
     expected = words + characters if join == "add" else np.hstack([words, characters])
-    np.testing.assert_array_equal(model.predict(batch(BOTH, ops, [TURN])), expected)
+    found = ops.to_numpy(model.predict(batch(BOTH, ops, [TURN])))
+    np.testing.assert_array_equal(found, expected)
     assert model.get_dim("nO") == n_outputs
 
 
