@@ -1,4 +1,4 @@
-"""What is wrong with an encoder's folder is one line; strangers' files cost neither memory nor a
+"""What is wrong with an encoder's folder is one line; untrusted files cost neither memory nor a
 traceback."""
 
 import json

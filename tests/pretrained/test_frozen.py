@@ -1,4 +1,4 @@
-"""A frozen encoder's vectors: computed once per distinct text, whoever asks and however often."""
+"""A frozen encoder's vectors: each distinct text is computed once, in all runs together."""
 
 import copy
 import io
