@@ -77,7 +77,7 @@ def calls() -> Dict[str, Call]:
     return {
         **{name: methodcaller(name, *each, **more.get(name, {})) for name, each in given.items()},
         "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths, scale),
-        "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths),
+        "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths, scale),
     }
 
 
