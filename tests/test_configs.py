@@ -106,13 +106,18 @@ def on_little_data(checked, tmp_path):
     return overrides, data
 
 
+def encoder_paths(path, tmp_path):
+    """RETURNS: Overrides by which a config with an encoder finds a tiny one."""
+    if "pretrained" not in path.stem:
+        return {}
+    encoder = str(tiny_encoder(tmp_path / "encoder"))
+    return {"paths.encoder": encoder, "paths.vectors": str(tmp_path / "vectors")}
+
+
 def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     code = code_of(path)
     load_code(code)
-    given = {}
-    if "pretrained" in path.stem:
-        encoder = str(tiny_encoder(tmp_path / "encoder"))
-        given = {"paths.encoder": encoder, "paths.vectors": str(tmp_path / "vectors")}
+    given = encoder_paths(path, tmp_path)
     checked = load_config(path, given)
     assert len(resolve_config(checked)["tasks"]) == 1  # Without data.
     overrides, data = on_little_data(checked, tmp_path)

@@ -18,7 +18,7 @@ import pytest
 from thinc.compat import has_cupy
 
 from tests.processes import limited, no_longer_than, slow
-from tests.test_configs import CONFIGS, code_of, on_little_data
+from tests.test_configs import CONFIGS, code_of, encoder_paths, on_little_data
 from tests.training.examples import RANKER, weights
 from thincdialog.api import dry_run, load_config, train
 from thincdialog.config import load_code
@@ -82,7 +82,10 @@ def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tm
 
 
 # Others learn example by example.
-BY_GRADIENT = [path for path in CONFIGS if path.stem not in ("starspace", "fasttext")]
+# The tests with torch train the config that needs it.
+BY_GRADIENT = [
+    path for path in CONFIGS if path.stem not in ("starspace", "fasttext", "torch_intent")
+]
 
 
 @pytest.mark.slow
@@ -90,7 +93,9 @@ BY_GRADIENT = [path for path in CONFIGS if path.stem not in ("starspace", "fastt
 def test_ray_trains_all_shipped_configs(path, cluster, tmp_path):
     code = code_of(path)
     load_code(code)
-    overrides, _ = on_little_data(load_config(path), tmp_path)
+    given = encoder_paths(path, tmp_path)
+    overrides, _ = on_little_data(load_config(path, given), tmp_path)
+    overrides.update(given)
     overrides.update({"runner.@runners": "thincdialog.Ray.v1", "runner.microbatches": 2})
     runs = []
     for n in (0, 2):
