@@ -25,13 +25,17 @@ class FoundTokens(NamedTuple):
     """Tokens, and the addresses from which a kernel finds what they stand for.
 
     ids (Ints1d): As of ``Tokens``.
-    slots (Ints1d): The number of each row's copy, negative if it has none; empty if no row has.
+    first (int): The number of the table's first row among all rows of the weights.
+    rows, numbers (Ints1d): The row that an entry is for, and the number of its copy; a row's
+        entry is the remainder of its number by their length. Empty if no row has a copy.
     weights, squares (int): The table in the weights, and in Adagrad's sums.
     copies, sums (int): The copies of rows, and of sums.
     """
 
     ids: Any
-    slots: Any
+    first: int
+    rows: Any
+    numbers: Any
     weights: int
     squares: int
     copies: int
@@ -69,41 +73,48 @@ class RowsApart:
     """
 
     EVERY = 16
+    # Fit in a core's nearest cache: a batch looks up all its tokens.
+    N_ENTRIES = 2048
 
     def __init__(self, least: int = 4) -> None:
         self.least, self._n_batches = least, 0
-        self._slots, self._places = np.zeros(0, dtype="i"), np.zeros(0, dtype="q")
+        self._entries, self._places = np.zeros((2, 0), dtype="i"), np.zeros(0, dtype="q")
         self._rows: Any = np.zeros((2, 0, 0), dtype="f")
         self._sums: Any = self._rows
 
     def prepare(
         self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
     ) -> Tuple[Copies, Tuple[FoundTokens, ...]]:
-        """Returns what a kernel takes that begins and ends with ``meet``.
+        """Returns what a kernel takes that ends with ``meet``.
 
         values, squares, width: See ``Copies``; the same weights at each call.
         tables (Sequence[Tokens]): What the batch needs; a table may come twice.
         """
         if self.least:
             if self._n_batches % self.EVERY == 0:
-                self._choose(len(values), width, tables)
+                self._choose(values, squares, width, tables)
             self._n_batches += 1
         arrays = values, squares, self._rows, self._sums
         starts = [address(each) for each in arrays]
 
         def find(tokens: Tokens) -> FoundTokens:
-            slots, begin = self._slots[tokens.table // width :], 4 * tokens.table
+            begin = 4 * tokens.table
             of_weights = starts[0] + begin, starts[1] + begin
-            return FoundTokens(tokens.ids, slots, *of_weights, *starts[2:])
+            first = tokens.table // width
+            return FoundTokens(tokens.ids, first, *self._entries, *of_weights, *starts[2:])
 
-        copies = Copies(width, values, squares, self._places, self._rows, self._sums)
-        return copies, tuple(map(find, tables))
+        return self._copies(values, squares, width), tuple(map(find, tables))
 
-    def _choose(self, n_values: int, width: int, tables: Sequence[Tokens]) -> None:
-        self._slots = np.empty(n_values // width + 1, dtype="i")
+    def _copies(self, values: Any, squares: Any, width: int) -> Copies:
+        return Copies(width, values, squares, self._places, self._rows, self._sums)
+
+    def _choose(self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]) -> None:
+        self._entries = np.empty((2, self.N_ENTRIES), dtype="i")
         places = np.empty(sum(len(each.ids) for each in tables), dtype="q")
-        n = load_kernels("apart").choose(tuple(tables), width, self.least, self._slots, places)
+        kernels = load_kernels("apart")
+        n = kernels.choose(tuple(tables), width, self.least, *self._entries, places)
         self._places = places[:n]
         floats: Any = aligned_zeros(2 * n * (width + 1))
         self._rows = floats[: 2 * n * width].reshape(2, n, width)
         self._sums = floats[2 * n * width :].reshape(2, n, 1)
+        kernels.meet(self._copies(values, squares, width))

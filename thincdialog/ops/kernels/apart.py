@@ -10,27 +10,33 @@ from .vectors import AHEAD, fetch_floats, place
 
 
 @kernel
-def choose(tables: Any, width: int, least: int, slots: Any, places: Any) -> int:
-    """Number the rows that a batch needs often.
+def choose(tables: Any, width: int, least: int, rows: Any, numbers: Any, places: Any) -> int:
+    """Number the rows that a batch needs often. Of two that share an entry, the first gets it.
 
     tables (Tuple[Tokens, ...]): The batch's tokens.
     width (int): Floats in a row.
-    least (int): Uses from which on a row is one of them.
-    slots (Ints1d): The number of each row of the weights, negative if it has none; int32, written.
+    least (int): Uses from which on a row is one of them, 127 at most.
+    rows, numbers (Ints1d): Each entry's row of the weights, negative if it has none, and the
+        number of that row; a power of 2 of entries, int32, written.
     places (Ints1d): Where the rows with a number begin in the weights; int64, written.
     RETURNS (int): How many they are.
     """
-    slots[:] = -1
-    n = 0
+    n_rows, n = 0, 0
     for tokens in tables:
-        own = slots[tokens.table // width :]
-        for row in tokens.ids:  # Counted down, and no further than needed: no count overflows.
-            own[row] = max(own[row] - tokens.uses, -1 - least)
-    for tokens in tables:
-        own = slots[tokens.table // width :]
         for row in tokens.ids:
-            if own[row] == -1 - least:
-                own[row] = n
+            n_rows = max(n_rows, tokens.table // width + row + 1)
+    uses = np.zeros(n_rows, np.int8)
+    for tokens in tables:
+        own = uses[tokens.table // width :]
+        for row in tokens.ids:  # No further than needed: no count overflows.
+            own[row] = min(own[row] + tokens.uses, least)
+    rows[:] = -1
+    for tokens in tables:
+        first = tokens.table // width
+        for row in tokens.ids:
+            entry = (first + row) & (len(rows) - 1)
+            if rows[entry] < 0 and uses[first + row] == least:
+                rows[entry], numbers[entry] = first + row, n
                 places[n] = place(tokens.table, row, width)
                 n += 1
     return n
@@ -44,22 +50,26 @@ def rows_of(tokens: Any, width: int) -> Any:
     width (int): Floats in a row.
     RETURNS (Ints1d): An address for each token, int64.
     """
-    return _find(tokens.ids, tokens.slots, tokens.weights, width, tokens.copies, width)
+    return _find(tokens, tokens.weights, width, tokens.copies, width)
 
 
 @kernel
 def sums_of(tokens: Any, width: int) -> Any:
     """Addresses of Adagrad's sums of the same."""
-    return _find(tokens.ids, tokens.slots, tokens.squares, width, tokens.sums, 1)
+    return _find(tokens, tokens.squares, width, tokens.sums, 1)
 
 
 @kernel
-def _find(ids: Any, slots: Any, table: int, width: int, copies: int, step: int) -> Any:
+def _find(tokens: Any, table: int, width: int, copies: int, step: int) -> Any:
+    ids, rows, numbers = tokens.ids, tokens.rows, tokens.numbers
     found = np.empty(len(ids), np.int64)
     for t in range(len(ids)):
         found[t] = table + 4 * place(0, ids[t], width)
-        if len(slots) and slots[ids[t]] >= 0:
-            found[t] = copies + 4 * place(0, slots[ids[t]], step)
+    if len(rows):
+        for t in range(len(ids)):
+            entry = (tokens.first + ids[t]) & (len(rows) - 1)
+            copy = copies + 4 * place(0, numbers[entry], step)
+            found[t] = copy if rows[entry] == tokens.first + ids[t] else found[t]
     return found
 
 

@@ -37,7 +37,6 @@ def learn_batch(
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
-    meet(copies)
     width = copies.width
     words, classes = rows_of(tables[0], width), rows_of(tables[1], width)
     n_candidates = candidates.shape[1]

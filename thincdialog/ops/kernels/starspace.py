@@ -37,7 +37,6 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
-    meet(copies)
     width, has_squares = copies.width, len(copies.squares) > 0
     contexts, labels = rows_of(tables[0], width), rows_of(tables[1], width)
     of_contexts, of_labels = sums_of(tables[0], width), sums_of(tables[1], width)
