@@ -96,12 +96,12 @@ class RowsApart:
             self._n_batches += 1
         arrays = values, squares, self._rows, self._sums
         starts = [address(each) for each in arrays]
+        rows, numbers = self._entries
 
         def find(tokens: Tokens) -> FoundTokens:
-            begin = 4 * tokens.table
+            begin, first = 4 * tokens.table, tokens.table // width
             of_weights = starts[0] + begin, starts[1] + begin
-            first = tokens.table // width
-            return FoundTokens(tokens.ids, first, *self._entries, *of_weights, *starts[2:])
+            return FoundTokens(tokens.ids, first, rows, numbers, *of_weights, *starts[2:])
 
         return self._copies(values, squares, width), tuple(map(find, tables))
 
