@@ -33,7 +33,7 @@ from .contract import (
     place_of,
 )
 from .errors import ProtocolError
-from .messages import FIELDS, Message, MessageBatch, are_messages, column, is_message
+from .messages import DONT_KNOW, FIELDS, Message, MessageBatch, are_messages, column, is_message
 from .metrics import Metric
 from .metrics.ranking import RANKED
 from .ops.later import Number
@@ -94,8 +94,16 @@ class Agent(Contract):
     # Whether all labels of an example are right together, and an example may have none (an empty
     # list); replies then have `predicted_labels`.
     has_label_sets: bool = False
-    # Whether it chooses settings on the dev data (see ``Learner.tune``).
+    # Whether it chooses settings on the dev data (see ``Learner.tune`` and ``temperature``).
     needs_dev: bool = False
+    # What divides a classifier's logits, so that its probabilities are calibrated: fitted on dev
+    # at the end of training, when `rejects_below` is chosen, too. None of other agents.
+    temperature: Optional[float] = None
+    # Its reply where the best one is less probable than `rejects_below`; None: that is not chosen
+    # yet, and will be the threshold with the `wanted` share of "precision" or "recall".
+    reject_class: str = DONT_KNOW
+    rejects_below: Optional[float] = 0.0
+    wanted: Tuple[str, float] = ("", 0.0)
     # Whether it learns nothing from examples whose label is not among their candidates, and so
     # may get some.
     ignore_bad_candidates: bool = False
@@ -518,7 +526,6 @@ class Learner(Agent):
 
         dev (Teacher): Of the dev data.
         """
-        raise NotImplementedError
 
     def weights_changed(self) -> None:
         """Drop what was computed from the weights, because they have changed."""

@@ -90,6 +90,18 @@ def test_classifier_rejects_below_the_threshold():
     assert reply["text"] == "greet" and reply["probability"] >= 0.9
 
 
+def test_classifier_divides_its_logits_by_the_temperature():
+    agent, teacher = build(ROWS, threshold=0.6)
+    learn(agent, teacher, epochs=2)
+    (before,) = answers(agent, "hello 1")
+    agent.temperature = 0.1
+    (sure,) = answers(agent, "hello 1")
+    powers = np.array(before["probabilities"], dtype="f8") ** 10
+    assert sure["probabilities"] == pytest.approx(powers / powers.sum(), rel=1e-4)
+    assert sure["text_candidates"] == before["text_candidates"]
+    assert (before["text"], sure["text"]) == ("unknown", "greet")
+
+
 def test_classifier_chooses_among_candidates_that_are_classes():
     agent, teacher = build(ROWS)
     learn(agent, teacher)
@@ -110,7 +122,9 @@ def test_classifier_chooses_among_candidates_that_are_classes():
     "options, what",
     [
         ({"threshold": 1.5, "reject_class": "x"}, "0.0 to 1.0"),
-        ({"threshold": 0.5}, "reject_class"),
+        ({"threshold": "precision"}, "precision:0.95"),
+        ({"threshold": "recall:1.5"}, "recall:0.6"),
+        ({"threshold": "f1:0.5"}, "precision:0.95"),
         ({"class_weights": "even"}, "balanced"),
         ({"classes": ["one"]}, "two"),
     ],

@@ -294,8 +294,13 @@ def test_chat_shows_the_best_replies_and_says_that_it_does_not_know(run, monkeyp
     assert [len(part) for part in shown] == [2, 2] and out.endswith("\n\n")
     assert shown[0][0][1] == chat("")[1].splitlines()[0]
     assert all(1 >= float(first) >= float(second) > 0 for (first, _), (second, _) in shown)
-    assert chat("--threshold 1") == (0, "I don't know.\n" * 2, "")
-    assert chat("--threshold 1 --top 2") == (0, "I don't know.\n\n" * 2, "")
+    # What it says becomes part of the conversation, so the second answers may differ.
+    p, best = shown[0][0]
+    first, second = chat("--threshold 1")[1].splitlines()
+    assert first == f"I don't know. ({best} {p})" and second.startswith("I don't know. (")
+    unsure, *others = chat("--threshold 1 --top 2")[1].split("\n\n")[0].splitlines()
+    assert unsure == "      \tI don't know."
+    assert others == ["\t".join(cells) for cells in shown[0]]
     for wrong in ("--top 0", "--threshold 1.5", "--threshold much", "--top some"):
         code, out, err = chat(wrong)
         assert (code, out) == (2, "") and wrong.split()[0] in err

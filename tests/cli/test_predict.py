@@ -106,7 +106,8 @@ def test_predict_reads_layouts_and_has_a_threshold(folder, run):
     assert (code, err) == (0, "") and row["n"] == 1 and row["reply"] in ("warm", "cold", "tall")
     code, out, _ = run(f"{command} --threshold 1 --top 2")
     found = json.loads(out)
-    assert (found["reply"], found["score"], found["candidates"]) == ("I don't know.", None, [])
+    assert (found["reply"], found["guess"]) == ("unknown", row["reply"])
+    assert found["candidates"][0] == {"text": row["reply"], "score": row["score"]}
     (folder / "own.yml").write_text("text: said\nlabel: class\n")
     (folder / "in.csv").write_text("said,n\ncold 1,7\n")
     code, out, _ = run("predict model in.csv --format own.yml")

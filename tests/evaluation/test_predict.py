@@ -159,12 +159,12 @@ def test_predict_says_that_it_does_not_know():
     whole = list(predict("intents/model-last", texts, top=9))
     least = sorted(row["score"] for row in whole)[1]
     for row, found in zip(whole, predict("intents/model-last", texts, top=9, threshold=least)):
-        kept = [one for one in row["candidates"] if one["score"] >= least]
-        reply = (row["reply"], row["score"]) if kept else ("I don't know.", None)
-        assert (found["reply"], found["score"], found["candidates"]) == (*reply, kept)
+        said = row["reply"] if row["score"] >= least else "unknown"
+        assert found == {**row, "reply": said, "guess": row["reply"]}
     changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
-    (row,) = predict("intents/model-last", ["red"], threshold=1.0, overrides=changes)
-    assert (row["reply"], row["score"]) == ("none", None)
+    # A threshold replaces that of the model.
+    (row,) = predict("intents/model-last", texts[:1], top=9, threshold=0.0, overrides=changes)
+    assert row == whole[0]
     model = TrainedModel("intents/model-last")
     model.agent = RepeatLabelAgent()
     with pytest.raises(DialogError, match="repeat_label gives no probabilities, so there is no"):
@@ -204,11 +204,17 @@ def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     assert len(told) == 27
 
 
-def test_predict_gives_a_rejected_class_no_score():
+def test_predict_gives_the_guess_that_the_model_rejects(tmp_path):
     changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
     (row,) = predict("intents/model-last", ["red"], top=2, overrides=changes)
-    assert (row["reply"], row["score"]) == ("none", None)
-    assert row["candidates"][0]["score"] > row["candidates"][1]["score"] > 0
+    best, other = row["candidates"]
+    assert (row["reply"], row["guess"], row["score"]) == ("none", best["text"], best["score"])
+    assert best["score"] > other["score"] > 0
+    (tmp_path / "a.csv").write_text("said\nred\n")
+    answers = predict("intents/model-last", tmp_path / "a.csv", overrides=changes)
+    header, cells = csv.reader(answers.lines())
+    assert header == ["said", "reply", "score", "guess"]
+    assert (cells[1], float(cells[2]), cells[3]) == ("none", row["score"], row["guess"])
 
 
 def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):

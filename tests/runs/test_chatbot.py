@@ -61,13 +61,13 @@ def test_respond_gives_answers_with_probabilities(chatbot):
 def test_respond_says_that_it_does_not_know_below_the_threshold(chatbot):
     chatbot.reset()
     best, *rest = chatbot.respond("hi", ["a", "yes please", "no"], top=3)
-    for threshold, expected in ((best.probability, [best]), (1.0, [])):
+    for threshold, rejected in ((best.probability, []), (1.0, [("I don't know.", None)])):
         chatbot.reset()
         found = chatbot.respond("hi", ["a", "yes please", "no"], top=3, threshold=threshold)
-        assert found == expected
+        assert found == [*rejected, best, *rest]
         chatbot.reset()
         said = chatbot.respond("hi", ["a", "yes please", "no"], threshold=threshold)
-        assert said == (best.text if expected else "I don't know.")
+        assert said == found[0].text
         assert chatbot._talker.conversation.turns == [(PARTNER, "hi"), (SELF, said)]
 
 

@@ -141,10 +141,11 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     weights = [(path / "weights.npy").read_bytes() for path in (model, tmp_path / "two/model-last")]
     assert weights[0] == weights[1]
     n = len(np.load(model / "weights.npy"))
-    (head, *lines, warning, place, ops) = shown.splitlines()
+    (head, *lines, warning, place, ops, uncalibrated) = shown.splitlines()
     assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
     assert "first.jsonl is the train data, too" in warning
     assert place == f"Saving to {tmp_path / 'two'}" and ops.startswith("Computing with ops = ")
+    assert "are too few to calibrate with" in uncalibrated
     assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")
     assert "are the model's (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
 
@@ -156,7 +157,7 @@ def test_init_from_gives_an_encoder_to_an_agent_of_another_kind(begin, tmp_path)
     model = tmp_path / "ranker" / "model-best"
     still = {"training__max_steps": 1, "training__optimizer__learn_rate": 0.0}
     _, shown = begin(**still, **{"training.init_from": str(model)})
-    assert "classes" not in shown and "new, as nothing fits: linear.W 2x8, linear.b 2" in shown
+    assert "classes: its" not in shown and "new, as nothing fits: linear.W 2x8, linear.b 2" in shown
     there, here = (load(each).agent.model for each in (model, tmp_path / "second" / "model-best"))
     for name, param in (("bag_embed", "E"), ("linear", "W"), ("linear", "b")):
         one, two = (

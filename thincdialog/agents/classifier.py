@@ -1,5 +1,6 @@
 """Answers with one of a fixed set of classes."""
 
+from math import nan
 from typing import (
     Any,
     Callable,
@@ -20,7 +21,7 @@ from thinc.api import Model, add, concatenate
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
-from ..files.json_file import numbers_in, texts_in, whole_number_in
+from ..files.json_file import number_in, numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..layers.parts import Parts
 from ..losses.class_softmax import ClassSoftmax
@@ -41,6 +42,10 @@ SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
 SIDE_BY_SIDE = (
     add.__module__, concatenate.__module__, Parts.__module__, Committee.__module__
 )  # fmt: skip
+# Shares on the dev data that a threshold can be chosen for; "": it is a number.
+WANTED = ("", "precision", "recall")
+# Least temperature, whose probabilities are nearly all 0.0 or 1.0.
+LOWEST = 0.01
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -55,9 +60,11 @@ class ClassifierAgent(ModelAgent):
     class_weights (Union[Dict[str, float], str, None]): Weight of each class's
         examples in the loss (1.0 where missing), or "balanced" for weights inverse
         to the classes' frequencies with mean 1.0 over the training examples.
-    reject_class (Optional[str]): Reply when the best class is less probable than
-        ``threshold``; may be one of the classes or a name of its own.
-    threshold (float): Probability, 0.0 to 1.0.
+    reject_class (Optional[str]): Reply where the best class is less probable than ``threshold``;
+        "unknown" if None. It may be one of the classes, such as "oos".
+    threshold (Union[float, str]): Probability, 0.0 to 1.0; or the share that is wanted on the dev
+        data, at which the threshold is chosen at the end of training: "precision:0.95" of the
+        texts that are answered, or "recall:0.6" of those that are labelled ``reject_class``.
     history_size (int): Turns that are classified, the last one included; -1 for all.
     max_context (int): Tokens of them, the last are kept; 0 for no limit.
     delimiter (bool): Whether a ``<turn>`` token stands between turns.
@@ -67,8 +74,8 @@ class ClassifierAgent(ModelAgent):
         classes are seldom said aloud.
     collate (Optional[Callable]): A registered function that puts together what the model
         reads of a batch, such as texts and images; if None, texts or ``features``.
-    RAISES (ValueError): If threshold is out of range or there is no reject_class for it, or the
-        model ends in a softmax that is not Thinc's ``Softmax``.
+    RAISES (ValueError): If threshold is out of range, or the model ends in a softmax that is not
+        Thinc's ``Softmax``.
     """
 
     id = "classifier"
@@ -81,7 +88,7 @@ class ClassifierAgent(ModelAgent):
         classes: Optional[List[str]] = None,
         class_weights: Union[Dict[str, float], str, None] = None,
         reject_class: Optional[str] = None,
-        threshold: float = 0.0,
+        threshold: Union[float, str] = 0.0,
         history_size: int = 1,
         max_context: int = 256,
         delimiter: bool = True,
@@ -90,10 +97,10 @@ class ClassifierAgent(ModelAgent):
         use_reply: Literal["label", "model", "none"] = "none",
         collate: Optional[Collate] = None,
     ):
-        if not 0.0 <= threshold <= 1.0:
-            raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
-        if threshold and reject_class is None:
-            raise ValueError("threshold needs reject_class, the reply below it")
+        wanted, _, share = str(threshold).rpartition(":")
+        if wanted not in WANTED or not 0.0 <= _number(share) <= 1.0:
+            text = f"threshold = {threshold!r}, expected 0.0 to 1.0, or such as 'precision:0.95'"
+            raise ValueError(f"{text} or 'recall:0.6'")
         if isinstance(class_weights, str) and class_weights != "balanced":
             raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
         if classes is not None and len(set(classes)) < 2:
@@ -118,8 +125,10 @@ class ClassifierAgent(ModelAgent):
         self.loss = no_layer("loss", loss) or ClassSoftmax()
         self.given_classes = classes
         self.class_weights = class_weights
-        self.reject_class = reject_class
-        self.threshold = threshold
+        self.reject_class = reject_class or "unknown"
+        self.wanted = (wanted, float(share))
+        self.rejects_below = None if wanted else float(share)
+        self.temperature = 1.0
         self.classes: List[str] = []
         self.class_counts: List[int] = []  # Of training examples; known where it learns.
         self.n_features: Optional[int] = None
@@ -129,10 +138,15 @@ class ClassifierAgent(ModelAgent):
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
 
+    @property
+    def needs_dev(self) -> bool:  # type: ignore[override]
+        """Whether the threshold is chosen on the dev data."""
+        return bool(self.wanted[0])
+
     def reachable(self, example: Message) -> Collection[str]:
         own = [text for text in example.get("label_candidates") or () if text in self._index]
-        rejected = [] if self.reject_class is None else [self.reject_class]
-        return [*(own or self.classes), *rejected]
+        can_reject = self.rejects_below != 0.0
+        return [*(own or self.classes), *([self.reject_class] if can_reject else [])]
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(labels=self.given_classes)
@@ -250,6 +264,8 @@ class ClassifierAgent(ModelAgent):
             "classes": self.classes,
             "weights": self.loss_weights,
             "n_features": self.n_features,
+            "temperature": self.temperature,
+            "threshold": self.rejects_below if self.needs_dev else None,
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
@@ -264,6 +280,10 @@ class ClassifierAgent(ModelAgent):
             n_features = whole_number_in(state, "n_features", 1)
         self._set_classes(classes, weights)
         self.n_features = n_features
+        # Models that were saved before have neither.
+        self.temperature = number_in({"temperature": 1.0, **state}, "temperature", LOWEST)
+        if self.needs_dev and state.get("threshold") is not None:
+            self.rejects_below = number_in(state, "threshold")
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer if self.needs_text else None)
@@ -315,6 +335,7 @@ class ClassifierAgent(ModelAgent):
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         if self.has_softmax:
             logits = self._logits(logits)
+        logits = logits / ops.xp.float32(self.temperature)
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
         evaluation_losses = self._evaluation_losses(batch, P)
         among, ranks = self._among(batch), -P
@@ -331,14 +352,11 @@ class ClassifierAgent(ModelAgent):
         of_ranked = np.take_along_axis(P, order, axis=1).tolist()
         for row, chosen in among.items():
             ranked[row], of_ranked[row] = ranked[row][: len(chosen)], of_ranked[row][: len(chosen)]
-        texts = [row[0] for row in ranked]
-        if self.reject_class is not None:
-            texts = [
-                text if p >= self.threshold else self.reject_class
-                for text, p in zip(texts, best.tolist())
-            ]
+        least = self.rejects_below or 0.0
         columns = {
-            "text": texts,
+            "text": [
+                row[0] if p >= least else self.reject_class for row, p in zip(ranked, best.tolist())
+            ],
             "text_candidates": ranked,
             "candidate_scores": of_ranked,
             "candidate_probabilities": of_ranked,
@@ -384,6 +402,13 @@ class ClassifierAgent(ModelAgent):
                 who = "the message" if name is None else f"example {name}"
                 raise DataError("data", f"{who} has {found} features, {self._expected()}")
         return self.model.ops.asarray2f(np.asarray(np.stack(rows), dtype="f"))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def _n_features(features: Any) -> Optional[int]:

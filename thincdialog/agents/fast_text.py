@@ -39,9 +39,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         softmax over all classes, 1,000,000 at most.
     classes (Optional[List[str]]): All classes; from the training labels if None.
     class_weights (Union[Dict[str, float], str, None]): See ``thincdialog.Classifier.v1``.
-    reject_class (Optional[str]): Reply when the best class is less probable than
-        ``threshold``; may be one of the classes or a name of its own.
-    threshold (float): Probability, 0.0 to 1.0.
+    reject_class, threshold: See ``thincdialog.Classifier.v1``.
     history_size (int): Turns that are classified, the last one included; -1 for all.
     max_context (int): Tokens of them, n-grams too, the last are kept; 0 for no limit.
     delimiter (bool): Whether a ``<turn>`` token stands between turns.
@@ -62,7 +60,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         classes: Optional[List[str]] = None,
         class_weights: Union[Dict[str, float], str, None] = None,
         reject_class: Optional[str] = None,
-        threshold: float = 0.0,
+        threshold: Union[float, str] = 0.0,
         history_size: int = 1,
         max_context: int = 0,
         delimiter: bool = True,

@@ -128,9 +128,8 @@ ENCODING = argument(
 )
 THRESHOLD = argument(
     "--threshold P",
-    'answer "I don\'t know." if the best reply is less probable than P (default: 0)',
+    "reject the best reply if it is less probable than P (default: the model's own threshold)",
     share,
-    0.0,
 )
 LOG = argument("--log FILE", "append conversations to FILE, as JSON lines; tell your users")
 FORCE = argument("--force", "overwrite existing files")

@@ -58,16 +58,16 @@ def talk(
     is_terminal: bool = False,
     candidates: Optional[List[str]] = None,
     top: Optional[int] = None,
-    threshold: float = 0.0,
+    threshold: Optional[float] = None,
     log: Any = None,
 ) -> None:
     """Answer each line on stdout; lines that are commands do what they say.
 
     top (Optional[int]): Show so many replies, each behind its probability, and an empty line.
-    threshold (float): The least probability of a reply that is said.
+    threshold (Optional[float]): The least probability of a reply; the model's own if None.
     log (Optional[ChatLog]): Gets the conversation with each reply.
     """
-    from ..messages import DONT_KNOW, PARTNER, SELF
+    from ..messages import PARTNER, SELF
 
     history: List[Tuple[int, str]] = []
     speakers = {PARTNER: "you", SELF: "model"}
@@ -92,14 +92,16 @@ def talk(
         elif line:
             said = line.replace("\\n", "\n")
             answers = chatbot.respond(said, candidates, top=top or 1, threshold=threshold)
-            reply = answers[0].text if answers else DONT_KNOW
+            reply = answers[0].text
             history.append((PARTNER, said))
             if log is not None:
                 log.add(history, reply)
             history.append((SELF, reply))
             model = f"{coloured('model', 36)}> " if is_terminal else ""
-            if top is None or not answers:
-                print(model + _on_one_line(reply))
+            if top is None:
+                is_rejected = answers[1:] and answers[0] == (chatbot.agent.reject_class, None)
+                guess = f" ({answers[1].text} {answers[1].probability:.4f})" if is_rejected else ""
+                print(model + _on_one_line(reply + guess))
             for answer in answers if top else ():
                 p = "" if answer.probability is None else f"{answer.probability:.4f}"
                 print(f"{model}{p:<6}\t{_on_one_line(answer.text)}")

@@ -1,16 +1,20 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
+from ..errors import DialogError
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..metrics.example_metric import can_score
+from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, sums_of
+from .calibration import calibration_error, in_scope, tempered
+from .coverage import Guesses
 from .evaluate_agent import evaluate_agent
 from .intervals import Intervals, find_intervals
 from .predictions import Prediction, Recorder, example_report
@@ -32,6 +36,7 @@ class Evaluation:
     metrics (Sequence[ExampleMetric]): What replies are scored by.
     bad_data (List[BadData]): Of each file, what was left out.
     warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
+    agent (Optional[Agent]): What was evaluated.
     """
 
     split: str
@@ -44,6 +49,40 @@ class Evaluation:
     metrics: Sequence[ExampleMetric] = ()
     bad_data: List[BadData] = field(default_factory=list)
     warning: str = ""
+    agent: Optional[Agent] = None
+
+    @property
+    def labelled(self) -> List[Prediction]:
+        """The replies to examples with labels, task by task."""
+        return [row for rows in self.predictions.values() for row in rows if row.labels]
+
+    @property
+    def threshold(self) -> float:
+        """The model's: 0.0 if it has none."""
+        return (self.agent.rejects_below if self.agent is not None else None) or 0.0
+
+    def calibration(self) -> Dict[str, float]:
+        """The `temperature` of a classifier, and the expected calibration error `before` it was
+        fitted and `after`, of texts in scope; empty of other agents, or without such texts."""
+        if self.agent is None or self.agent.temperature is None:
+            return {}
+        temperature = self.agent.temperature
+        P, right = in_scope(self.labelled, self.agent.reject_class)
+        if not len(right):
+            return {}
+        before = calibration_error(tempered(P, 1 / temperature), right)
+        after = calibration_error(P, right)
+        return {"temperature": temperature, "before": before, "after": after}
+
+    def guesses(self) -> Guesses:
+        """The best class of each example with a label, to see what a threshold does.
+
+        RAISES (DialogError): If the model is no classifier with a class for each text.
+        """
+        if self.agent is None or self.agent.temperature is None or not self.labelled:
+            text = "a threshold is for classifiers with one class per text, and labelled data"
+            raise DialogError(f"there is nothing to count: {text}")
+        return Guesses.of(self.labelled, self.agent.reject_class)
 
     def confusion(self) -> ConfusionMatrix:
         """How often which class was found for which.
@@ -68,13 +107,16 @@ class Evaluation:
         return any(metric.compares_sets for metric in self.metrics)
 
     def as_json(self) -> Dict[str, Any]:
-        """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`."""
+        """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`, and of a
+        classifier `calibration`."""
+        calibration = self.calibration()
         return {
             **self.scores,
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
             "drawn": self.drawn,
             "n_drawn": self.n_drawn,
             "n_resamples": self.n_resamples,
+            **({"calibration": calibration} if calibration else {}),
         }
 
 
@@ -132,6 +174,7 @@ def agent_in_detail(
         predictions=rows,
         metrics=list(metrics),
         warning=unreachable_labels(experiment.agent, teacher),
+        agent=experiment.agent,
     )
 
 

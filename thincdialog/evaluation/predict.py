@@ -76,9 +76,10 @@ class Answers:
     model (TrainedModel): The saved model.
     source (Union[str, Path, Iterable]): See ``predict``.
     top (int): Candidates or classes to give, the best first, 1 or more.
-    threshold (float): Of probability, 0.0 to 1.0. What is less probable is not given; where
-        nothing is left, the reply is ``DONT_KNOW``, and its score None. Of several labels, it
-        replaces the thresholds of the agent, unless it is 0.
+    threshold (Optional[float]): If the best candidate is less probable, 0.0 to 1.0, it is rejected:
+        the reply is the agent's ``reject_class``. The model's threshold, or thresholds of several
+        labels, if None. Where some may be rejected, each row also gets `guess`, the best candidate,
+        which the score is of.
     prefix (str): What the names of the added fields begin with.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
         None: the first of them is raised.
@@ -100,7 +101,7 @@ class Answers:
         source: Source,
         *,
         top: int = 1,
-        threshold: float = 0.0,
+        threshold: Optional[float] = None,
         prefix: str = "",
         on_error: Optional[OnError] = None,
         encoding: Optional[str] = None,
@@ -108,10 +109,12 @@ class Answers:
     ):
         if top < 1:
             raise ValueError(f"top = {top}, expected 1 or more")
-        if not 0.0 <= threshold <= 1.0:
+        if threshold is not None and not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
         self.model, self.top, self.prefix = model, top, prefix
         self.threshold = threshold
+        least = model.agent.rejects_below if threshold is None else threshold
+        self.may_reject = least != 0.0 and not model.agent.has_label_sets
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
@@ -189,7 +192,7 @@ class Answers:
             yield row
 
     def _added_names(self) -> List[str]:
-        names = ["reply", "score"]
+        names = ["reply", "score", *(["guess"] if self.may_reject else [])]
         if self.top > 1 and self.form in TABLES:
             numbers = range(1, self.top + 1)
             names += [f"{name}_{number}" for number in numbers for name in ("candidate", "score")]
@@ -201,7 +204,9 @@ class Answers:
         reply = reply or Reply(None, [], [])
         # A reply that is not among the candidates has no score of its own.
         scores = dict(zip([each.text for each in reply.candidates], reply.scores))
-        cells: List[Any] = [reply.text, scores.get(reply.text or "")]
+        guess = reply.text if reply.guess is None else reply.guess.text
+        cells: List[Any] = [reply.text, scores.get(guess or "")]
+        cells += [guess] if self.may_reject else []
         if reply.labels is not None:
             cells = [list(each) for each in zip(*reply.labels)] or [[], []]
             if self.form in TABLES:

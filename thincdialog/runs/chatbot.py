@@ -52,7 +52,11 @@ class Chatbot:
 
     @overload
     def respond(
-        self, text: str, candidates: Optional[Sequence[str]] = None, *, threshold: float = 0.0
+        self,
+        text: str,
+        candidates: Optional[Sequence[str]] = None,
+        *,
+        threshold: Optional[float] = None,
     ) -> str: ...
 
     @overload
@@ -62,7 +66,7 @@ class Chatbot:
         candidates: Optional[Sequence[str]] = None,
         *,
         top: int,
-        threshold: float = 0.0,
+        threshold: Optional[float] = None,
     ) -> List[Answer]: ...
 
     def respond(
@@ -71,7 +75,7 @@ class Chatbot:
         candidates: Optional[Sequence[str]] = None,
         *,
         top: Optional[int] = None,
-        threshold: float = 0.0,
+        threshold: Optional[float] = None,
     ) -> Union[str, List[Answer]]:
         """The model's reply to what a user says next; an error starts a new conversation.
 
@@ -79,9 +83,10 @@ class Chatbot:
             at least is the model's; those of training if None.
         top (Optional[int]): Give so many answers with their probabilities, the best first,
             which is what it says; None for this one as a text.
-        threshold (float): Of probability, 0.0 to 1.0. Answers below it are left out; where
-            none is left, the reply is ``DONT_KNOW``.
-        RETURNS (Union[str, List[Answer]]): With ``top``, an empty list if it does not know.
+        threshold (Optional[float]): If the best answer is less probable, 0.0 to 1.0, the reply is
+            the agent's ``reject_class`` instead. The model's threshold if None.
+        RETURNS (Union[str, List[Answer]]): With ``top``, a reply that is none of the answers comes
+            before them, without a probability.
         RAISES (TypeError, ValueError): If an argument is something else; the conversation
             stays.
         RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or
@@ -107,7 +112,7 @@ class Chatbot:
         candidates: Optional[Sequence[str]] = None,
         *,
         top: Optional[int] = None,
-        threshold: float = 0.0,
+        threshold: Optional[float] = None,
     ) -> List[Union[str, List[Answer]]]:
         """The replies to many conversations, in batches; the bot's own one stays as it is.
 
@@ -130,13 +135,13 @@ class Chatbot:
 
 
 def _answered(reply: Reply, top: Optional[int]) -> Union[str, List[Answer]]:
-    return reply.text or "" if top is None else reply.best[:top]
+    return reply.text or "" if top is None else reply.best
 
 
-def _check(top: Optional[int], threshold: float) -> None:
+def _check(top: Optional[int], threshold: Optional[float]) -> None:
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
-    if not 0.0 <= threshold <= 1.0:
+    if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
 
 

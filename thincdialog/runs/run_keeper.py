@@ -105,6 +105,11 @@ class RunKeeper(Keeper):
         self._is_evaluated = True
         self._has_learnt = position.step > 0
 
+    def calibrated(self) -> None:
+        """Save model-best once more: its weights are in place, and the agent has a temperature."""
+        if self._best is not None:
+            self._save_model(BEST, self._best)
+
     def left(self, position: Position) -> None:
         """Save model-last without a report."""
         self._save_model(LAST, self._meta(position, {}))

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 from ..batchers import Fixed
 from ..config import ConfigLike
 from ..errors import TrainingError
+from ..evaluation.calibration import calibrate
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import MOST_EXAMPLES, score_split
 from ..evaluation.results import Result
@@ -299,6 +300,10 @@ class TrainingRun:
         if experiment.agent.learns and self.keeper.best_weights is not None:
             experiment.learner.weights[:] = self.keeper.best_weights
             experiment.learner.weights_changed()
+        if experiment.agent.temperature is not None and teachers["dev"] is not None:
+            if warning := calibrate(experiment):
+                self._note(f"dev: {warning}.")
+            self.keeper.calibrated()
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
         result.train_examples = {name: n for name, n in counts.items() if n is not None}

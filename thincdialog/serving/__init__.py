@@ -16,7 +16,7 @@ def app(
     *,
     overrides: Overrides = None,
     code: CodeLike = None,
-    threshold: float = 0.0,
+    threshold: Optional[float] = None,
     api_keys: Sequence[str] = (),
     cors: Sequence[str] = (),
     log: Optional[PathLike] = None,
@@ -29,7 +29,8 @@ def app(
         run.
     overrides (Optional[Mapping[str, Any]]): Changes to the configs of all models.
     code (CodeLike): Python file, or several, registering functions that their agents need.
-    threshold (float): The reply is ``DONT_KNOW`` if the best one is less probable.
+    threshold (Optional[float]): The best reply is rejected if it is less probable; the threshold
+        of each model if None.
     api_keys (Sequence[str]): A request must have one of these keys; no keys: it needs none.
     cors (Sequence[str]): Origins of web pages that may use the server; "*" for all.
     log (Optional[PathLike]): File to append all conversations to.

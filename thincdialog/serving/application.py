@@ -42,7 +42,7 @@ POLICY = (
 def build(
     models: Mapping[str, PathLike],
     given: Mapping[str, Any],
-    threshold: float,
+    threshold: Optional[float],
     api_keys: Sequence[str],
     cors: Sequence[str],
     log: Optional[PathLike],
@@ -101,7 +101,7 @@ class _Service:
 
     models: Mapping[str, ServedModel]
     metrics: Metrics
-    threshold: float
+    threshold: Optional[float]
     api_keys: Sequence[bytes]
     log: Optional[ChatLog]
     limits: Limits
@@ -155,8 +155,10 @@ class _Service:
             except OSError as error:  # A full disk is no reason to refuse an answer.
                 self.metrics.unlogged.inc()
                 LOG.error("a conversation was not logged: %s", error.strerror or error)
-        best = reply.best[:n] or [Answer(reply.text or "", None)]
+        best = reply.best[:n]
         head = {**_head("chatcmpl", model), "object": "chat.completion"}
+        if reply.guess is not None:
+            head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
         usage = _usage((text for _, text in turns), (each.text for each in best))
         if body.get("stream"):
             options = body.get("stream_options")

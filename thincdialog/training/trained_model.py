@@ -26,7 +26,7 @@ from ..files.saved_model import (
     model_folder,
     read_meta,
 )
-from ..messages import DONT_KNOW, Message
+from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
 from ..pretrained.saved_encoder import check_encoders, encoder_places
 from ..protocol import Agent
@@ -52,9 +52,9 @@ class Answer(NamedTuple):
 class Reply(NamedTuple):
     """What a model replied to one message.
 
-    text (Optional[str]): The reply; ``DONT_KNOW`` if its probability is below the threshold, None
-        if the model says nothing.
-    candidates (List[Answer]): The best candidates or classes that reach the threshold, best first.
+    text (Optional[str]): The reply; the agent's ``reject_class`` if the best candidate is less
+        probable than the threshold, None if the model says nothing.
+    candidates (List[Answer]): The best candidates or classes, best first.
     scores (List[float]): Theirs: probabilities, or another score if the model has no probabilities;
         empty if it has neither.
     labels (Optional[List[Answer]]): The labels that a model predicts which can predict several.
@@ -67,13 +67,19 @@ class Reply(NamedTuple):
 
     @property
     def best(self) -> List[Answer]:
-        """The reply first, then the other candidates; empty if the model does not know."""
+        """The reply first, then the other candidates."""
         text = self.text or ""
         answers = sorted(self.candidates, key=lambda answer: answer.text != text)
-        # A classifier may reject its best class, and say a text that is not a class.
-        if text != DONT_KNOW and (not answers or answers[0].text != text):
+        # The best candidate may be rejected, and the reply be none of them.
+        if not answers or answers[0].text != text:
             answers.insert(0, Answer(text, None))
         return answers
+
+    @property
+    def guess(self) -> Optional[Answer]:
+        """The best candidate, if it was rejected."""
+        is_rejected = self.labels is None and self.candidates[:1] != self.best[:1]
+        return self.candidates[0] if self.candidates and is_rejected else None
 
 
 class TrainedModel:
@@ -116,14 +122,15 @@ class TrainedModel:
         self.__dict__.update(state)
 
     def answer(
-        self, messages: Sequence[Message], top: int = 1, threshold: float = 0.0
+        self, messages: Sequence[Message], top: int = 1, threshold: Optional[float] = None
     ) -> List[Reply]:
         """Answer messages, each in a conversation of its own.
 
         messages (Sequence[Message]): With a `text`; `context`, `label_candidates` and `features`
             if they have.
         top (int): Candidates of a reply to give, at most.
-        threshold (float): Probability that a candidate must have, 0.0 to 1.0.
+        threshold (Optional[float]): Probability below which the best candidate is rejected, 0.0 to
+            1.0, or that a label must have; those of the model if None.
         RETURNS (List[Reply]): In the order of the messages.
         RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
         """
@@ -173,28 +180,31 @@ class TrainedModel:
                 return agent.batch_act(observations)
             return [player.act() for player in players]
 
-    def read(self, message: Message, top: int, threshold: float) -> Reply:
-        """Read a reply of the agent, without the candidates below the threshold; arguments as of
-        ``answer``.
+    def read(self, message: Message, top: int, threshold: Optional[float]) -> Reply:
+        """Read a reply of the agent, given the threshold; arguments as of ``answer``.
 
-        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+        RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or if
+            none was chosen yet.
         """
-        text, texts = message.get("text"), list(message.get("text_candidates") or ())
+        agent = self.agent
+        if threshold is None and agent.rejects_below is None:
+            why = f"{self.path}  has no threshold yet: it is chosen for model-best as training "
+            raise DialogError(f"{why}ends. Continue with train --resume, or give a threshold.")
+        text: Optional[str] = message.get("text")
+        texts = list(message.get("text_candidates") or ())
         probabilities = message.get("candidate_probabilities")
         if threshold and probabilities is None:
-            raise DialogError(f"{self.agent.id} gives no probabilities, so there is no threshold.")
+            raise DialogError(f"{agent.id} gives no probabilities, so there is no threshold.")
         scores = list(map(float, probabilities or message.get("candidate_scores") or ()))
-        if threshold:
-            # A class that is said instead of a rejected one is not among them.
-            is_known = text not in texts
-            kept = [n for n, score in enumerate(scores) if score >= threshold]
-            texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
-            text = text if is_known or text in texts else DONT_KNOW
+        if threshold is not None and probabilities is not None and texts:
+            text = texts[0] if scores[0] >= threshold else agent.reject_class
         known = scores if probabilities is not None else [None] * len(texts)
         candidates, labels = list(map(Answer, texts, known))[:top], None
         if "predicted_labels" in message:
-            found = texts if threshold else message["predicted_labels"]
             of_all = dict(zip(message["classes"], message["probabilities"]))
+            found = message["predicted_labels"]
+            if threshold is not None:
+                found = [label for label, p in zip(texts, scores) if p >= threshold]
             labels = [Answer(label, float(of_all[label])) for label in found]
             text = ", ".join(found)
         return Reply(text, candidates, scores[:top], labels)

@@ -1,0 +1,123 @@
+"""Thresholds and what they do, against counts by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.evaluation.coverage import (
+    Guesses,
+    Share,
+    auroc,
+    coverage,
+    covered,
+    of_scope,
+    threshold_for_precision,
+    threshold_for_recall,
+)
+from thincdialog.evaluation.predictions import Prediction
+from thincdialog.messages import Message
+
+# Confidence, whether the guess is right, whether the label is in scope; few values, so many ties.
+ROWS = st.lists(
+    st.tuples(st.integers(-8, 8).map(lambda n: n / 8), st.booleans(), st.booleans()).map(
+        lambda row: (row[0], row[1] and row[2] and row[0] >= 0, row[2])
+    ),
+    min_size=1,
+    max_size=20,
+)
+SHARES = st.sampled_from([0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0])
+# All thresholds that divide such rows differently.
+THRESHOLDS = [n / 16 for n in range(18)]
+
+
+def guesses_of(rows):
+    return Guesses(*map(np.array, zip(*rows)))
+
+
+def count_by_hand(rows, threshold):
+    """Texts that get a class, and those that get the right one."""
+    answered = [row for row in rows if row[0] >= threshold]
+    return len(answered), sum(1 for row in answered if row[1])
+
+
+def test_guesses_tell_what_is_right_and_what_is_in_scope():
+    def row(label, best, p=0.5):
+        classes = ["a", "b", "oos"]
+        reply = {"text_candidates": [best], "candidate_probabilities": [p], "classes": classes}
+        return Prediction("0", [label], Message(reply))
+
+    pairs = [("a", "a"), ("a", "b"), ("oos", "a"), ("oos", "oos"), ("a", "oos"), ("new", "a")]
+    found = Guesses.of([row(*pair) for pair in pairs], "oos")
+    assert found.confidence.tolist() == [0.5, 0.5, 0.5, -0.5, -0.5, 0.5]
+    assert found.is_right.tolist() == [True, False, False, False, False, False]
+    assert found.is_inside.tolist() == [True, True, False, False, True, False]
+
+
+@given(ROWS, SHARES)
+def test_threshold_for_precision_answers_the_most_texts_of_all(rows, precision):
+    found = threshold_for_precision(guesses_of(rows), precision)
+    counts = [count_by_hand(rows, threshold) for threshold in THRESHOLDS]
+    most = max((n for n, right in counts if n and right / n >= precision), default=None)
+    assert (found is None) == (most is None)
+    if found is not None:
+        n, right = count_by_hand(rows, found)
+        assert n == most and right / n >= precision
+
+
+@given(ROWS, SHARES)
+def test_threshold_for_recall_is_the_lowest_that_rejects_enough(rows, recall):
+    found = threshold_for_recall(guesses_of(rows), recall)
+    outside = [confidence for confidence, _, is_inside in rows if not is_inside]
+    assert (found is None) == (not outside)
+    if found is not None:
+
+        def is_enough(threshold):
+            return sum(1 for each in outside if each < threshold) / len(outside) >= recall
+
+        lowest = min(each for each in THRESHOLDS if is_enough(each))
+        assert is_enough(found) and count_by_hand(rows, found) == count_by_hand(rows, lowest)
+
+
+@given(ROWS, st.sampled_from(THRESHOLDS))
+def test_shares_at_a_threshold_are_those_counted_by_hand(rows, threshold):
+    guesses = guesses_of(rows)
+    n, right = count_by_hand(rows, threshold)
+    found = covered(guesses, threshold)
+    assert found == (threshold, Share.of(n, len(rows)), Share.of(right, n)) or not n
+    rejected = [row for row in rows if row[0] < threshold]
+    n_out = sum(1 for row in rows if not row[2])
+    n_found = sum(1 for row in rejected if not row[2])
+    expected = [(right, len(rows) - n_out), (n_found, n_out), (n_found, len(rejected))]
+    for share, (part, whole) in zip(of_scope(guesses, threshold).values(), expected):
+        assert share.value == part / whole if whole else math.isnan(share.value)
+
+
+def test_coverage_has_a_row_for_each_precision():
+    # Sorted by confidence: 19 right, 1 wrong, 10 right, 10 wrong.
+    is_right = [True] * 19 + [False] + [True] * 10 + [False] * 10
+    rows = [(1 - n / 100, right, True) for n, right in enumerate(is_right)]
+    found = coverage(guesses_of(rows))
+    assert [round(row.answered.value * 40) for row in found.values()] == [32, 30, 19, 19]
+    assert found[0.95].threshold == pytest.approx((0.71 + 0.70) / 2)
+    worst = coverage(guesses_of([(0.5, False, True)]))
+    assert list(worst.values()) == [None] * 4
+
+
+@pytest.mark.parametrize(
+    "n, n_all, low, high",
+    # As statsmodels' proportion_confint(method="wilson") gives them.
+    [(8, 10, 0.490162, 0.943318), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0)],
+)
+def test_share_has_the_interval_of_wilson(n, n_all, low, high):
+    assert Share.of(n, n_all) == pytest.approx((n / n_all, low, high), abs=1e-6)
+
+
+@given(ROWS)
+def test_auroc_is_the_share_of_pairs_in_order(rows):
+    inside, outside = ([row[0] for row in rows if row[2] is side] for side in (True, False))
+    pairs = [(a > b) + (a == b) / 2 for a in inside for b in outside]
+    found = auroc(guesses_of(rows))
+    assert found == pytest.approx(sum(pairs) / len(pairs)) if pairs else math.isnan(found)

@@ -1,0 +1,114 @@
+"""Probabilities that can be trusted: of the texts that get a class with 0.8, 80 % are right.
+
+A classifier's logits are divided by one number, its temperature, which makes the dev data most
+probable. (Guo et al. 2017, https://arxiv.org/abs/1706.04599)
+"""
+
+from typing import List, Sequence, Tuple
+
+import numpy as np
+
+from ..agents.classifier import LOWEST
+from ..training.experiment import Experiment
+from .coverage import THRESHOLDS, Guesses
+from .evaluate_agent import evaluate_agent
+from .predictions import Prediction, Recorder
+
+# Dev examples that a temperature needs at least, and that are looked at at most.
+LEAST, MOST = 50, 50_000
+# Least probability, so that there is a logarithm.
+FLOOR = 1e-30
+HIGHEST = 100.0
+N_HALVINGS = 60
+N_BINS = 15
+
+
+def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
+    """Divide the logits of probabilities by a temperature.
+
+    P (np.ndarray): Probabilities, shape (n_examples, n_classes).
+    RETURNS (np.ndarray): The new ones, float64, same shape.
+    """
+    Z = np.log(np.maximum(P, FLOOR)) / temperature
+    powers = np.exp(Z - Z.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
+    """Find the temperature with the lowest mean cross-entropy, by bisection: the loss is convex in
+    the inverse of the temperature.
+
+    P (np.ndarray): Probabilities at temperature 1, shape (n_examples, n_classes).
+    right (np.ndarray): Number of each example's class, shape (n_examples,).
+    """
+    Z = np.log(np.maximum(P, FLOOR))
+    wanted = Z[np.arange(len(Z)), right].mean()
+    low, high = np.log(LOWEST), np.log(HIGHEST)
+    for _ in range(N_HALVINGS):
+        middle = (low + high) / 2
+        is_too_sure = (tempered(P, np.exp(middle)) * Z).sum(axis=1).mean() > wanted
+        low, high = (middle, high) if is_too_sure else (low, middle)
+    return float(np.exp(high))
+
+
+def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
+    """Compute the expected calibration error: the mean distance between probability and accuracy,
+    over 15 bins of equal width; arguments as of ``fit_temperature``."""
+    best = P.max(axis=1)
+    bins = np.maximum(np.ceil(best * N_BINS), 1).astype(int)
+    gaps = np.bincount(bins, (P.argmax(axis=1) == right) - best)
+    return float(np.abs(gaps).sum() / len(best))
+
+
+def in_scope(rows: Sequence[Prediction], reject_class: str) -> Tuple[np.ndarray, np.ndarray]:
+    """Take what calibration needs from a classifier's predictions whose label is a class, and not
+    the ``reject_class``: how many are out of scope differs from dev to life.
+
+    RETURNS (Tuple[np.ndarray, np.ndarray]): The probabilities, and the numbers of the classes.
+    """
+    index = {name: n for n, name in enumerate(rows[0].reply["classes"])} if rows else {}
+    known = [row for row in rows if row.labels and row.labels[0] in {*index} - {reject_class}]
+    right = np.array([index[(row.labels or ())[0]] for row in known], dtype=int)
+    P = np.array([row.reply["probabilities"] for row in known]).reshape(len(known), len(index))
+    return P, right
+
+
+def calibrate(experiment: Experiment) -> str:
+    """Fit a classifier's temperature on the dev data, then choose its threshold, if it has none.
+
+    RETURNS (str): What could not be done and what follows, for the user; else "".
+    """
+    agent = experiment.agent
+    rows = _answers(experiment)
+    P, right = in_scope(rows, agent.reject_class)
+    n_classes = len(set(right.tolist()))
+    if len(right) < LEAST or n_classes < 2:
+        text = f"{len(right)} examples of {n_classes} classes are too few to calibrate with "
+        text += f"({LEAST} of 2 are needed): probabilities may be far from the truth"
+        if agent.rejects_below is None:
+            agent.rejects_below = 0.0
+            text += ", and no threshold is chosen: every text gets a class. Give more dev data, or "
+            text += "set [agent] threshold to a number"
+        return text
+    agent.temperature = fit_temperature(P, right)
+    if agent.rejects_below is not None:
+        return ""
+    guesses = Guesses.of(_answers(experiment), agent.reject_class)
+    wanted, share = agent.wanted
+    agent.rejects_below = THRESHOLDS[wanted](guesses, share)
+    if agent.rejects_below is not None:
+        return ""
+    agent.rejects_below = 0.0
+    cause = f"no example is labelled {agent.reject_class!r}"
+    if wanted == "precision":
+        cause = "no threshold reaches it"
+    return f"{wanted} {share:g} was wanted, but {cause}: every text gets a class"
+
+
+def _answers(experiment: Experiment) -> List[Prediction]:
+    """Let the agent answer the dev data, or a sample of it if there is much."""
+    most = min(experiment.evaluation["max_examples"] or MOST, MOST)
+    dev = experiment.evaluation_split("dev", with_metrics=False, max_examples=most)
+    recorder = Recorder()
+    evaluate_agent(experiment.agent, dev, experiment.evaluation["world"], recorder)
+    return [row for rows in recorder.predictions.values() for row in rows if row.labels]
