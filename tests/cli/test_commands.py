@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.examples.talk import write_spoken
-from tests.training.examples import REPLIES, TALKS, with_agent, write_talks
+from tests.training.examples import CLASSIFIER, REPLIES, TALKS, with_agent, write_talks
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_code, load_config, shipped_configs
@@ -198,6 +198,29 @@ def test_evaluate_shows_classes(run, tmp_path):
     assert code == 1 and "m.abc  cannot be written: Format 'abc' is not supported" in err
 
 
+def test_evaluate_shows_what_thresholds_do(run, tmp_path):
+    of_moods(tmp_path, ["good", "bad", "oos"] * 12, CLASSIFIER)
+    rejecting = '--agent.reject_class oos --agent.threshold "precision:0.99"'
+    assert run(f"train {tmp_path}/mood.cfg -o {tmp_path}/out {rejecting}")[0] == 0
+    evaluate = f"evaluate {tmp_path}/out --coverage"
+    code, out, _ = run(f"{evaluate} --agent.threshold 0.0")
+    rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
+    # It has learnt to tell them apart, and says "oos" for what is labelled so.
+    assert code == 0 and rows["99%"][2] == rows["(the model's)"][3] == "0.6667"
+    assert rows["in-scope accuracy"][2] == rows["out-of-scope recall"][2] == "1.0000"
+    assert rows["AUROC"][1] == "1.0000"
+    code, out, err = run(f"{evaluate} --json - --coverage-png {tmp_path}/c.png")
+    found = json.loads(out)["coverage"]
+    assert (
+        found["0.99"]["answered"]
+        == found["model"]["answered"]
+        == pytest.approx([2 / 3, 0.5, 0.8], abs=0.1)
+    )
+    assert "(the model's)" in err and (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
+    code, _, err = run(f"evaluate {MODEL} --split dev --coverage")
+    assert code == 1 and "a threshold is for classifiers with one class per text" in err
+
+
 def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
     agent = (
         '[tokenizer]\n@tokenizers = "thincdialog.Words.v1"\n\n'
@@ -209,8 +232,8 @@ def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
     header = out.splitlines()[0].split()
     assert code == 0 and "macro_f1" in header and "f1" not in header
     best, last = f"{tmp_path}/out/model-best", f"{tmp_path}/out/model-last"
-    code, out, _ = run(f"evaluate {best} --json {tmp_path}/scores.json")
-    assert code == 0
+    code, out, err = run(f"evaluate {best} --json {tmp_path}/scores.json")
+    assert code == 0 and "Expected calibration error: 0." in err
     shown = [line.split()[0] for line in out.splitlines()[2:]]
     assert shown[:5] == ["examples", "accuracy", "macro_f1", "weighted_f1", "loss"]
     assert not {"f1", "precision", "recall"} & set(shown)

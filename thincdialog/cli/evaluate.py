@@ -7,6 +7,7 @@ from typing import Any, Dict
 from ..errors import DialogError
 from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
+from .coverage import coverage_as_json, show_coverage
 from .json_output import write_json
 from .output import messages, number_of, table
 from .writing import check_outputs
@@ -17,6 +18,7 @@ EXAMPLES = [
     "evaluate output/ranker/model-best --split dev --evaluation.n_candidates 100",
     "evaluate output/ranker/model-best --predictions replies.jsonl",
     "evaluate output/intent/model-best --per-class --confusion --confusion-png matrix.png",
+    "evaluate output/intent/model-best --split dev --coverage --coverage-png coverage.png",
 ]
 
 OF_CLASSES = (
@@ -38,6 +40,8 @@ ARGUMENTS = [
     argument(
         "--confusion-png FILE", "draw the confusion matrix into a file (needs the extra plot)"
     ),
+    argument("--coverage", "show which share of the texts is answered at a wanted precision"),
+    argument("--coverage-png FILE", "draw precision over that share into a file (extra plot)"),
     resamples(count),
     FORCE,
     CODE,
@@ -49,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
     from ..api import evaluate_in_detail, write_predictions
 
-    check_outputs(arguments, "json", "predictions", "confusion_png")
+    check_outputs(arguments, "json", "predictions", "confusion_png", "coverage_png")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     # Who wants the replies may have no labels.
     labels_needed = not arguments.predictions
@@ -59,6 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         text = "a confusion matrix needs one class per text, and this model predicts several"
         raise DialogError(f"{text} labels: use --per-class")
     matrix = found.confusion() if wants_classes else None
+    guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
     is_json_shown = arguments.json == "-"
     for bad in found.bad_data:
         messages.warn(bad.summary())
@@ -70,8 +75,12 @@ def run(arguments: argparse.Namespace) -> None:
     if matrix is not None:
         # With the scores on stdout, that is for them alone.
         show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
+    if arguments.coverage:
+        show_coverage(guesses, found.threshold, sys.stderr if is_json_shown else sys.stdout)
     if arguments.json:
-        write_json(arguments.json, {**found.as_json(), **classes_as_json(matrix, arguments)})
+        facts = {**found.as_json(), **classes_as_json(matrix, arguments)}
+        facts.update(coverage_as_json(guesses, found.threshold) if arguments.coverage else {})
+        write_json(arguments.json, facts)
     if arguments.predictions:
         rows = [row for rows in found.predictions.values() for row in rows]
         write_predictions(arguments.predictions, rows, found.metrics, arguments.top)
@@ -81,6 +90,11 @@ def run(arguments: argparse.Namespace) -> None:
 
         draw_confusion(matrix, arguments.confusion_png)
         messages.good(f"Wrote {arguments.confusion_png}")
+    if guesses is not None and arguments.coverage_png:
+        from ..plotting.coverage import draw_coverage
+
+        draw_coverage(guesses, found.threshold, arguments.coverage_png)
+        messages.good(f"Wrote {arguments.coverage_png}")
 
 
 def _show_scores(found: Any) -> None:
@@ -96,6 +110,9 @@ def _show_scores(found: Any) -> None:
             ends = "" if low is None else f"{low:.4f} to {high:.4f}"
             rows.append([name, number_of(name, value), *([ends] if found.intervals else [])])
     print(table(rows))
+    if calibration := found.calibration():
+        text = "Expected calibration error: {before:.4f}, and {after:.4f} once calibrated"
+        messages.info(f"{text} (temperature {{temperature:.3f}})".format(**calibration))
     if found.intervals:
         messages.info(about_intervals(found))
     if found.warning:
