@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .runners import Alone
     from .runs.build import build
     from .runs.chatbot import Chatbot
+    from .runs.cross_validate import CrossValidation, cross_validate
     from .runs.model_folder import save
     from .runs.run_table import RunResult, results
     from .runs.sweep import Sweep, SweepRun, sweep
@@ -119,6 +120,7 @@ _MODULES = {
     "runners": "Alone",
     "runs.build": "build",
     "runs.chatbot": "Chatbot",
+    "runs.cross_validate": "CrossValidation cross_validate",
     "runs.model_folder": "save",
     "runs.run_table": "RunResult results",
     "runs.sweep": "Sweep SweepRun sweep",
@@ -169,18 +171,18 @@ __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Answer", "Answers", "Batch", "Experiment", "Learner",
     "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback", "Chatbot", "CheckedConfig",
     "CodeLike", "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion",
-    "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "Distilled", "DryRun",
-    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Inputs",
-    "Interrupted", "Interruption", "IterableTeacher", "Judged", "LearnRates", "Lengths", "Limits",
-    "LoggedRun", "MemoryStore", "Message", "MessageBatch", "Metric", "MetricDifference",
-    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "MultiTask",
-    "OutputError", "Overfit", "Padded", "PartnerWorld", "Prediction", "Problem", "Profile",
-    "Progress", "ProtocolError", "ReadingOptions", "Reply", "Result", "RunResult", "Runner",
-    "Sizes", "StepReport", "Store", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder",
-    "Tokenizer", "TrainedModel", "TrainingError", "Turn", "WorkerError", "World", "build",
-    "check_config", "compare", "convert", "debug_data", "debug_overfit", "debug_profile",
-    "diff_config", "display_data", "display_model", "distill", "dry_run", "evaluate",
-    "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks", "plot", "predict",
-    "read_predictions", "registry", "resolve_config", "results", "save", "sweep", "train",
-    "write_config", "write_predictions",
+    "CrossValidation", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
+    "Distilled", "DryRun", "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed",
+    "FlatParameters", "Inputs", "Interrupted", "Interruption", "IterableTeacher", "Judged",
+    "LearnRates", "Lengths", "Limits", "LoggedRun", "MemoryStore", "Message", "MessageBatch",
+    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
+    "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "ReadingOptions", "Reply",
+    "Result", "RunResult", "Runner", "Sizes", "StepReport", "Store", "SumMetric", "Sweep",
+    "SweepRun", "Teacher", "TextEncoder", "Tokenizer", "TrainedModel", "TrainingError", "Turn",
+    "WorkerError", "World", "build", "check_config", "compare", "convert", "debug_data",
+    "debug_overfit", "debug_profile", "cross_validate", "diff_config", "display_data",
+    "display_model", "distill", "dry_run", "evaluate", "evaluate_in_detail", "find_lr", "load",
+    "load_config", "mix_tasks", "plot", "predict", "read_predictions", "registry", "resolve_config",
+    "results", "save", "sweep", "train", "write_config", "write_predictions",
 ]  # fmt: skip

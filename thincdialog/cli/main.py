@@ -53,6 +53,7 @@ COMMANDS: Dict[str, Command] = {
     "convert": Command("Convert a data file to another format", (), False),
     "distill": Command("Make a table of word vectors from a published encoder", (), False),
     "sweep": Command("Search hyperparameters: train with many settings and compare"),
+    "cross-validate": Command("Train and test on folds of the training data"),
     "chat": Command("Talk to a saved model", ("interactive", "i")),
     "serve": Command("Serve saved models over HTTP, with a page to chat"),
     "chats": Command("Keep the longest of each conversation in a log of serve or chat", (), False),

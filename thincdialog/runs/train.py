@@ -76,25 +76,39 @@ def train(
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
         experiment = Experiment.from_config(config, overrides, code)
-        with experiment.working():
-            run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
-            run.interruption = interruption
-            if not resume:
-                find_beginning(experiment.checked)
-            check_output(folder, force, resume)
-            try:
-                # From here on the folder is ours: another process might mend what we write.
-                with run_log(folder) as run.log, run.keeper.keeping():
-                    state = run.find(force) if resume else None
-                    run.begin(state)
-                    try:
-                        return run.train(state)
-                    finally:  # However it ends: what was left out may be why.
-                        run.note_bad_data()
-            except Interrupted as interrupt:
-                raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(run.keeper.saved) from None
+        streams = stdout or sys.stdout, stderr or sys.stderr
+        return train_experiment(experiment, folder, *streams, interruption, force, resume)
+
+
+def train_experiment(
+    experiment: Experiment,
+    folder: Optional[Path],
+    stdout: TextIO,
+    stderr: TextIO,
+    interruption: Interruption,
+    force: bool = False,
+    resume: bool = False,
+) -> Result:
+    """Train what a config describes; arguments and errors as of ``train``."""
+    with experiment.working():
+        run = TrainingRun(experiment, folder, stdout, stderr)
+        run.interruption = interruption
+        if not resume:
+            find_beginning(experiment.checked)
+        check_output(folder, force, resume)
+        try:
+            # From here on the folder is ours: another process might mend what we write.
+            with run_log(folder) as run.log, run.keeper.keeping():
+                state = run.find(force) if resume else None
+                run.begin(state)
+                try:
+                    return run.train(state)
+                finally:  # However it ends: what was left out may be why.
+                    run.note_bad_data()
+        except Interrupted as interrupt:
+            raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(run.keeper.saved) from None
 
 
 class TrainingRun:

@@ -11,6 +11,15 @@ from ..messages import Episode
 SIDES = ("#first", "#second")
 
 
+def conversation_of(episode: Episode) -> str:
+    """The name of the conversation that an episode is a part of."""
+    name = str(episode[0]["id"])
+    name = name.rpartition("/")[0] or name
+    for side in SIDES:
+        name = name.removesuffix(side)
+    return name
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """Puts each conversation into one split, by a hash of its name (its number where the file
@@ -53,10 +62,7 @@ class HeldOut:
 
     def split_of(self, episode: Episode) -> str:
         """The split that an episode belongs to."""
-        name = str(episode[0]["id"]).rpartition("/")[0]
-        for side in SIDES:
-            name = name.removesuffix(side)
-        return self.split_named(name)
+        return self.split_named(conversation_of(episode))
 
     def split_named(self, name: str) -> str:
         """The split that a conversation of this name belongs to."""

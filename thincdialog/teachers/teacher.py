@@ -144,6 +144,10 @@ class Teacher(Agent):
         """Where the episodes of a split come from."""
         return self._data[split]
 
+    def set_data(self, split: str, data: Split) -> None:
+        """Let the episodes of a split come from somewhere else."""
+        self._data[split] = data
+
     def files(self, split: str) -> List[str]:
         """The files that a split is read from, in their order, then its layout and its fixed
         candidates; none if it is made otherwise."""

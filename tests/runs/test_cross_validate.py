@@ -1,0 +1,151 @@
+"""Cross-validation, against runs made by hand."""
+
+import csv
+import json
+import statistics
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.training.examples import CLASSIFIER, REPLIES, TALKS, quietly_train, write_talks
+from thincdialog.api import DataError, Experiment, OutputError, cross_validate
+from thincdialog.cli.main import main
+from thincdialog.runs.cross_validate import CrossValidation, draw_folds, hold_out, run_fold
+
+INTENTS = (
+    '[paths]\ntrain = "train.jsonl"\ntest = null\n\n[tasks.intents]\n'
+    '@teachers = "thincdialog.LabelledText.v1"\ntrain = ${paths.train}\ntest = ${paths.test}\n\n'
+    "[training]\nmax_epochs = 2\nn_samples = 0\n" + CLASSIFIER
+)
+WORDS = {"greet": "hello hi", "leave": "bye later", "pay": "bill owe"}
+
+
+def rows_of(n):
+    """Texts, some of which have the words of another class."""
+    mixed = " ".join(WORDS.values()).split()
+    return [
+        {"text": f"{words.split()[i % 2]} {mixed[(5 * i + k) % 6]} {i % 3}", "label": label}
+        for i in range(n)
+        for k, (label, words) in enumerate(WORDS.items())
+    ]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "train.jsonl", rows_of(12))
+    return tmp_path
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40), st.integers(2, 6))
+def test_draw_folds_spreads_each_label_evenly(labels, n_folds):
+    known = {str(n): label for n, label in enumerate(labels)}
+    fold_of = draw_folds(known, n_folds)
+    assert fold_of.keys() == known.keys() and fold_of == draw_folds(known, n_folds)
+    for counted in ({*labels}, *({label} for label in labels)):
+        counts = Counter(fold_of[name] for name in known if known[name] in counted)
+        sizes = [counts[number] for number in range(n_folds)]
+        assert sum(counts.values()) == sum(sizes) and max(sizes) - min(sizes) <= 1
+
+
+def test_cross_validation_is_the_mean_of_five_runs_made_by_hand(folder):
+    rows = rows_of(12)
+    # Examples are named after their lines.
+    fold_of = draw_folds({str(n): row["label"] for n, row in enumerate(rows, 1)}, 5)
+    by_hand, wrong = [], []
+    for number in range(5):
+        write(
+            folder / "a.jsonl", (row for n, row in enumerate(rows, 1) if fold_of[str(n)] != number)
+        )
+        write(
+            folder / "b.jsonl", (row for n, row in enumerate(rows, 1) if fold_of[str(n)] == number)
+        )
+        paths = {"paths__train": "a.jsonl", "paths__test": "b.jsonl"}
+        by_hand.append(quietly_train(INTENTS, folder / str(number), **paths)[0].scores["test"])
+        report = folder / "replies.jsonl"
+        words = ["evaluate", f"{number}/model-best", "--predictions", str(report), "--force"]
+        assert main(words) == 0
+        lines = map(json.loads, report.read_text().splitlines())
+        wrong += [(number + 1, line["text"]) for line in lines if not line["right"]]
+    folds = [run_fold(INTENTS, {}, None, 5, None, number) for number in range(5)]
+    found = CrossValidation(folds, [])
+    assert [fold.scores for fold in folds] == by_hand
+    for name, (mean, deviation) in found.scores.items():
+        values = [scores[name] for scores in by_hand]
+        assert (mean, deviation) == (statistics.fmean(values), statistics.stdev(values))
+    assert [(row["fold"], row["text"]) for fold in folds for row in fold.wrong] == wrong != []
+    assert sum(found.confusion.counts.values()) == 36
+    by_class = found.confusion.by_class()
+    assert {name: scores.support for name, scores in by_class.items()} == dict.fromkeys(WORDS, 12)
+
+
+def test_cross_validation_keeps_conversations_together(folder):
+    # Each conversation is two examples, one for each side.
+    write_talks(folder / "train.jsonl", [(f"say {n}", f"reply {n}") for n in range(11)])
+    config = TALKS.replace('dev = "dev.jsonl"', "dev = null").replace('"test.jsonl"', "null")
+    config += 'label_speaker = "both"\n' + REPLIES
+    tested = []
+    for number in range(3):
+        experiment = Experiment.from_config(config)
+        with experiment.working():
+            hold_out(experiment, number, 3)
+            task = experiment.tasks["talk"]
+            train, test = (
+                [turn["labels"][0] for each in task.data_of(split).episodes() for turn in each]
+                for split in ("train", "test")
+            )
+        assert not {label.split()[1] for label in train} & {label.split()[1] for label in test}
+        assert len(train) + len(test) == 22
+        tested += test
+    assert len(set(tested)) == len(tested) == 22
+
+
+def test_cross_validation_refuses_what_cannot_be(folder):
+    with pytest.raises(DataError, match="has 36 conversations or examples, too few for 40 folds"):
+        cross_validate(INTENTS, folds=40)
+    (folder / "out").mkdir()
+    (folder / "out" / "a.txt").touch()
+    with pytest.raises(OutputError, match="out  is not empty"):
+        cross_validate(INTENTS, output="out")
+    with pytest.raises(ValueError, match="2 or more"):
+        cross_validate(INTENTS, folds=1)
+
+
+@pytest.mark.slow
+def test_cross_validation_of_a_ranker_in_processes_is_the_same(folder):
+    write_talks(folder / "train.jsonl", [(f"say {n}", f"reply {n % 3}") for n in range(9)])
+    config = TALKS.replace('dev = "dev.jsonl"', "dev = null").replace('"test.jsonl"', "null")
+    config += REPLIES + "\n[training]\nmax_epochs = 1\nn_samples = 0\n"
+    told = []
+    options = {"folds": 3, "jobs": 2, "output": "out", "done": lambda *fold: told.append(fold)}
+    found = cross_validate(config, **options)
+    here = [run_fold(config, {}, None, 3, None, number) for number in range(3)]
+    for one, two in zip(found.folds, here, strict=True):
+        assert (one.error, one.scores, one.wrong) == ("", two.scores, two.wrong)
+    assert told == list(enumerate(found.folds, 1))
+    assert found.scores["hits@1"][0] > 0 and not found.confusion.counts
+    kept = sorted(path.name for path in (folder / "out").iterdir())
+    assert kept == ["fold-1", "fold-2", "fold-3"]
+    assert (folder / "out" / "fold-3" / "model-best" / "meta.json").is_file()
+
+
+@pytest.mark.slow
+def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
+    rows = [*rows_of(6), {"text": "moon", "label": "odd"}]
+    # Without the only example of "odd", one class is left to learn from.
+    write(folder / "train.jsonl", [row for row in rows if row["label"] in ("greet", "odd")])
+    (folder / "i.cfg").write_text(INTENTS)
+    before = sorted(folder.iterdir())
+    code = main("cross-validate i.cfg --folds 3 -j 2 --errors wrong.csv".split())
+    out, err = capsys.readouterr()
+    assert code == 1 and err.count("only one class, 'greet'") == err.count("failed:") == 1
+    assert "accuracy" in out and "deviation" in out
+    assert sorted(folder.iterdir()) == sorted([*before, folder / "wrong.csv"])
+    rows = list(csv.DictReader((folder / "wrong.csv").read_text().splitlines()))
+    assert all(row["reply"] != row["labels"] for row in rows)

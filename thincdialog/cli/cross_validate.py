@@ -1,0 +1,92 @@
+"""``cross-validate``: train and test on folds of the training data."""
+
+import argparse
+from math import nan
+from typing import Any
+
+from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
+from .classes import class_rows, pair_rows
+from .evaluate import of_classes
+from .json_output import print_json
+from .output import counted, messages, number_of, table
+from .writing import check_outputs
+
+EXAMPLES = [
+    "cross-validate intent.cfg --paths.train train.jsonl",
+    "cross-validate intent.cfg --paths.train train.jsonl --folds 10 -j 4 --errors wrong.csv",
+    "cross-validate ranker.cfg --paths.train train.jsonl -o output/folds",
+]
+
+ABOUT = """
+Divides the training data of the config into folds. For each fold, a model is trained on the other
+folds and tested on this one, so every example is answered by a model that has not seen it. Each
+label is spread evenly over the folds, and a whole conversation is in one of them. The config's dev
+data, if any, is used as in training; its test data is not used.
+
+Prints the mean and the standard deviation of each score over the folds, and of a classifier the
+scores of each class and the pairs of classes that are confused most."""
+
+
+def several(text: str) -> int:
+    """Parse a whole number, 2 or more."""
+    return count(text, 2)
+
+
+ARGUMENTS = [
+    CONFIG,
+    argument("--folds N", "number of folds (default: 5)", several, 5),
+    argument("-j --jobs N", "folds to train at the same time (default: 1)", positive, 1),
+    argument("--errors FILE", "write every wrong reply with its fold as CSV"),
+    argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),
+    json_flag("the scores"),
+    FORCE,
+    CODE,
+    GPU,
+]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train the folds, and show what they came to; 1 if one failed."""
+    from ..api import cross_validate
+    from ..formats.answer_lines import AnswerLines
+    from ..formats.output_file import open_output
+
+    check_outputs(arguments, "errors")
+    options = common(arguments, "folds", "jobs", "output")
+    found = cross_validate(arguments.config, done=_tell, **options)
+    for line in found.left_out:
+        messages.warn(line)
+    folds = [{"error": fold.error or None, "scores": fold.scores} for fold in found.folds]
+    if arguments.json:
+        print_json({"scores": found.scores, "folds": folds})
+    elif found.scores:
+        _show(found)
+    if arguments.errors:
+        lines = AnswerLines("csv")
+        with open_output(arguments.errors, arguments.force) as write:
+            for row in (row for fold in found.folds for row in fold.wrong):
+                for line in lines(row):
+                    write(line)
+        messages.good(f"Wrote {arguments.errors}")
+    return int(any(fold.error for fold in found.folds))
+
+
+def _tell(number: int, fold: Any) -> None:
+    if fold.error:
+        messages.fail(f"Fold {number} failed: {fold.error}")
+    else:
+        n_examples = counted(int(fold.scores["examples"]), "example")
+        messages.good(f"Fold {number}: {n_examples}, {len(fold.wrong)} with a wrong reply")
+
+
+def _show(found: Any) -> None:
+    good = {f"fold {n}": fold.scores for n, fold in enumerate(found.folds, 1) if not fold.error}
+    rows = [["metric", "mean", "deviation", *good]]
+    has_classes = bool(found.confusion.counts)
+    for name in of_classes(found.scores) if has_classes else found.scores:
+        values = [*found.scores[name], *(scores.get(name, nan) for scores in good.values())]
+        rows.append([name, *(number_of(name, value) for value in values)])
+    print(table(rows))
+    if has_classes:
+        print(f"\n{table(class_rows(found.confusion))}")
+        print(f"\n{table(pair_rows(found.confusion), n_left=2)}")

@@ -1,0 +1,235 @@
+"""Cross-validation: each example is answered by a model that was trained without it."""
+
+import io
+import statistics
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from ..config import ConfigLike
+from ..contract import told, told_of_code
+from ..errors import DataError, DialogError
+from ..evaluation.detail import agent_in_detail
+from ..examples.split import Split
+from ..messages import Episode
+from ..metrics.confusion import ConfusionMatrix
+from ..teachers.held_out import conversation_of
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
+from ..training.interruption import Interruption
+from .output_folder import check_output
+from .train import train_experiment
+
+# Each fold reads its data by itself.
+CHANGES = {"loader.store": None, "loader.workers": 0}
+
+
+@dataclass
+class Fold:
+    """What one fold came to.
+
+    error (str): Why it failed; "" if it did not.
+    scores (Dict[str, float]): Metric to value.
+    confusion (ConfusionMatrix): Which class was replied for which; empty of rankers.
+    wrong (List[Dict[str, Any]]): A row for each wrong reply.
+    """
+
+    error: str = ""
+    scores: Dict[str, float] = field(default_factory=dict)
+    confusion: ConfusionMatrix = field(default_factory=ConfusionMatrix)
+    wrong: List[Dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class CrossValidation:
+    """Outcome of ``cross_validate``.
+
+    folds (List[Fold]): All folds in order, those that failed, too.
+    left_out (List[str]): Of each file, what could not be read, as a line.
+    """
+
+    folds: List[Fold]
+    left_out: List[str]
+
+    @property
+    def scores(self) -> Dict[str, Tuple[float, float]]:
+        """Metric to its mean and standard deviation over the folds that did not fail."""
+        columns: Dict[str, List[float]] = {}
+        for fold in self.folds:
+            for name, value in fold.scores.items():
+                columns.setdefault(name, []).append(value)
+        return {
+            name: (statistics.fmean(values), statistics.stdev(values) if values[1:] else 0.0)
+            for name, values in columns.items()
+        }
+
+    @property
+    def confusion(self) -> ConfusionMatrix:
+        """The counts of all folds together."""
+        matrix = ConfusionMatrix()
+        for fold in self.folds:
+            matrix.counts.update(fold.confusion.counts)
+        return matrix
+
+
+def cross_validate(
+    config: ConfigLike,
+    *,
+    folds: int = 5,
+    jobs: int = 1,
+    output: Optional[PathLike] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
+    done: Callable[[int, Fold], None] = lambda number, fold: None,
+) -> CrossValidation:
+    """Divide the training data of each task into folds, and for each fold train a model on the
+    others and test it on this one. A dev split stays as the config has it.
+
+    Each label is spread evenly over the folds, and a whole conversation is in one of them. A fold
+    is trained in a process of its own; one that fails does not end the others.
+
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    folds (int): How many, 2 or more.
+    jobs (int): Folds that are trained at the same time.
+    output (Optional[PathLike]): Folder for the models of the folds; None keeps none.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (CodeLike): Python file to import first, or several.
+    done (Callable): Called with the number of each fold, from 1, and the fold, in order.
+    RETURNS (CrossValidation): Scores, counts and wrong replies.
+    RAISES (DialogError): Before anything is trained: if the config or the data is wrong, or the
+        folder is not empty.
+    """
+    if folds < 2 or jobs < 1:
+        raise ValueError(f"folds = {folds} and jobs = {jobs}, expected 2 or more and 1 or more")
+    folder = None if output is None else Path(output)
+    check_output(folder, force=False)
+    changes = {**(overrides or {}), **CHANGES}
+    experiment = Experiment.from_config(config, changes, code)
+    with experiment.working():
+        parts = hold_out(experiment, 0, folds)
+    left_out = [bad.summary() for data in parts for bad in data.bad_data()]
+    run = partial(_in_process, config, changes, code, folds, folder)
+    found = []
+    with ThreadPoolExecutor(jobs) as threads:
+        futures = [threads.submit(run, number) for number in range(folds)]
+        try:
+            for number, future in enumerate(futures, 1):
+                found.append(future.result())
+                done(number, found[-1])
+        finally:  # After Ctrl-C, no other fold shall begin.
+            threads.shutdown(wait=False, cancel_futures=True)
+    return CrossValidation(found, left_out)
+
+
+def _in_process(*given: Any) -> Fold:
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            return process.submit(_survived, *given).result()
+    except BrokenProcessPool:
+        return Fold("its process was killed, maybe because memory was full")
+
+
+def _survived(*given: Any) -> Fold:
+    try:
+        return run_fold(*given)
+    except Exception as error:  # Whatever it is, the other folds may still succeed.
+        is_ours = isinstance(error, DialogError)
+        return Fold(str(error) if is_ours else told_of_code(error) or told(error))
+
+
+def run_fold(
+    config: ConfigLike,
+    overrides: Mapping[str, Any],
+    code: CodeLike,
+    n_folds: int,
+    folder: Optional[Path],
+    number: int,
+) -> Fold:
+    """Train without a fold, and test on it; arguments as of ``cross_validate``.
+
+    number (int): Of the fold, from 0.
+    """
+    experiment, shown = Experiment.from_config(config, overrides, code), io.StringIO()
+    with experiment.working():
+        hold_out(experiment, number, n_folds)
+    place = None if folder is None else folder / f"fold-{number + 1}"
+    with Interruption() as interruption:
+        train_experiment(experiment, place, shown, shown, interruption)
+    with experiment.working():
+        found = agent_in_detail(experiment, experiment.evaluation_split("test"), "test", 0)
+    fold = Fold(scores=found.scores)
+    if found.has_classes:
+        fold.confusion = found.confusion()
+    for row in (row for rows in found.predictions.values() for row in rows):
+        line = row.as_json(())
+        if line.get("right") is False:
+            kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
+            best = line.get("candidates") or [{}]
+            labels = "|".join(line["labels"])
+            fold.wrong.append(
+                {"fold": number + 1, **kept, "score": best[0].get("score"), "labels": labels}
+            )
+    return fold
+
+
+# --- folds ----------------------------------------------------------------------------
+
+
+def draw_folds(labels: Mapping[str, str], n_folds: int) -> Dict[str, int]:
+    """Divide conversations into folds, so that each label is spread evenly and all folds are of the
+    same size, give or take one.
+
+    labels (Mapping[str, str]): Name of each conversation to its label.
+    RETURNS (Dict[str, int]): Name to the number of its fold, from 0.
+    """
+    names = np.random.default_rng(0).permutation(sorted(labels)).tolist()
+    return {name: n % n_folds for n, name in enumerate(sorted(names, key=labels.__getitem__))}
+
+
+@dataclass
+class _Part:
+    """Some conversations of a split, as a source.
+
+    data (Split): The whole split.
+    names (FrozenSet[str]): The conversations.
+    """
+
+    data: Split
+    names: FrozenSet[str]
+
+    def __call__(self) -> Iterator[Episode]:
+        return (
+            each for each in self.data.source_episodes(None) if conversation_of(each) in self.names
+        )
+
+
+def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
+    """Let each task of an experiment train without a fold, and test on it.
+
+    number (int): Of the fold, from 0.
+    RETURNS (List[Split]): The training data of the tasks as it was.
+    RAISES (DataError): If there are fewer conversations than folds, or there is no training data.
+    """
+    experiment.check_data()
+    trained = [task for task in experiment.tasks.values() if "train" in task.splits]
+    whole = [task.data_of("train") for task in trained]
+    for task, data in zip(trained, whole):
+        labels: Dict[str, str] = {}
+        for episode in data.source_episodes(None):
+            answers = (label for turn in episode for label in turn.get("labels") or ())
+            labels.setdefault(conversation_of(episode), next(answers, ""))
+        if len(labels) < n_folds:
+            text = f"has {len(labels)} conversations or examples, too few for {n_folds} folds"
+            raise DataError(data.origin, text)
+        fold_of = draw_folds(labels, n_folds)
+        for split, is_held_out in (("train", False), ("test", True)):
+            part = data.bare()
+            names = (name for name in labels if (fold_of[name] == number) == is_held_out)
+            part.name, part.source = split, _Part(data, frozenset(names))
+            task.set_data(split, part)
+    return whole
