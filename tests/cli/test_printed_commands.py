@@ -22,7 +22,7 @@ from thincdialog.cli.example_files import MADE, YOURS, needed
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
 
-WRITTEN = r"(?:>|-o|--output|--json|--log|--png|--svg|--predictions) (?=(\S+))"
+WRITTEN = r"(?:>|-o|--output|--json|--log|--png|--svg|--predictions|--errors) (?=(\S+))"
 # The others take many seconds: so little text is hashed into so many rows.
 QUICK = ("babi",)
 PROGRAM = "python -m thincdialog "

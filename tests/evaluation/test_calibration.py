@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.training.examples import CLASSIFIER, quietly_train, weights
 from thincdialog.api import DialogError, evaluate, evaluate_in_detail, load
 from thincdialog.evaluation.calibration import calibration_error, fit_temperature, tempered
-from thincdialog.evaluation.coverage import of_scope
+from thincdialog.evaluation.coverage import shares_at
 
 
 def loss(P, right, temperature):
@@ -102,10 +102,8 @@ def test_training_saves_the_threshold_that_dev_chose(folder):
     assert found.scores == result.scores["dev"]
     rejected = [row.reply["text"] == "oos" for row in found.labelled if row.labels == ["oos"]]
     assert len(rejected) == 20 and sum(rejected) >= 18
-    assert (
-        of_scope(found.guesses(), found.threshold)["out-of-scope recall"].value
-        == sum(rejected) / 20
-    )
+    shares = shares_at(found.guesses(), found.threshold)
+    assert shares["out-of-scope recall"][0] == sum(rejected) / 20
     error = found.as_json()["calibration"]
     assert error["temperature"] == model.agent.temperature and error["after"] < error["before"]
     (said, guess) = model.respond("moon 3", top=1)

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from thincdialog.evaluation.coverage import (
     Guesses,
-    Share,
     auroc,
     coverage,
-    covered,
-    of_scope,
+    share,
+    shares_at,
     threshold_for_precision,
     threshold_for_recall,
 )
@@ -83,27 +82,27 @@ def test_threshold_for_recall_is_the_lowest_that_rejects_enough(rows, recall):
 
 @given(ROWS, st.sampled_from(THRESHOLDS))
 def test_shares_at_a_threshold_are_those_counted_by_hand(rows, threshold):
-    guesses = guesses_of(rows)
     n, right = count_by_hand(rows, threshold)
-    found = covered(guesses, threshold)
-    assert found == (threshold, Share.of(n, len(rows)), Share.of(right, n)) or not n
     rejected = [row for row in rows if row[0] < threshold]
     n_out = sum(1 for row in rows if not row[2])
     n_found = sum(1 for row in rejected if not row[2])
-    expected = [(right, len(rows) - n_out), (n_found, n_out), (n_found, len(rejected))]
-    for share, (part, whole) in zip(of_scope(guesses, threshold).values(), expected):
-        assert share.value == part / whole if whole else math.isnan(share.value)
+    expected = [(n, len(rows)), (right, n)]
+    expected += [(right, len(rows) - n_out), (n_found, n_out), (n_found, len(rejected))]
+    found = shares_at(guesses_of(rows), threshold).values()
+    for (value, *ends), (part, whole) in zip(found, expected, strict=True):
+        assert value == part / whole if whole else math.isnan(value)
+        assert ends == [*share(part, whole)[1:]]
 
 
 def test_coverage_has_a_row_for_each_precision():
     # Sorted by confidence: 19 right, 1 wrong, 10 right, 10 wrong.
     is_right = [True] * 19 + [False] + [True] * 10 + [False] * 10
     rows = [(1 - n / 100, right, True) for n, right in enumerate(is_right)]
-    found = coverage(guesses_of(rows))
-    assert [round(row.answered.value * 40) for row in found.values()] == [32, 30, 19, 19]
-    assert found[0.95].threshold == pytest.approx((0.71 + 0.70) / 2)
-    worst = coverage(guesses_of([(0.5, False, True)]))
-    assert list(worst.values()) == [None] * 4
+    found = coverage(guesses_of(rows), 0.805)
+    assert list(found) == ["90%", "95%", "98%", "99%", "model"]
+    assert [round(row["answered"][0] * 40) for row in found.values()] == [32, 30, 19, 19, 20]
+    assert found["95%"]["threshold"] == pytest.approx((0.71 + 0.70) / 2)
+    assert list(coverage(guesses_of([(0.5, False, True)]), 0.0)) == ["model"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_coverage_has_a_row_for_each_precision():
     [(8, 10, 0.490162, 0.943318), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0)],
 )
 def test_share_has_the_interval_of_wilson(n, n_all, low, high):
-    assert Share.of(n, n_all) == pytest.approx((n / n_all, low, high), abs=1e-6)
+    assert share(n, n_all) == pytest.approx((n / n_all, low, high), abs=1e-6)
 
 
 @given(ROWS)

@@ -4,7 +4,7 @@ import argparse
 from math import nan
 from typing import Any
 
-from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
+from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, json_flag, positive
 from .classes import class_rows, pair_rows
 from .evaluate import of_classes
 from .json_output import print_json
@@ -14,7 +14,7 @@ from .writing import check_outputs
 EXAMPLES = [
     "cross-validate intent.cfg --paths.train train.jsonl",
     "cross-validate intent.cfg --paths.train train.jsonl --folds 10 -j 4 --errors wrong.csv",
-    "cross-validate ranker.cfg --paths.train train.jsonl -o output/folds",
+    "cross-validate ranker.cfg --paths.train train.jsonl --output output/folds",
 ]
 
 ABOUT = """
@@ -26,15 +26,9 @@ data, if any, is used as in training; its test data is not used.
 Prints the mean and the standard deviation of each score over the folds, and of a classifier the
 scores of each class and the pairs of classes that are confused most."""
 
-
-def several(text: str) -> int:
-    """Parse a whole number, 2 or more."""
-    return count(text, 2)
-
-
 ARGUMENTS = [
     CONFIG,
-    argument("--folds N", "number of folds (default: 5)", several, 5),
+    argument("--folds N", "number of folds (default: 5)", positive, 5),
     argument("-j --jobs N", "folds to train at the same time (default: 1)", positive, 1),
     argument("--errors FILE", "write every wrong reply with its fold as CSV"),
     argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),

@@ -7,7 +7,7 @@ from typing import Any, Dict
 from ..errors import DialogError
 from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
-from .coverage import coverage_as_json, show_coverage
+from .coverage import show_coverage
 from .json_output import write_json
 from .output import messages, number_of, table
 from .writing import check_outputs
@@ -52,6 +52,7 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
     from ..api import evaluate_in_detail, write_predictions
+    from ..evaluation.coverage import coverage
 
     check_outputs(arguments, "json", "predictions", "confusion_png", "coverage_png")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
@@ -75,12 +76,12 @@ def run(arguments: argparse.Namespace) -> None:
     if matrix is not None:
         # With the scores on stdout, that is for them alone.
         show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
-    if arguments.coverage:
-        show_coverage(guesses, found.threshold, sys.stderr if is_json_shown else sys.stdout)
+    facts = classes_as_json(matrix, arguments)
+    if guesses is not None and arguments.coverage:
+        facts["coverage"] = coverage(guesses, found.threshold)
+        show_coverage(facts["coverage"], sys.stderr if is_json_shown else sys.stdout)
     if arguments.json:
-        facts = {**found.as_json(), **classes_as_json(matrix, arguments)}
-        facts.update(coverage_as_json(guesses, found.threshold) if arguments.coverage else {})
-        write_json(arguments.json, facts)
+        write_json(arguments.json, {**found.as_json(), **facts})
     if arguments.predictions:
         rows = [row for rows in found.predictions.values() for row in rows]
         write_predictions(arguments.predictions, rows, found.metrics, arguments.top)

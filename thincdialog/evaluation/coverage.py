@@ -1,8 +1,8 @@
 """How many texts a classifier answers at which precision, and how well it finds those that are out
 of scope: labelled with its ``reject_class``, or with nothing that is a class of it."""
 
-from math import sqrt
-from typing import Dict, NamedTuple, Optional, Sequence
+from math import nan, sqrt
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from .predictions import Prediction
 PRECISIONS = (0.90, 0.95, 0.98, 0.99)
 # Standard deviations within which 95 % of a normal distribution lie.
 Z = 1.959964
+
+Share = Tuple[float, float, float]
 
 
 class Guesses(NamedTuple):
@@ -38,26 +40,16 @@ class Guesses(NamedTuple):
         return cls(*map(np.array, zip(*columns)))
 
 
-class Share(NamedTuple):
-    """A share of examples with its 95 % interval (Wilson 1927).
+def share(n: int, n_all: int) -> Share:
+    """Compute a share with its 95 % interval (Wilson 1927).
 
-    value (float): The share; nan of no examples.
-    low (float): Lower end of the interval.
-    high (float): Its upper end.
+    RETURNS (Tuple[float, float, float]): The share, nan of nothing, and the ends of the interval.
     """
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, n: int, n_all: int) -> "Share":
-        """That of n among n_all."""
-        if not n_all:
-            return cls(np.nan, 0.0, 1.0)
-        middle, total = (n + Z * Z / 2), n_all + Z * Z
-        half = Z * sqrt(n * (n_all - n) / n_all + Z * Z / 4)
-        return cls(n / n_all, (middle - half) / total, (middle + half) / total)
+    if not n_all:
+        return nan, 0.0, 1.0
+    half = Z * sqrt(n * (n_all - n) / n_all + Z * Z / 4)
+    low, high = ((n + Z * Z / 2 + side) / (n_all + Z * Z) for side in (-half, half))
+    return n / n_all, low, high
 
 
 def threshold_for_precision(guesses: Guesses, precision: float) -> Optional[float]:
@@ -98,41 +90,31 @@ def _between(below: float, above: float) -> float:
 THRESHOLDS = {"precision": threshold_for_precision, "recall": threshold_for_recall}
 
 
-class Covered(NamedTuple):
-    """What a threshold does.
-
-    threshold (float): The threshold.
-    answered (Share): Share of the examples that get a class.
-    precision (Share): Of these, those that get the right one.
-    """
-
-    threshold: float
-    answered: Share
-    precision: Share
-
-
-def covered(guesses: Guesses, threshold: float) -> Covered:
-    """What a threshold does to the examples."""
-    passes = guesses.confidence >= threshold
-    n, n_right = int(passes.sum()), int((passes & guesses.is_right).sum())
-    return Covered(threshold, Share.of(n, len(passes)), Share.of(n_right, n))
-
-
-def coverage(guesses: Guesses) -> Dict[float, Optional[Covered]]:
-    """What the thresholds for each of ``PRECISIONS`` do; None where it cannot be reached."""
-    chosen = {wanted: threshold_for_precision(guesses, wanted) for wanted in PRECISIONS}
-    return {w: None if t is None else covered(guesses, t) for w, t in chosen.items()}
-
-
-def of_scope(guesses: Guesses, threshold: float) -> Dict[str, Share]:
-    """In-scope accuracy, and how well what is out of scope is found, at a threshold."""
-    rejected, inside = guesses.confidence < threshold, guesses.is_inside
-    n_found = int((rejected & ~inside).sum())
+def shares_at(guesses: Guesses, threshold: float) -> Dict[str, Share]:
+    """Count what a threshold does: how many examples get a class, how many of these the right one
+    (precision), and how many of those out of scope get none."""
+    passes, inside = guesses.confidence >= threshold, guesses.is_inside
+    n_right, n_found = int((passes & guesses.is_right).sum()), int((~passes & ~inside).sum())
     return {
-        "in-scope accuracy": Share.of(int((guesses.is_right & ~rejected).sum()), int(inside.sum())),
-        "out-of-scope recall": Share.of(n_found, int((~inside).sum())),
-        "out-of-scope precision": Share.of(n_found, int(rejected.sum())),
+        "answered": share(int(passes.sum()), len(passes)),
+        "precision": share(n_right, int(passes.sum())),
+        "in-scope accuracy": share(n_right, int(inside.sum())),
+        "out-of-scope recall": share(n_found, int((~inside).sum())),
+        "out-of-scope precision": share(n_found, int((~passes).sum())),
     }
+
+
+def coverage(guesses: Guesses, threshold: float) -> Dict[str, Dict[str, Any]]:
+    """Count what thresholds do: for each of ``PRECISIONS`` the one that reaches it, if any does
+    ("95%"), and the model's ("model"). Each also has its `threshold`, and the model's the `AUROC`.
+
+    threshold (float): The model's.
+    """
+    chosen = {f"{wanted:.0%}": threshold_for_precision(guesses, wanted) for wanted in PRECISIONS}
+    known = {name: t for name, t in {**chosen, "model": threshold}.items() if t is not None}
+    found = {name: {"threshold": t, **shares_at(guesses, t)} for name, t in known.items()}
+    found["model"]["AUROC"] = auroc(guesses)
+    return found
 
 
 def auroc(guesses: Guesses) -> float:
@@ -143,4 +125,4 @@ def auroc(guesses: Guesses) -> float:
     outside = np.bincount(ranks[~guesses.is_inside], minlength=len(values))
     n_pairs = inside.sum() * outside.sum()
     higher = (inside * (outside.cumsum() - outside / 2)).sum()
-    return float(higher / n_pairs) if n_pairs else np.nan
+    return float(higher / n_pairs) if n_pairs else nan

@@ -1,11 +1,11 @@
 """A picture of what thresholds do."""
 
 from pathlib import Path
-from typing import Any, List, Union
+from typing import Union
 
 import numpy as np
 
-from ..evaluation.coverage import Guesses, covered, of_scope
+from ..evaluation.coverage import Guesses, shares_at
 from .picture import drawing, save_figure
 
 GRID = {"color": "#DDDDDD", "linewidth": 0.6}
@@ -24,16 +24,13 @@ def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) ->
     Figure = drawing("matplotlib.figure", "a picture").Figure
     ticks = np.unique(np.abs(guesses.confidence))
     thresholds = [*ticks[:: max(1, len(ticks) // 500)], threshold]
-    has_outside = not guesses.is_inside.all()
-    figure = Figure(figsize=(9.6 if has_outside else 4.8, 3.6), layout="constrained")
-    axes = figure.subplots(1, 1 + has_outside, squeeze=False)[0]
-    names = [("share of texts that get a class", "precision: share of these that is right")]
-    curves: List[Any] = [[covered(guesses, each)[1:] for each in thresholds]]
-    if has_outside:
-        names.append(("accuracy in scope", "recall of texts out of scope"))
-        curves.append([tuple(of_scope(guesses, each).values())[:2] for each in thresholds])
-    for ax, (x, y), shares in zip(axes, names, curves):
-        xs, ys = ([share.value for share in column] for column in zip(*shares))
+    found = [shares_at(guesses, each) for each in thresholds]
+    panels = [("answered", "precision")]
+    if not guesses.is_inside.all():
+        panels.append(("in-scope accuracy", "out-of-scope recall"))
+    figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
+    for ax, (x, y) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
+        xs, ys = [row[x][0] for row in found], [row[y][0] for row in found]
         ax.plot(xs[:-1], ys[:-1], color="#0072B2")
         ax.plot(xs[-1], ys[-1], "*", color="#E69F00", markeredgecolor="black", markersize=12)
         ax.set_xlabel(x)

@@ -104,8 +104,6 @@ def cross_validate(
     RAISES (DialogError): Before anything is trained: if the config or the data is wrong, or the
         folder is not empty.
     """
-    if folds < 2 or jobs < 1:
-        raise ValueError(f"folds = {folds} and jobs = {jobs}, expected 2 or more and 1 or more")
     folder = None if output is None else Path(output)
     check_output(folder, force=False)
     changes = {**(overrides or {}), **CHANGES}
@@ -223,9 +221,9 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
         for episode in data.source_episodes(None):
             answers = (label for turn in episode for label in turn.get("labels") or ())
             labels.setdefault(conversation_of(episode), next(answers, ""))
-        if len(labels) < n_folds:
-            text = f"has {len(labels)} conversations or examples, too few for {n_folds} folds"
-            raise DataError(data.origin, text)
+        if not 2 <= n_folds <= len(labels):
+            text = f"has {len(labels)} conversations or examples, expected 2 to as many folds"
+            raise DataError(data.origin, f"{text}, and not {n_folds}")
         fold_of = draw_folds(labels, n_folds)
         for split, is_held_out in (("train", False), ("test", True)):
             part = data.bare()
