@@ -12,8 +12,8 @@ from .output import counted, messages, number_of, table
 from .writing import check_outputs
 
 EXAMPLES = [
-    "cross-validate intent.cfg --paths.train train.jsonl",
-    "cross-validate intent.cfg --paths.train train.jsonl --folds 10 -j 4 --errors wrong.csv",
+    "cross-validate intent.cfg --paths.train intents.csv",
+    "cross-validate intent.cfg --paths.train intents.csv --folds 10 -j 4 --errors wrong.csv",
     "cross-validate ranker.cfg --paths.train train.jsonl --output output/folds",
 ]
 

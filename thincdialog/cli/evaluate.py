@@ -18,7 +18,7 @@ EXAMPLES = [
     "evaluate output/ranker/model-best --split dev --evaluation.n_candidates 100",
     "evaluate output/ranker/model-best --predictions replies.jsonl",
     "evaluate output/intent/model-best --per-class --confusion --confusion-png matrix.png",
-    "evaluate output/intent/model-best --split dev --coverage --coverage-png coverage.png",
+    "evaluate output/intent/model-best --coverage --coverage-png coverage.png",
 ]
 
 OF_CLASSES = (

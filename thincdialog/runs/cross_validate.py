@@ -21,12 +21,8 @@ from ..messages import Episode
 from ..metrics.confusion import ConfusionMatrix
 from ..teachers.held_out import conversation_of
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from ..training.interruption import Interruption
 from .output_folder import check_output
-from .train import train_experiment
-
-# Each fold reads its data by itself.
-CHANGES = {"loader.store": None, "loader.workers": 0}
+from .train import train
 
 
 @dataclass
@@ -106,7 +102,8 @@ def cross_validate(
     """
     folder = None if output is None else Path(output)
     check_output(folder, force=False)
-    changes = {**(overrides or {}), **CHANGES}
+    # Stores and other readers would show all of the data.
+    changes = {**(overrides or {}), "loader.store": None, "loader.workers": 0}
     experiment = Experiment.from_config(config, changes, code)
     with experiment.working():
         parts = hold_out(experiment, 0, folds)
@@ -152,26 +149,27 @@ def run_fold(
 
     number (int): Of the fold, from 0.
     """
-    experiment, shown = Experiment.from_config(config, overrides, code), io.StringIO()
-    with experiment.working():
+    experiments: List[Experiment] = []
+
+    def prepare(experiment: Experiment) -> None:
         hold_out(experiment, number, n_folds)
+        experiments.append(experiment)
+
     place = None if folder is None else folder / f"fold-{number + 1}"
-    with Interruption() as interruption:
-        train_experiment(experiment, place, shown, shown, interruption)
+    quiet: Any = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    train(config, output=place, overrides=overrides, code=code, prepare=prepare, **quiet)
+    (experiment,) = experiments
     with experiment.working():
         found = agent_in_detail(experiment, experiment.evaluation_split("test"), "test", 0)
     fold = Fold(scores=found.scores)
     if found.has_classes:
         fold.confusion = found.confusion()
-    for row in (row for rows in found.predictions.values() for row in rows):
-        line = row.as_json(())
-        if line.get("right") is False:
-            kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
-            best = line.get("candidates") or [{}]
-            labels = "|".join(line["labels"])
-            fold.wrong.append(
-                {"fold": number + 1, **kept, "score": best[0].get("score"), "labels": labels}
-            )
+    lines = (row.as_json((), 1) for rows in found.predictions.values() for row in rows)
+    for line in (line for line in lines if line.get("right") is False):
+        (best,) = line.get("candidates") or [{}]
+        kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
+        more = {"score": best.get("score"), "labels": "|".join(line["labels"])}
+        fold.wrong.append({"fold": number + 1, **kept, **more})
     return fold
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
@@ -50,6 +50,7 @@ def train(
     code: CodeLike = None,
     stdout: Optional[TextIO] = None,
     stderr: Optional[TextIO] = None,
+    prepare: Callable[[Experiment], object] = lambda experiment: None,
 ) -> Result:
     """Train, evaluate and save a model.
 
@@ -67,6 +68,7 @@ def train(
     code (CodeLike): Python file to import first, or several; they may register functions.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
     stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
+    prepare (Callable): Called with what the config describes, before anything is read.
     RETURNS (Result): Scores, samples and where the model lies.
     RAISES (DialogError): If config, data, output folder or training go wrong; before
         the config is good, no data is read and nothing is written.
@@ -76,39 +78,26 @@ def train(
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
         experiment = Experiment.from_config(config, overrides, code)
-        streams = stdout or sys.stdout, stderr or sys.stderr
-        return train_experiment(experiment, folder, *streams, interruption, force, resume)
-
-
-def train_experiment(
-    experiment: Experiment,
-    folder: Optional[Path],
-    stdout: TextIO,
-    stderr: TextIO,
-    interruption: Interruption,
-    force: bool = False,
-    resume: bool = False,
-) -> Result:
-    """Train what a config describes; arguments and errors as of ``train``."""
-    with experiment.working():
-        run = TrainingRun(experiment, folder, stdout, stderr)
-        run.interruption = interruption
-        if not resume:
-            find_beginning(experiment.checked)
-        check_output(folder, force, resume)
-        try:
-            # From here on the folder is ours: another process might mend what we write.
-            with run_log(folder) as run.log, run.keeper.keeping():
-                state = run.find(force) if resume else None
-                run.begin(state)
-                try:
-                    return run.train(state)
-                finally:  # However it ends: what was left out may be why.
-                    run.note_bad_data()
-        except Interrupted as interrupt:
-            raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(run.keeper.saved) from None
+        with experiment.working():
+            prepare(experiment)
+            run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
+            run.interruption = interruption
+            if not resume:
+                find_beginning(experiment.checked)
+            check_output(folder, force, resume)
+            try:
+                # From here on the folder is ours: another process might mend what we write.
+                with run_log(folder) as run.log, run.keeper.keeping():
+                    state = run.find(force) if resume else None
+                    run.begin(state)
+                    try:
+                        return run.train(state)
+                    finally:  # However it ends: what was left out may be why.
+                        run.note_bad_data()
+            except Interrupted as interrupt:
+                raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(run.keeper.saved) from None
 
 
 class TrainingRun:
