@@ -1,5 +1,6 @@
 """Corpora of any JSON layout."""
 
+import csv
 import gzip
 import json
 
@@ -181,7 +182,7 @@ def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
         ["labels:A2", "system:S0", "text:U1"],
         ["episode_done:True", "labels:A5", "system:S0", "text:U4"],
     ]
-    assert done.left_out["turns of a system within conversations"] == 1
+    assert done.left_out["turns of a system or tool within conversations"] == 1
     with pytest.raises(DataError, match="no place for the field 'system'; --drop system"):
         convert(path, tmp_path / "b", from_format="messages", to_format="conversations")
 
@@ -296,3 +297,62 @@ def test_layout_of_a_table_without_a_header(written):
         list(read_layout_file(path, layout))
     episodes = read_layout_file(path, layout, columns=["q", "a"])
     assert [episode[0]["labels"] for episode in episodes] == [["ho"], ["me"]]
+
+
+CALL = {"function": {"name": "weather", "arguments": "{}"}}
+LOG = [
+    {"intent": "later", "messages": [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": "Rain"}, {"type": "image_url"},
+                                     {"type": "text", "text": "or sun?"}], "intent": "sky"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL], "intent": "unread"},
+        {"role": "tool", "content": "rain"},
+        {"role": "assistant", "content": "Rain."},
+        {"role": "user", "content": "And tomorrow?"},
+        {"role": "assistant", "content": "Sun."}]},
+    {"messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hi.", "intent": "hello"},
+        {"role": "user", "content": "Hm"}]},
+]  # fmt: skip
+
+
+def test_chat_messages_of_models_that_call_tools(tmp_path):
+    """Content in parts is joined; a call of a tool, which has no text, and its result are left
+    out."""
+    path = write(tmp_path / "log.json", LOG)
+    target = tmp_path / "a.jsonl"
+    done = convert(path, target, from_format="messages", to_format="parlai", drop=["system"])
+    assert rows(JSONLayout("messages", train=path, system_turns="drop")) == [
+        ("0/0", "Rain\nor sun?", ["Rain."]), ("0/1", "And tomorrow?", ["Sun."]),
+        ("1/0", "Hi", ["Hi."]),
+    ]  # fmt: skip
+    assert done.left_out["calls of tools without a text"] == 1
+    assert done.left_out["turns of a system or tool within conversations"] == 1
+    assert done.left_out["parts of texts that are no text, such as images"] == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "pairs", "n_left"),
+    [
+        # In the turn, else in the answer; of the record for its last text alone.
+        ("intent", [("Rain\nor sun?", "sky"), ("And tomorrow?", "later"), ("Hi", "hello")], 1),
+        ("tool_calls.0.function.name", [("Rain\nor sun?", "weather")], 3),
+    ],
+)
+def test_labelled_texts_of_chat_messages(tmp_path, field, pairs, n_left):
+    path = write(tmp_path / "log.json", LOG)
+    done = convert(path, tmp_path / "a.csv", from_format="messages", label_field=field)
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [["text", "label"], *map(list, pairs)]
+    assert done.left_out[f"texts without '{field}'"] == n_left
+
+
+def test_content_without_any_text_is_an_error(tmp_path):
+    turns = [
+        {"role": "user", "content": [{"type": "image_url"}]},
+        {"role": "assistant", "content": "A"},
+    ]
+    path = write(tmp_path / "log.json", [{"messages": turns}])
+    with pytest.raises(DataError, match="0.messages.0.content has no part with a 'text'"):
+        rows(JSONLayout("messages", train=path))

@@ -10,6 +10,7 @@ EXAMPLES = [
     "convert train.jsonl train.txt --to parlai",
     "convert train.jsonl second.jsonl.gz --to parlai-conversations",
     "convert chats.json chats.jsonl --from sharegpt --to conversations",
+    "convert log.jsonl intents.csv --from messages --label-field intent",
     "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
 ]
 
@@ -34,8 +35,8 @@ ARGUMENTS = [
     argument("--label-speaker WHO", "in conversations, the speaker whose turns are the labels: "
              "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
-    argument("--label-field NAME", "field or column of the label (default: label)",
-             default="label"),
+    argument("--label-field NAME", "field or column of the label (default: label); with a layout "
+             "of conversations, where a turn, its answer or the record has the label of a text"),
     COLUMNS,
     DELIMITER,
     ENCODING,

@@ -55,7 +55,7 @@ def convert(
     to_format: Optional[str] = None,
     label_speaker: Optional[str] = None,
     text_field: str = "text",
-    label_field: str = "label",
+    label_field: Optional[str] = None,
     columns: Optional[Sequence[str]] = None,
     delimiter: Optional[str] = None,
     encoding: Optional[str] = None,
@@ -76,7 +76,10 @@ def convert(
     to_format (Optional[str]): A name in ``FORMATS``; None only for .csv and .tsv.
     label_speaker (Optional[str]): Whose turns are labels; "second", or the layout's, if None.
     text_field (str): Name of the text's field in labelled text that is read.
-    label_field (str): Name of the label's field in labelled text that is read.
+    label_field (Optional[str]): Name of the label's field in labelled text that is read; "label"
+        if None. Of conversations in a layout, the place of the label of each text that is not the
+        label speaker's: in its turn, in the turn after it, or, for the last one, in the record.
+        None takes the answers as labels.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Between the cells of a CSV file; told by its first line if None.
     encoding (Optional[str]): Of the source; UTF-8, or as a byte order mark says, if None.
@@ -111,6 +114,8 @@ def convert(
     else:
         choices: Dict[str, Any] = {"text_field": text_field, "label_field": label_field}
         choices.update(columns=columns, delimiter=delimiter)
+        if done.from_format in FORMATS:
+            choices["label_field"] = label_field or "label"
         if label_speaker:
             choices["label_speaker"] = label_speaker
         parts = _episodes(source, choices, drop, skip, done, at)
@@ -149,7 +154,7 @@ def _episodes(
         layout = find_layout(done.from_format)
         read = partial(read_layout_file, layout=layout, system_turns="field")
         has_ids = bool(layout.id or layout.group)
-        takes = ("label_speaker", "columns", "delimiter")
+        takes = ("label_speaker", "label_field", "columns", "delimiter")
         reads = Format(read, lambda episode, name: [], takes, has_ids=has_ids)
     writes = FORMATS[done.to_format]
     told = {name: value for name, value in choices.items() if name in reads.takes}

@@ -287,7 +287,7 @@ def _asked(
     at: Bookmark,
 ) -> List[InputRow]:
     with tolerating(unlabelled=True):
-        episode = examples_of(name, rows, places, layout)
+        episode = examples_of(name, rows, places, layout, at)
     wrong = partial(_wrong, rows[0])
     if not episode:
         raise wrong("has nothing that could be answered")

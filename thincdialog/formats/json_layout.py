@@ -30,6 +30,9 @@ from .wording import kind
 # What becomes of the turns of a system.
 SystemTurns = Literal["context", "field", "drop"]
 
+# Where a turn of a model has its calls of tools; it need not have a text then.
+CALLS = ("tool_calls", "function_call")
+
 # The name of a conversation or episode, its rows (one, unless rows are turns) in the order of
 # the file, and its turns or examples.
 Named = Tuple[str, List[Located], List[Located]]
@@ -44,6 +47,7 @@ def read_layout_file(
     delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
     system_turns: SystemTurns = "context",
+    label_field: Optional[str] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
@@ -55,12 +59,20 @@ def read_layout_file(
     delimiter (Optional[str]): Of a table, see ``read_table``.
     at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
     system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
+    label_field (Optional[str]): Of conversations, where the label of a text is, see ``convert``:
+        each text that is not the label speaker's becomes an example of its own.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("what the layout does not name")
     records = read_records(path, records_of(layout, split, path), at, columns, delimiter)
+    if layout.is_conversation and label_field:
+        answers = label_speaker or layout.label_speaker
+        make = partial(labelled_texts, at=at, answers=answers, label_field=label_field)
+        for episode in read_parts(records, layout, at, make):
+            yield from ([message] for message in episode)
+        return
     if layout.is_conversation:
         conversations = read_parts(records, layout, at, partial(conversation_of, at=at))
         if system_turns == "drop":
@@ -70,7 +82,7 @@ def read_layout_file(
         return
     is_empty = at.is_at_begin
     at.counts.unit = "episodes" if layout.examples else "examples"
-    for episode in read_parts(records, layout, at, examples_of):
+    for episode in read_parts(records, layout, at, partial(examples_of, at=at)):
         is_empty = False
         yield episode
     if is_empty:
@@ -207,7 +219,10 @@ def conversation_of(
     said: List[Said] = []
     system: List[str] = []
     for turn in turns:
-        text = _text(turn, layout)
+        if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
+            at.leave_out("calls of tools without a text")
+            continue
+        text = _text(turn, layout, at)
         if not layout.speaker:
             said.append((str(len(said) % 2 + 1), text))
             continue
@@ -216,19 +231,59 @@ def conversation_of(
         if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
         elif said:
-            at.leave_out("turns of a system within conversations")
+            at.leave_out("turns of a system or tool within conversations")
         elif text:
             system.append(text)
     return Conversation(name, said, _background(rows[0], layout), system)
 
 
+def _has_text(turn: Located, layout: CorpusLayout) -> bool:
+    places = [layout.text] if isinstance(layout.text, str) else layout.text
+    return any(turn.find(place, None).value for place in places)
+
+
+def labelled_texts(
+    name: str,
+    rows: List[Located],
+    turns: List[Located],
+    layout: CorpusLayout,
+    at: Bookmark,
+    answers: str,
+    label_field: str,
+) -> Episode:
+    """The texts of a conversation that have a label in their turn, or in the answer to it, or, for
+    the last of them, in the record.
+
+    answers (str): Who answers.
+    """
+    speakers = [turn.find(layout.speaker).value for turn in turns]
+    others = (answers, *(layout.background_speakers or ()))
+    asked = [number for number, speaker in enumerate(speakers) if speaker not in others]
+    episode: Episode = []
+    for number in asked:
+        turn, is_answered = turns[number], speakers[number + 1 : number + 2] == [answers]
+        places = [
+            turn,
+            *turns[number + 1 : number + 1 + is_answered],
+            *rows * (number == asked[-1]),
+        ]
+        found = (place.find(label_field, None) for place in places)
+        label = next((one for one in found if one.value not in (None, "", [])), None)
+        if label is None:
+            at.leave_out(f"texts without '{label_field}'")
+            continue
+        text, labels = _text(turn, layout, at), _texts(label, layout)
+        episode.append(Message(id=f"{name}/{number}", text=text, labels=labels))
+    return episode
+
+
 def examples_of(
-    name: str, rows: List[Located], places: List[Located], layout: CorpusLayout
+    name: str, rows: List[Located], places: List[Located], layout: CorpusLayout, at: Bookmark
 ) -> Episode:
     """The episode that some examples are."""
     episode: Episode = []
     for place in places:
-        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
+        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout, at))
         label = place.find(layout.label, None if tolerance().unlabelled else ...)
         if tolerance().empty_labels and label.value in ("", []):
             message["labels"] = []
@@ -264,14 +319,29 @@ def _texts(found: Located, layout: CorpusLayout) -> List[str]:
     ]
 
 
-def _text(place: Located, layout: CorpusLayout) -> str:
+def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
     if isinstance(layout.text, str):
-        return _replaced(place.find(layout.text).text(), layout)
-    found = [place.find(where, None) for where in layout.text]
-    if all(part.value is None for part in found):
+        found = place.find(layout.text)
+        text = _joined(found, at) if isinstance(found.value, list) else found.text()
+        return _replaced(text, layout)
+    several = [place.find(where, None) for where in layout.text]
+    if all(part.value is None for part in several):
         wanted = " or ".join(repr(where) for where in layout.text)
         raise place.error(f"has no {wanted} ({kind(place.value)})")
-    return _replaced("\n".join(part.text() for part in found if part.value), layout)
+    return _replaced("\n".join(part.text() for part in several if part.value), layout)
+
+
+def _joined(found: Located, at: Bookmark) -> str:
+    """The text of content in parts, such as texts and images.
+
+    RAISES (DataError): If none is a text.
+    """
+    parts = [part.find("text", None) for part in found.items()]
+    texts = [part.text() for part in parts if part.value is not None]
+    if not texts:
+        raise found.error("has no part with a 'text'")
+    at.leave_out("parts of texts that are no text, such as images", len(parts) - len(texts))
+    return "\n".join(texts)
 
 
 def _replaced(text: str, layout: CorpusLayout) -> str:
