@@ -83,7 +83,7 @@ def test_batchers_take_a_number_or_a_schedule():
     schedule = '@schedules = "compounding.v1"\nstart = 2\nstop = 9\ncompound = 1.1\n'
     assert problems(f"[evaluation.world.batcher.size]\n{schedule}") == []
     (problem,) = problems("", **{"world.batcher.size": 2.5})
-    wanted = "an integer or a block that builds a schedule, got 2.5"
+    wanted = 'an integer or a block that builds a schedule or "auto", got 2.5'
     assert f"[world.batcher] 'size' of thincdialog.Fixed.v1 should be {wanted}" in problem
 
 

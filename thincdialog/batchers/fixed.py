@@ -1,6 +1,6 @@
 """Batches of one fixed size."""
 
-from typing import List
+from typing import List, Literal, Union
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from .sizes import SizeT, check_size
 
 
 @registry.batchers("thincdialog.Fixed.v1")
-def Fixed(size: SizeT) -> Batcher:
+def Fixed(size: Union[SizeT, Literal["auto"]]) -> Batcher:
     """Batches of ``size`` conversations in the order they come; fewer only at the end.
 
-    size (SizeT): Conversations in a batch, 1 or more, or a schedule of it.
+    size (SizeT): Conversations in a batch, 1 or more, or a schedule of it. "auto" lets a training
+        choose by the size of its data; elsewhere it is 128.
     RAISES (ConfigError): If size is less than 1.
     """
+    size = 128 if isinstance(size, str) else size
     return FixedBatcher(check_size("thincdialog.Fixed.v1", "size", size), buffer=1)
 
 

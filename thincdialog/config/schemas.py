@@ -54,7 +54,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "init_from": Setting(Optional[str]),
         "max_epochs": Setting(float, 0),
         "max_steps": Setting(int, 0),
-        "min_steps": Setting(int, 0),
+        "min_steps": Setting(Union[int, Literal["auto"]], 0),
         "max_seconds": Setting(float, 0),
         "eval_every_epochs": Setting(float, 0),
         "eval_every_steps": Setting(int, 0),

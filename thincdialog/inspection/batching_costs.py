@@ -119,7 +119,7 @@ def _compare(experiment: Experiment, lengths: Lengths) -> List[Padding]:
     fixed, batchsort, words = (
         registry.batchers.get(f"thincdialog.{name}.v1") for name in ("Fixed", "Batchsort", "Words")
     )
-    world = experiment.checked.interpolated["world"]
+    world = experiment.settled.interpolated["world"]
     own = _cut(fixed(N_ROWS), lengths)
     name = f"size = {N_ROWS}"
     found: List[Tuple[str, Batcher]] = []
@@ -127,7 +127,7 @@ def _compare(experiment: Experiment, lengths: Lengths) -> List[Padding]:
         block = world["batcher"]
         size = "size" if "size" in block else "budget"
         name = f"{block['@batchers']}, {size} = {block.get(size, '?')} (the config's)"
-        batcher = build_block(experiment.checked, "world.batcher")
+        batcher = build_block(experiment.settled, "world.batcher")
         own = _cut(batcher, lengths)
         found.append((name, batcher))
     n_rows = max(1, round(np.mean([len(batch) for batch in own])))

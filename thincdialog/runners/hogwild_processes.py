@@ -47,7 +47,7 @@ def share_with_processes(
     use_state(optimizer, KEY, shared.arrays)
     drawing = (JobSlots(1), JobSlots(at_once), at_once)
     arguments = {
-        "config": write_config(experiment.checked.config),
+        "config": write_config(experiment.settled.config),
         "code": experiment.code,
         "n_workers": n_workers,
         "settings": settings_of(optimizer),

@@ -122,6 +122,7 @@ class RunKeeper(Keeper):
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),
             "ops": self.experiment.ops_name,
+            **({"auto": self.experiment.chosen} if self.experiment.chosen else {}),
             "step": position.step,
             "epoch": position.epoch,
             "examples": position.examples,

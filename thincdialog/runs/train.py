@@ -169,6 +169,7 @@ class TrainingRun:
         if state is not None:
             with self.keeper.taking_back():
                 self.keeper.restore(state)
+            experiment.choose(self.teacher)
         else:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
@@ -249,7 +250,8 @@ class TrainingRun:
 
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
         experiment, training = self.experiment, self.experiment.training
-        self._note(f'Computing with ops = "{experiment.ops_name}".')
+        chosen = "".join(f", {name} = {number:,}" for name, number in experiment.chosen.items())
+        self._note(f'Computing with ops = "{experiment.ops_name}"{chosen}.')
         step = max(0, state["loop"]["logged_step"]) if state else 0
         place = self.keeper.place
         logged = LoggedRun(
@@ -288,6 +290,12 @@ class TrainingRun:
                 runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
+        limit = reason.partition(" ")[0]
+        is_best = dev is not None and loop.selection.step == loop.position.step
+        if is_best and limit in TrainingLimits.settings:
+            text = f"{training['score']} on dev was still improving at the end. To train on, set"
+            how = " with --resume" if self.folder else ""
+            self._note(f"{text} [training] {limit} = {2 * training[limit]}{how}.")
         return Result(
             score_name=training["score"],
             stopped_because=reason,

@@ -14,6 +14,7 @@ from ..config import (
     ConfigLike,
     Overrides,
     PathLike,
+    build_block,
     code_files,
     load_code,
     load_config,
@@ -44,6 +45,7 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
+from .data_size import chosen_settings
 from .kept_tokenizer import find, keep
 from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
@@ -61,6 +63,8 @@ class Experiment:
     no data; all that follows belongs into ``with experiment.working():``.
 
     checked (CheckedConfig): The config.
+    settled (CheckedConfig): The same with numbers for "auto", once they are chosen.
+    chosen (Dict[str, int]): These numbers, by setting.
     code (List[str]): Python files that were imported first.
     meta (Dict[str, Any]): What a saved model says of itself; empty for a config.
     seed (int): Of all that is drawn.
@@ -82,6 +86,8 @@ class Experiment:
     def __init__(self, checked: CheckedConfig, code: CodeLike = None):
         self.checked, self.code = checked, code_files(code)
         self.meta: Dict[str, Any] = {}
+        self.settled = checked
+        self.chosen: Dict[str, int] = {}
         self.ops = get_current_ops()
         parts = resolve_config(checked)
         self.seed: int = parts["system"]["seed"]
@@ -237,6 +243,18 @@ class Experiment:
             raise self.checked.error(text, hint, "agent")
         return cast(Learner, self.agent)
 
+    def choose(self, teacher: Teacher) -> None:
+        """Put numbers where the config has "auto", by the size of the training data.
+
+        teacher (Teacher): Of the training data.
+        """
+        sections, has_classes = self.checked.interpolated, self.agent.has_classes
+        self.chosen = chosen_settings(sections, teacher.n_examples, has_classes)
+        if self.chosen:
+            self.settled = load_config(self.checked, self.chosen)
+            self.make_world = build_block(self.settled, "world")
+            self.training["min_steps"] = self.settled.interpolated["training"]["min_steps"]
+
     def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
         """Let the agent learn vocabulary, classes and first weights, and show on a terminal
         that texts are read.
@@ -245,6 +263,7 @@ class Experiment:
         building (str): "none": a tokenizer that is built is not kept beside the stores.
         RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
+        self.choose(teacher)
         name = self.checked.interpolated["training"]["init_from"]
         place = self._tokenizer_place(teacher) if name is None else None
         shapes: List[Any] = []

@@ -172,6 +172,8 @@ class TrainingLimits(Marks):
     min_steps (int): By epochs it does not end before so many steps.
     """
 
+    settings = ("max_epochs", "max_steps", "max_seconds", "min_steps")
+
     def __init__(self, epochs: float, steps: int, seconds: float, min_steps: int = 0):
         super().__init__(epochs, steps, seconds)
         self.min_steps = min_steps
@@ -179,8 +181,7 @@ class TrainingLimits(Marks):
     @classmethod
     def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
         """Those of ``[training]``."""
-        names = ("max_epochs", "max_steps", "max_seconds", "min_steps")
-        return cls(*(training[name] for name in names))
+        return cls(*(training[name] for name in cls.settings))
 
     def steps_left(self, position: Position) -> float:
         """Steps before it may be time by their number; infinity without that."""

@@ -53,7 +53,7 @@ def recipe_of(
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     code = [(path, Path(path).read_bytes()) for path in experiment.code]
-    config = write_config(experiment.checked.config)
+    config = write_config(experiment.settled.config)
     gpu_id = 0 if has_gpus else -1
     data, ops = data_prints(teacher), experiment.ops_name
     return Recipe(config, code, agent, data, os.getcwd(), ops, gpu_id, temporary)
