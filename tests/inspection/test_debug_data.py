@@ -15,6 +15,7 @@ from tests.examples.talk import write_spoken
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
+from thincdialog.cli.main import main
 from thincdialog.errors import DataError
 from thincdialog.formats.bad_data import BadDataError
 from thincdialog.inspection.data_comparison import contradictions, repeats
@@ -384,3 +385,34 @@ def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
     assert texts["contradictions"].startswith("2 examples")  # "d"
     assert "a label that training lacks: 'z'" in texts["new labels"]
     assert (dev.new_labels.count, dev.pairs) == (1, [("x", "z", 1)])
+
+
+def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    track = [("Where is my parcel now?", "track"), ("where is my parcel now?", "other")]
+    train_rows = [
+        *track,
+        ("stop", "cancel"),
+        ("stop", "end"),
+        ("stop", "cancel"),
+        ("a b c d", "track"),
+    ]
+    dev_rows = [
+        ("is my parcel where now", "track"),
+        ("stop", "end"),
+        ("a b c x", "track"),
+        ("!", "end"),
+    ]
+    write(tmp_path / "train.jsonl", train_rows)
+    write(tmp_path / "dev.jsonl", dev_rows)
+    report = debug_data(INTENTS, stderr=io.StringIO())
+    learned, dev = report.splits
+    assert learned.differing_texts == [("stop", ["cancel", "end"])]
+    assert (dev.near_train.count, dev.near_train.ids) == (1, ["1/0"])
+    assert dev.near_texts == ["is my parcel where now"]
+    assert report.regime.startswith("Very small data: 2 training examples a class.")
+    (tmp_path / "a.cfg").write_text(INTENTS)
+    assert main(["debug", "data", "a.cfg"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("cancel | end", "dev: nearly a training text\n", "is my parcel where now"):
+        assert text in shown

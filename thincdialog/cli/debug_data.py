@@ -26,6 +26,7 @@ the exit code is 1, unless on_bad_data = "skip" and max_bad_share allow it. Warn
   a label that more than 90 % of the training examples have
   more than 10 % duplicates, or more than 1 % of the inputs with two different classes
   more than 1 % of dev or test copied in the training data; one file used for two splits
+  more than 1 % of dev or test nearly in the training data: 80 % of the words are the same
   duplicate ids
   more than 5 % unknown words
   more than 10 % of the texts truncated by the agent
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
         tasks.setdefault(part.task, []).append(part)
     for parts in tasks.values():
         _show_task(parts, report, not arguments.no_histograms)
+    if report.regime:
+        print(f"{report.regime}\n")
     if report.costs is not None:
         _show_costs(report.costs)
     _show_warnings(report)
@@ -85,6 +88,15 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
     for part in parts:
         if part.split == "train":
             _show_labels(part, report)
+    for part in parts:
+        if part.differing_texts:
+            rows = [
+                [shorten(text, 60), " | ".join(labels)] for text, labels in part.differing_texts
+            ]
+            print(table([[f"{part.split}: text with different labels", "labels"], *rows]) + "\n")
+        if part.near_texts:
+            rows = [[shorten(text, 90)] for text in part.near_texts]
+            print(table([[f"{part.split}: nearly a training text"], *rows]) + "\n")
     for part in parts:
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)
@@ -200,6 +212,7 @@ def _cells(part: Any) -> Dict[str, str]:
         "also in training": some(part.in_train),
         "input also in training": some(part.input_in_train),
         "text also in training": some(part.text_in_train),
+        "text nearly in training": some(part.near_train),
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
         "in the store": part.store,

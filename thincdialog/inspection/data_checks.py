@@ -109,6 +109,10 @@ def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterato
         text = f"{_share(part.in_train, 'are')} in the training data as they are"
         hint = "scores on them tell of memory; take them out of one side"
         yield "overlap", f"{text}: {_names(part.in_train)}", hint
+    if part.near_train.share > limits.max_overlap:
+        text = f"{_share(part.near_train, 'are')} nearly in the training data"
+        hint = "scores on them may tell of memory; see whether both come from one source"
+        yield "overlap", f"{text}: {_names(part.near_train)}", hint
 
 
 def _of_words(part: SplitReport, limits: Limits) -> Iterator[Finding]:

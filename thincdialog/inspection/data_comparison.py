@@ -7,10 +7,12 @@ import numpy as np
 
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import Unreachable
+from ..messages import Message
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
 from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import UNLABELLED, Survey
+from .near_duplicates import near_duplicates
 
 # Labels and words that a report names of each kind, and examples.
 N_NAMED = 10
@@ -43,15 +45,25 @@ def report_split(
         "duplicates": repeats(pairs),
         "contradictions": labelled[different],
         "repeated_ids": repeats(survey.prints("ids")),
-        **dict.fromkeys(("in_train", "input_in_train", "text_in_train"), pairs[:0]),
+        **dict.fromkeys(("in_train", "input_in_train", "text_in_train", "near_train"), pairs[:0]),
     }
     new = pairs[:0]
     if split != "train":
         for kind, what in (("in", "pairs"), ("input_in", "inputs"), ("text_in", "texts")):
             found[f"{kind}_train"] = _common(survey, train, what)
+        others = list(chain.from_iterable(each.word_sets() for each in train))
+        near = np.array(list(near_duplicates(survey.word_sets(), others)), dtype=np.int64)
+        found["near_train"] = np.setdiff1d(near, found["text_in_train"], assume_unique=True)
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
+    differing = _of_each_label(survey, found["contradictions"]) if reading.has_classes else []
+    named = found["near_train"][:N_NAMED].tolist()
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
-    names = _ids(teacher, wanted)
+    messages = _messages(teacher, [*wanted, *differing, *named])
+    names = {number: str(message.get("id", number)) for number, message in messages.items()}
+    texts_of: Dict[str, List[str]] = {}
+    for number in differing:
+        labels = ", ".join(messages[number].all_labels)
+        texts_of.setdefault(messages[number].get("text", ""), []).append(labels)
     some = {
         name: _some(survey, len(numbers), [names[number] for number in numbers[:N_IDS].tolist()])
         for name, numbers in found.items()
@@ -106,6 +118,8 @@ def report_split(
             for bad in teacher.bad_data(split)
         ],
         unreachable=unreachable,
+        differing_texts=list(texts_of.items()),
+        near_texts=[messages[number]["text"] for number in named],
         **some,
     )
 
@@ -144,8 +158,17 @@ def _most(counts: Iterable) -> List:
     return sorted(counts, key=lambda row: (-row[1], row[0]))[:N_NAMED]
 
 
-def _ids(teacher: Teacher, numbers: Iterable[int]) -> Dict[int, str]:
-    """Ids of examples by their numbers, read once more up to the last of them."""
+def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
+    """Of the first inputs among some examples, one example with each label."""
+    inputs, pairs = survey.prints("inputs"), survey.prints("pairs")
+    _, first = np.unique(pairs[numbers], return_index=True)
+    each = np.sort(numbers[first]).tolist()
+    shown = list(dict.fromkeys(inputs[each].tolist()))[:N_NAMED]
+    return [number for number in each if inputs[number] in shown]
+
+
+def _messages(teacher: Teacher, numbers: Iterable[int]) -> Dict[int, Message]:
+    """Examples by their numbers, read once more up to the last of them."""
     wanted = set(numbers)
     read = islice(chain.from_iterable(teacher.episodes()), max(wanted, default=-1) + 1)
-    return {n: str(message.get("id", n)) for n, message in enumerate(read) if n in wanted}
+    return {n: message for n, message in enumerate(read) if n in wanted}

@@ -72,6 +72,11 @@ class SplitReport:
     contradictions (ExampleGroup): Read elsewhere in this split with another answer.
     in_train (ExampleGroup): Read and answered in training, too.
     input_in_train, text_in_train (ExampleGroup): What is read, and its last text alone.
+    near_train (ExampleGroup): Of classes, whose text is not in training, but nearly (see
+        ``near_duplicates``).
+    near_texts (List[str]): Texts of the first of these.
+    differing_texts (List[Tuple[str, List[str]]]): Of classes, the first texts that have different
+        labels, and these.
     repeated_ids (ExampleGroup): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
@@ -109,6 +114,9 @@ class SplitReport:
     in_train: ExampleGroup
     input_in_train: ExampleGroup
     text_in_train: ExampleGroup
+    near_train: ExampleGroup
+    near_texts: List[str]
+    differing_texts: List[Tuple[str, List[str]]]
     repeated_ids: ExampleGroup
     shared_ids: int
     held_out: str = ""
@@ -171,6 +179,7 @@ class DataReport:
     limits (Limits): What the warnings go by.
     warnings (List[DataWarning]): In the order of the checks.
     passed (List[str]): Names of the checks that found nothing.
+    regime (str): How large the training data is, and what to expect of it; "" for replies.
     costs (Optional[BatchingCosts]): Of reading, and of padding; None where training is not
         looked at.
     """
@@ -183,6 +192,7 @@ class DataReport:
     warnings: List[DataWarning] = field(default_factory=list)
     passed: List[str] = field(default_factory=list)
     costs: Optional[BatchingCosts] = None
+    regime: str = ""
 
     def as_dict(self) -> Dict[str, Any]:
         """As JSON values."""

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -76,7 +76,8 @@ class Reading:
 
 
 class Survey:
-    """What was counted in one split. Memory: 48 bytes an example; different words and labels.
+    """What was counted in one split. Memory: 48 bytes an example, and of classes 8 for
+    each word of a text; different words and labels.
 
     reading (Reading): How the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
@@ -104,6 +105,8 @@ class Survey:
         # conversation its name. Different things have the same one by chance in less than one of
         # a million data sets of ten million examples.
         self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
+        # Of classes: fingerprints of the words of each text, each word once; how many there are.
+        self._words, self._n_words = array("q"), array("q")
         self._conversation: Optional[str] = None
         self._candidates: Any = None
         self._allowed: FrozenSet[str] = frozenset()
@@ -113,6 +116,12 @@ class Survey:
     def prints(self, name: str) -> np.ndarray:
         """RETURNS (np.ndarray): The fingerprints of one thing, shape (n,), int64."""
         return np.array(self._prints[name], dtype=np.int64)
+
+    def word_sets(self) -> List[FrozenSet[int]]:
+        """Fingerprints of the words of each text, whatever their case and order, without
+        punctuation; none where labels are no classes."""
+        words = iter(self._words)
+        return [frozenset(islice(words, n)) for n in self._n_words]
 
     def read(self, teacher: Teacher, progress: Optional[Callable[[int], None]] = None) -> "Survey":
         """Count the whole split of a teacher.
@@ -155,6 +164,14 @@ class Survey:
         said = None if text == SILENCE else text
         if said is not None:
             self.lengths["text words"][self._count_words(said)] += 1
+        if self.reading.has_classes:
+            words = {
+                hash(w)
+                for w in self.reading.words((said or "").lower())
+                if any(map(str.isalnum, w))
+            }
+            self._words.extend(words)
+            self._n_words.append(len(words))
         if features is None and self.reading.encoder is not None:
             self._waiting.append(turns)
         if self.reading.has_label_sets:

@@ -1,0 +1,34 @@
+"""Texts that nearly are others, against a comparison of all with all."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.inspection.near_duplicates import NEAR, near_duplicates
+
+SETS = st.lists(st.frozensets(st.integers(0, 12), max_size=12), max_size=12)
+
+
+def slow_near_duplicates(texts, others):
+    found = {}
+    for number, words in enumerate(texts):
+        shares = [
+            len(words & other) / len(words | other) if words | other else 0 for other in others
+        ]
+        if words and shares and max(shares) >= NEAR:
+            found[number] = shares.index(max(shares))
+    return found
+
+
+@given(SETS, SETS)
+def test_near_duplicates_are_those_of_a_comparison_of_all_with_all(texts, others):
+    assert near_duplicates(texts, others) == slow_near_duplicates(texts, others)
+
+
+@pytest.mark.slow
+def test_near_duplicates_of_many_texts():
+    rng = np.random.default_rng(0)
+    others = [frozenset(rng.zipf(1.3, 10).tolist()) for _ in range(20_000)]
+    texts = [other | {-1} for other in others[:100] if len(other) > 3]
+    assert set(near_duplicates(texts, others)) == set(range(len(texts)))
