@@ -22,7 +22,7 @@ from .data_survey import Reading, Survey
 
 # Examples a class, below which data has this name, and which accuracies to expect.
 REGIMES = (
-    (8, "Very small", "63 to 89 %"), (25, "Small", "76 to 91 %"), (100, "Medium", "89 to 97 %"),
+    (8, "Very small", "64 to 89 %"), (25, "Small", "76 to 91 %"), (100, "Medium", "89 to 97 %"),
     (math.inf, "Large", "92 to 98 %"),
 )  # fmt: skip
 
