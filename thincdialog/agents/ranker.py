@@ -32,7 +32,8 @@ from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
-from ..ops.dialog_ops import exact_products, has_exact_products
+from ..ops.dialog_ops import exact_products
+from ..ops.exact_sums import all_products, on_grid
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -332,7 +333,7 @@ class RankerAgent(ModelAgent):
         lists, pools = self._choices(batch)
         inputs = self.inputs(batch)
         with exact_products(self.model.ops):
-            vectors = self.model.get_ref("context_encoder").predict(inputs)
+            vectors = self._comparable(self.model.get_ref("context_encoder").predict(inputs))
         said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
         repeats = [self._repeats(texts, of_row) for texts, of_row in zip(lists, said)]
         scores = self._scores(vectors, lists, pools)
@@ -413,10 +414,8 @@ class RankerAgent(ModelAgent):
         """Each context with each candidate; shape (n_contexts, n_candidates), on the host."""
         ops: Any = self.model.ops
         scorer = self.model.maybe_get_ref("scorer")
-        if scorer is None and ops.xp is np and not has_exact_products(ops):
-            # One product each: in a product of matrices, the last digits of a row depend on how
-            # many rows there are.
-            return np.stack([candidates @ context for context in contexts])
+        if scorer is None and ops.xp is np:
+            return all_products(contexts, candidates)
         with exact_products(ops):
             if scorer is not None:
                 return ops.to_numpy(scorer.predict((contexts, candidates)))
@@ -492,8 +491,11 @@ class RankerAgent(ModelAgent):
         starts = range(0, len(texts), chunk)
         with exact_products(ops):
             blocks = [encoder.predict(self.replies(texts[at : at + chunk])) for at in starts]
-        vectors: Floats2d = ops.xp.concatenate(blocks)
-        return vectors
+        return self._comparable(ops.xp.concatenate(blocks))
+
+    def _comparable(self, vectors: Any) -> Any:
+        """Vectors whose products are the same in any batch."""
+        return vectors if self.model.has_ref("scorer") else on_grid(vectors)
 
 
 class Choices(NamedTuple):

@@ -30,16 +30,16 @@ def best_of(
     is_repeat (Optional[np.ndarray]): Which of them are repeats, bools; None for none.
     right (int): Index of the right one, or -1.
     """
-    highest = scores.max()
-    powers = np.exp(scores - highest)
-    total = powers.sum()
-    loss = None if right < 0 else float(np.log(total) + highest - scores[right])
+    loss = None
+    if right >= 0:
+        highest = scores.max()
+        loss = float(np.log(np.exp(scores - highest).sum()) + highest - scores[right])
+    places = best_places(scores, n_best, is_repeat)
+    new = scores
     if is_repeat is not None and is_repeat.any() and not is_repeat.all():
         new = np.where(is_repeat, np.float32(-np.inf), scores)
-        powers = np.exp(new - new.max())
-        total = powers.sum()
-    places = best_places(scores, n_best, is_repeat)
-    return Best(places, scores[places], powers[places] / total, loss)
+    powers = np.exp(new - new.max())
+    return Best(places, scores[places], powers[places] / powers.sum(), loss)
 
 
 def best_places(
@@ -47,11 +47,11 @@ def best_places(
 ) -> np.ndarray:
     """Indices of the best candidates, best first, of equals the first; repeats come after all
     others. Arguments as of ``best_of``."""
-    if is_repeat is None or not is_repeat.any():
-        return _highest(scores, n_best)
-    new, said = np.flatnonzero(~is_repeat), np.flatnonzero(is_repeat)
-    found = [some[_highest(scores[some], n_best)] for some in (new, said)]
-    return np.concatenate(found)[:n_best]
+    n_repeats = 0 if is_repeat is None else np.count_nonzero(is_repeat)
+    places = _highest(scores, n_best + n_repeats)
+    if is_repeat is not None:
+        places = places[np.argsort(is_repeat[places], kind="stable")]
+    return places[:n_best]
 
 
 def _highest(scores: np.ndarray, n: int) -> np.ndarray:

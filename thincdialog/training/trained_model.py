@@ -199,7 +199,7 @@ class TrainedModel:
         if threshold is not None and probabilities is not None and texts:
             text = texts[0] if scores[0] >= threshold else agent.reject_class
         known = scores if probabilities is not None else [None] * len(texts)
-        candidates, labels = list(map(Answer, texts, known))[:top], None
+        candidates, labels = list(map(Answer, texts[:top], known)), None
         if "predicted_labels" in message:
             of_all = dict(zip(message["classes"], message["probabilities"]))
             found = message["predicted_labels"]
