@@ -54,11 +54,12 @@ class ServedModel:
         self._tasks: List[asyncio.Task[None]] = []
         self._arrived = asyncio.Event()
 
-    async def ask(self, messages: Sequence[Message], top: int = 1) -> List[Message]:
+    async def ask(self, messages: Sequence[Message], top: int, seconds: float) -> List[Message]:
         """Wait for the agent's replies to messages.
 
         top (int): Candidates that a reply must hold, if there are as many.
-        RAISES (Refusal): If too many messages wait.
+        seconds (float): To wait at most.
+        RAISES (Refusal): If too many messages wait, or there is no answer in time.
         """
         if self.n_waiting + len(messages) > self.max_waiting:
             text = f"{self.n_waiting:,} messages wait for '{self.name}' already. Try again."
@@ -75,8 +76,16 @@ class ServedModel:
         self.gauge.inc(len(asked))
         self._arrived.set()
         try:
-            return await asyncio.gather(*(each.reply for each in asked))
+            _, late = await asyncio.wait([each.reply for each in asked], timeout=seconds)
+            if late:
+                text = f"There was no answer within {seconds:g} seconds."
+                raise Refusal(503, text, code="timeout")
+            return [each.reply.result() for each in asked]
         finally:
+            for each in asked:
+                # An error that nobody asks for would be logged.
+                if not each.reply.cancel():
+                    each.reply.exception()
             self.n_waiting -= len(asked)
             self.gauge.dec(len(asked))
 
@@ -102,13 +111,19 @@ class ServedModel:
 
     async def _answer(self, asked: Sequence[Asked]) -> None:
         loop, top = asyncio.get_running_loop(), max((each.top for each in asked), default=1)
-        batches = self.model.in_batches([each.message for each in asked], top)
-        while (batch := await loop.run_in_executor(self.thread, next, batches, None)) is not None:
-            rows, replies = batch
+
+        def work() -> None:
+            messages = [each.message for each in asked]
+            for rows, replies in self.model.in_batches(messages, top):
+                loop.call_soon_threadsafe(deliver, rows, replies)
+
+        def deliver(rows: Sequence[int], replies: Sequence[Message]) -> None:
             self.sizes.observe(len(rows))
             for row, reply in zip(rows, replies):
                 if not asked[row].reply.done():
                     asked[row].reply.set_result(reply)
+
+        await loop.run_in_executor(self.thread, work)
 
     async def _follow_folder(self) -> None:
         """Take a model that replaces this one; the next batch is its first."""

@@ -155,6 +155,9 @@ class TrainedModel:
 
     def _batches(self, observations: Sequence[Message]) -> Iterator[List[int]]:
         """Divide observations into batches within the budget of tokens."""
+        if len(observations) == 1:
+            yield [0]  # A tenth of its time would go into planning.
+            return
         batcher = Padded(self.max_batch)
         measure = measure_of(batcher, self.agent)
         for start in range(0, len(observations), MAX_TOGETHER):
