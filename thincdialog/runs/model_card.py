@@ -219,7 +219,8 @@ def _registered(config: Any, kind: str) -> List[str]:
 def _use(name: str, code: Sequence[str]) -> List[str]:
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
     files = [f"`{file}`" for file in code]
-    needs = f"It needs the code that it was trained with: put {', '.join(files)} there, too. "
+    needs = f"It was trained with code of your own: put {', '.join(files)} there, too. (It answers "
+    needs += "without, with no --code, if only its data was read with it.) "
     words = [model, *(word for file in code for word in ("--code", file))]
     given = f", code={json.dumps(list(code))}" if code else ""
     return [

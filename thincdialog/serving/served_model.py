@@ -83,7 +83,7 @@ class ServedModel:
             return [each.reply.result() for each in asked]
         finally:
             for each in asked:
-                # An error that nobody asks for would be logged.
+                # asyncio logs errors that are not read.
                 if not each.reply.cancel():
                     each.reply.exception()
             self.n_waiting -= len(asked)
