@@ -23,7 +23,7 @@ from .saved_encoder import SavedEncoder
 
 Pooling = Literal["folder", "mean", "max", "first"]
 # Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
-_TOKENS_AT_ONCE = 512
+_TOKENS_AT_ONCE = 1024
 
 
 @registry.models("thincdialog.PretrainedTokens.v1")
