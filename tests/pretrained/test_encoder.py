@@ -150,6 +150,7 @@ def test_encoder_is_equal_to_transformers(family, tmp_path):
     model.initialize(X=X)
     found = model.predict(X).dataXd
     with torch.inference_mode():
-        rows = [theirs(torch.tensor([ids])).last_hidden_state[0].numpy() for ids in split(X)]
+        given = [torch.from_numpy(ids[None].astype("i8")) for ids in split(X)]
+        rows = [theirs(ids).last_hidden_state[0].numpy() for ids in given]
     np.testing.assert_allclose(found, np.concatenate(rows), atol=1e-5)
     gc.collect()

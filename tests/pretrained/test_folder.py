@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.pretrained.tiny_families import FAMILIES, write_encoder
-from thincdialog.errors import DialogError, ModelError
+from thincdialog.errors import DialogError, MissingPackageError, ModelError
 from thincdialog.pretrained.encoder import PretrainedTokens
 from thincdialog.pretrained.folder import read_folder
 from thincdialog.pretrained.tokenizer import PretrainedTokenizer
@@ -86,6 +87,19 @@ def test_folder_with_a_pickle_only_is_one_line(folder):
 def test_folder_that_is_not_supported_is_one_line(changes, expected, folder):
     change_config(folder, **changes)
     assert expected in message(folder)
+
+
+def test_folder_of_a_static_sentence_transformer_is_one_line(folder):
+    static = [{"type": "sentence_transformers.models.StaticEmbedding", "path": "0_StaticEmbedding"}]
+    (folder / "modules.json").write_text(json.dumps(static))
+    assert "has the modules StaticEmbedding. Supported, in this order: Tr" in message(folder)
+
+
+@pytest.mark.parametrize("package", ["safetensors", "tokenizers"])
+def test_folder_without_the_extra_is_one_line(package, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'thincdialog\[pretrained\]'"):
+        PretrainedTokenizer(str(folder))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -1,3 +1,6 @@
 """Published encoders from a folder, without PyTorch."""
 
-from . import encoder, tokenizer, word_vectors
+from ..registry import import_files
+
+# Files register what they define.
+import_files(__name__, __path__)

@@ -84,10 +84,9 @@ def PretrainedEncoder(
     found = read_folder(folder)
     encoder = text_encoder(found, pooling, 0.0 if frozen else dropout)
     if frozen:
-        compute = partial(_compute, Shared(encoder))
-        texts = TextVectors(found, pooling, compute, vectors, max_gb)
+        texts = TextVectors(found, pooling, partial(_compute, encoder), vectors, max_gb)
         encoder = frozen_encoder(texts, n_segments)
-        encoder.init = partial(_check_vocabulary, N_SPECIAL + found.sizes.n_pieces)
+        encoder.init = partial(_check_ids, N_SPECIAL + found.sizes.n_pieces)
     encoder.attrs["saved_encoder"] = SavedEncoder(folder, found, include_encoder)
     return encoder
 
@@ -139,36 +138,16 @@ def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray
     return vectors
 
 
-class Shared:
-    """An encoder that no training changes: copies of the model share it.
-
-    model (Model[Ragged, Floats2d]): Its layers; they have weights once ``ready`` was called.
-    """
-
-    def __init__(self, model: Model[Ragged, Floats2d]):
-        self.model = model
-        self._is_ready = False
-
-    def ready(self) -> Model[Ragged, Floats2d]:
-        """The model with its weights."""
-        if not self._is_ready:
-            self.model.initialize()
-            self._is_ready = True
-        return self.model
-
-    def __deepcopy__(self, memo: Any) -> "Shared":
-        return self
+def _compute(model: Model[Ragged, Floats2d], ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    # The weights are read when the first vector is computed.
+    if not model.attrs.get("has_weights"):
+        model.initialize()
+        model.attrs["has_weights"] = True
+    return encode(model, ids, lengths)
 
 
-def _compute(shared: Shared, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return encode(shared.ready(), ids, lengths)
-
-
-def _check_vocabulary(n_ids: int, model: Model, X: Any = None, Y: Any = None) -> None:
-    _check_ids(n_ids, model.maybe_get_dim("nV") or n_ids)
-
-
-def _check_ids(n_ids: int, n_known: int) -> None:
+def _check_ids(n_ids: int, model: Model, X: Any = None, Y: Any = None) -> None:
+    n_known = model.maybe_get_dim("nV") or n_ids
     if n_ids != n_known:
         raise ModelError(
             f"the tokenizer has {n_known:,} ids, but the encoder reads {n_ids:,}: use the "
@@ -209,9 +188,8 @@ def _init_tokens(
 ) -> None:
     _, embed, *others = model.layers
     n_ids = model.attrs["n_ids"]
-    if embed.has_dim("nV") is None:
-        embed.set_dim("nV", n_ids)
-    _check_ids(n_ids, embed.get_dim("nV"))
+    _check_ids(n_ids, embed)
+    embed.set_dim("nV", n_ids)
     for layer in (embed, *others):
         layer.initialize()
     tensors = folder.tensors()

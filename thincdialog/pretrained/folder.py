@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -17,7 +18,7 @@ from ..files.plain_file import open_plain, read_plain
 FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 # A table of vectors, one for each piece of text: the model_type of Model2Vec.
 TABLE = "model2vec"
-ACTIVATIONS = {"gelu": "gelu", "relu": "relu"}
+ACTIVATIONS = ("gelu", "relu")
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 FILES = (CONFIG, WEIGHTS, TOKENIZER, "modules.json", "sentence_bert_config.json",
@@ -131,7 +132,7 @@ class PretrainedFolder:
         found.update(self.tokenizer.encode("utf-8"))
         for each in self.dense:
             found.update(each.W.tobytes() + each.b.tobytes())
-        with _open(self.path / self.weights) as file:
+        with _reading(self.path / self.weights) as path, open_plain(path) as file:
             while block := file.read(1 << 20):
                 found.update(block)
         return found.hexdigest()
@@ -145,7 +146,8 @@ class PretrainedFolder:
 
     def check(self) -> None:
         """See that all weights are there, in their shapes, without reading them."""
-        _check_shapes(self.path / self.weights, self._shapes(), self.sizes.family)
+        for _ in _slices(self.path / self.weights, self._shapes(), self.sizes.family):
+            pass
 
     def _shapes(self) -> Iterator[Tuple[str, Tuple[int, ...]]]:
         sizes = self.sizes
@@ -310,7 +312,7 @@ def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     activation = config.get("activation" if is_distil else "hidden_act", "gelu")
     positions = config.get("position_embedding_type", "absolute")
     for name, value, known in (
-        ("activation", activation, tuple(ACTIVATIONS)),
+        ("activation", activation, ACTIVATIONS),
         ("position_embedding_type", positions, ("absolute",)),
     ):
         if value not in known:
@@ -336,7 +338,7 @@ def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
         hidden=number("intermediate_size", "hidden_dim"),
         n_places=n_places - first,
         first_place=first,
-        activation=ACTIVATIONS[activation],
+        activation=activation,
         eps=eps,
     )
 
@@ -380,16 +382,12 @@ def _opened(path: Path) -> Any:
         from safetensors import SafetensorError, safe_open
     except ImportError:
         raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
-    _open(path).close()
+    with _reading(path) as real:
+        open_plain(real).close()
     try:
-        return safe_open(os.path.realpath(path), framework="numpy")
+        return safe_open(real, framework="numpy")
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(f"{path}  is damaged ({_brief(error)}). Download it again.") from None
-
-
-def _check_shapes(path: Path, shapes: Named, family: str) -> None:
-    for _ in _slices(path, shapes, family):
-        pass
 
 
 def _slices(path: Path, shapes: Named, family: str) -> Iterator[Tuple[str, Any]]:
@@ -435,19 +433,18 @@ def _load(path: Path) -> Any:
         raise ModelError(f"{path}  is no JSON ({_brief(error)}). Download it again.") from None
 
 
-def _open(path: Path) -> Any:
-    # A hub's folder holds links into its cache.
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """A file's real path, because a hub's folder holds links; what it fails with is one line."""
     try:
-        return open_plain(Path(os.path.realpath(path)))
+        yield Path(os.path.realpath(path))
     except OSError as error:
         raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
 
 
 def _read(path: Path, most: int) -> bytes:
-    try:
-        return read_plain(Path(os.path.realpath(path)), most)
-    except OSError as error:
-        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
+    with _reading(path) as real:
+        return read_plain(real, most)
 
 
 def _brief(error: BaseException) -> str:
