@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.ops.array_backends import ragged
+from tests.pretrained.folders import write_table
 from tests.pretrained.tiny_encoder import WIDTH, tiny_encoder
 from thincdialog.api import load, train
 from thincdialog.config import shipped_configs
@@ -253,4 +255,15 @@ def test_frozen_encoders_of_shipped_configs(name, folder, tmp_path, computed):
     n_first = sum(computed)
     trained(config, overrides=overrides)
     assert sum(computed) - n_first <= OF_EACH_RUN * 2 < n_first
+    assert load(tmp_path / "run").respond(TEXTS[0])
+
+
+def test_frozen_table_serves_the_shipped_config(tmp_path):
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("safetensors")
+    write_table(tmp_path / "table", normalize=True)
+    overrides = small("intent", str(tmp_path / "table"), tmp_path)
+    trained(shipped_configs()["intent_pretrained"], output=tmp_path / "run", overrides=overrides)
+    # The saved model contains the table.
+    shutil.rmtree(tmp_path / "table")
     assert load(tmp_path / "run").respond(TEXTS[0])
