@@ -194,7 +194,7 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
     shown = run.stdout.getvalue().splitlines()
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
-    assert run.stderr.getvalue().split("\n", 2)[2] == said(workers, n_cores())
+    assert of_workers(run) == said(workers, n_cores())
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,14 @@ def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
     assert hands in log.read_text().split()
 
 
+def of_workers(run):
+    """What a run says between its first two lines and one on a score that still improves."""
+    lines = run.stderr.getvalue().splitlines(keepends=True)[2:]
+    return "".join(line for line in lines if "on dev was still improving at the end" not in line)
+
+
 def said(workers, cores):
-    """What a run of so many workers says of them: behind its first lines, what Adam needs."""
+    """What a run of so many workers says of them: what Adam needs."""
     turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
     known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
     line = describe_stale(known, min(workers, cores))
@@ -233,7 +239,7 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
         os.sched_setaffinity(0, {min(cores)})
         run = make(hogwild(text, 3, executor))
         # One after the other: nothing is stale, and Adam has what the config says.
-        assert run.stderr.getvalue().split("\n", 2)[2] == said(3, 1)
+        assert of_workers(run) == said(3, 1)
     finally:
         os.sched_setaffinity(0, cores)
     check_epochs(run, expected)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import load_config
-from thincdialog.training.data_size import LEAST_STEPS, chosen_settings
+from thincdialog.training.data_size import LEAST_STEPS, chosen_settings, left_to_size
 
 AUTO = RANKER.replace("size = 16", 'size = "auto"').replace(
     "[training]\n", '[training]\nmin_steps = "auto"\n'
@@ -24,18 +24,18 @@ def slow_size(n_examples, full):
 
 @pytest.mark.parametrize(("has_classes", "full"), [(True, 128), (False, 512)])
 def test_batches_are_halved_until_an_epoch_has_enough(has_classes, full):
-    sections = load_config(AUTO).interpolated
+    names = left_to_size(load_config(AUTO).interpolated)
     for n in (*range(0, 20_000, 13), 1024, 2048, 4096, 8192, 16_384, 10**9):
-        assert chosen_settings(sections, n, has_classes) == {
+        assert chosen_settings(names, n, has_classes) == {
             SIZE: slow_size(n, full), STEPS: LEAST_STEPS,
         }  # fmt: skip
-    assert chosen_settings(sections, None, has_classes)[SIZE] == full
+    assert chosen_settings(names, None, has_classes)[SIZE] == full
 
 
-def test_a_number_that_is_given_stays(tmp_path):
-    sections = load_config(AUTO, {SIZE: 7}).interpolated
-    assert chosen_settings(sections, 100, True) == {STEPS: LEAST_STEPS}
-    assert chosen_settings(load_config(RANKER).interpolated, 100, True) == {}
+def test_a_number_that_is_given_stays():
+    assert left_to_size(load_config(AUTO, {SIZE: 7}).interpolated) == [STEPS]
+    assert chosen_settings([STEPS], 100, True) == {STEPS: LEAST_STEPS}
+    assert left_to_size(load_config(RANKER).interpolated) == []
 
 
 def test_auto_trains_as_its_numbers_do_and_says_them(tmp_path):

@@ -45,7 +45,7 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
-from .data_size import chosen_settings
+from .data_size import chosen_settings, left_to_size
 from .kept_tokenizer import find, keep
 from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
@@ -248,9 +248,9 @@ class Experiment:
 
         teacher (Teacher): Of the training data.
         """
-        sections, has_classes = self.checked.interpolated, self.agent.has_classes
-        self.chosen = chosen_settings(sections, teacher.n_examples, has_classes)
-        if self.chosen:
+        names = left_to_size(self.checked.interpolated)
+        if names:
+            self.chosen = chosen_settings(names, teacher.n_examples, self.agent.has_classes)
             self.settled = load_config(self.checked, self.chosen)
             self.make_world = build_block(self.settled, "world")
             self.training["min_steps"] = self.settled.interpolated["training"]["min_steps"]
