@@ -10,7 +10,7 @@ EXAMPLES = [
     "convert train.jsonl train.txt --to parlai",
     "convert train.jsonl second.jsonl.gz --to parlai-conversations",
     "convert chats.json chats.jsonl --from sharegpt --to conversations",
-    "convert log.jsonl intents.csv --from messages --label-field intent",
+    "convert log.jsonl labelled.csv --from messages --label-field intent",
     "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
 ]
 
