@@ -65,6 +65,8 @@ def write_data(folder):
     (folder / "lines.txt").write_text("hi\nthere\n")
     chat = [{"from": who, "value": who} for who in ("human", "gpt")]
     (folder / "chats.json").write_text(json.dumps([{"id": "1", "conversations": chat}]))
+    said = {"role": "user", "content": "hi", "intent": "greeting"}
+    (folder / "log.jsonl").write_text(json.dumps({"messages": [said]}) + "\n")
 
 
 def run_line(line, monkeypatch):
