@@ -62,7 +62,7 @@ def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
 
 def in_scope(rows: Sequence[Prediction], reject_class: str) -> Tuple[np.ndarray, np.ndarray]:
     """Take what calibration needs from a classifier's predictions whose label is a class, and not
-    the ``reject_class``: how many are out of scope differs from dev to life.
+    the ``reject_class``, whose share is rarely the same on dev as in use.
 
     RETURNS (Tuple[np.ndarray, np.ndarray]): The probabilities, and the numbers of the classes.
     """
