@@ -23,8 +23,8 @@ from thincdialog.messages import PARTNER
 from thincdialog.serving.chat_log import ChatLog
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = ("commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md",
-        "serving.md")  # fmt: skip
+LONG = ("commands.md", "larger-than-memory.md", "multi-label.md", "own.md", "python.md", "ray.md",
+        "runs.md", "serving.md", "transformers.md", "unknown.md")  # fmt: skip
 # They need the real all-MiniLM-L6-v2.
 OF_MINILM = ("encoders.md", "intents-from-500-messages.md")
 MARKS = {**dict.fromkeys((*LONG, *OF_MINILM), pytest.mark.slow), "pytorch.md": pytest.mark.torch}

@@ -23,6 +23,7 @@ def tables(text):
     return found
 
 
+@pytest.mark.slow
 def test_bench_gpu_without_a_gpu_is_one_line(root):
     done = run(root, PYTHONPATH=str(root), CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 1 and not done.stderr

@@ -20,6 +20,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_distilled_words_begin_a_ranker_with_the_line_that_is_printed(folder, run):
     code, out, err = run("distill minilm --texts train.jsonl -o words --width 4")
     assert (code, out) == (0, "")

@@ -32,6 +32,7 @@ def test_find_lr_draws_a_curve(run_small):
     assert max(map(len, out.splitlines()[:15])) <= 80
 
 
+@pytest.mark.slow
 def test_find_lr_draws_a_picture(run_small, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
     code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png")

@@ -151,7 +151,11 @@ def test_examples_run(name, folder, monkeypatch, capsys):
     examples = of_help(name)
     made = [MADE[file] for file in needed(examples) if file in MADE]
     for line in [*(line for line in made if line not in examples), *examples]:
-        small = line.replace("--random 20", "--random 2").replace("=64,128", "=64")
+        small = (
+            line.replace("--random 20", "--random 2")
+            .replace("=64,128", "=64")
+            .replace("--folds 10", "--folds 2")
+        )
         assert run_line(small, monkeypatch) == 0, (line, capsys.readouterr().err)
 
 
@@ -296,6 +300,7 @@ def test_what_the_card_says(with_code):
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_what_sweep_prints(with_code, capsys):
     over = "--over training.optimizer.learn_rate=0.01,0.1"
     assert main(shlex.split(f"sweep 'two parts.cfg' {over} -o 'all runs' {BOTH}")) == 0

@@ -138,6 +138,7 @@ TWO = {
 }
 
 
+@pytest.mark.slow
 def test_code_of_several_files_reaches_the_processes_of_workers(tmp_path):
     paths = [write(tmp_path / name, text) for name, text in TWO.items()]
     text = RANKER.replace('"inline"', '"batch"').replace("width = 16\n", "")

@@ -90,14 +90,14 @@ def test_scalars_that_are_odd_are_refused_or_build():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(shipped_configs()))
 def test_scalars_of_every_config_are_refused_or_build(name):
-    """All of the quickstart, some of the others: most of their settings are the same."""
+    """Most of the quickstart, some of the others, whose settings are mostly the same."""
     if "torch" in name:
         pytest.importorskip("torch")
-    n = 10_000 if name == "quickstart" else 800 * TIMES
+    n = (1500 if name == "quickstart" else 150) * TIMES
     assert try_some(name, random.Random(SEED), n, False) > n / 10
 
 
-@pytest.mark.parametrize("seed, n", [(0, 40), slow(SEED, 10_000)])
+@pytest.mark.parametrize("seed, n", [(0, 40), slow(SEED, 1000 * TIMES)])
 @pytest.mark.filterwarnings("ignore")
 def test_scalars_that_are_odd_are_refused_or_train(seed, n):
     assert try_some("quickstart", random.Random(seed), n, True) > n / 5

@@ -69,6 +69,7 @@ def test_bootstrap_values_are_those_of_the_metric_on_the_drawn_examples(pairs, n
     assert {"accuracy", "f1", "hits@1", "macro_f1", "weighted_f1", "rouge_l"} <= set(found)
 
 
+@pytest.mark.slow
 def test_bootstrap_interval_covers_the_truth_as_often_as_it_says():
     """200 samples of 150 examples, true accuracy 0.7: about 95 % of intervals hold it."""
     random = numpy.random.default_rng(0)

@@ -114,6 +114,7 @@ def test_training_saves_the_threshold_that_dev_chose(folder):
     assert by_hand.respond("moon 3", top=1) == [guess]
 
 
+@pytest.mark.slow
 def test_threshold_of_a_run_that_resumed_is_the_same(folder):
     quietly_train(INTENTS, folder / "whole", **WANTED)
     quietly_train(INTENTS, folder / "parts", **{**WANTED, "training__max_epochs": 4})

@@ -59,6 +59,7 @@ def shown(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_user_metric_is_optimised_shown_and_compared(shown, tmp_path):
     out = shown("train c.cfg --code code.py -o a --training.max_epochs 20")
     assert "w_off" in out

@@ -60,6 +60,7 @@ def test_order_shows_each_example_exactly_once(case, n_workers, n_copies, batche
         assert Counter(said) == Counter(case.ids)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(cases(shown_once=False), st.integers(0, 2), st.integers(1, 9), BATCHERS, st.integers(0, 40))
 def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):

@@ -69,7 +69,7 @@ def shards(teacher, start=None):
 
 
 @pytest.mark.parametrize(
-    "name", ["csv", "conversations", slow("fbdialog"), slow("layout of groups")]
+    "name", [slow("csv"), "conversations", slow("fbdialog"), slow("layout of groups")]
 )
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),

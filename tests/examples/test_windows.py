@@ -30,6 +30,7 @@ def test_windows_an_example_waits_no_longer_than_its_window():
         assert sorted(window) == sorted(f"{n}/0" for n in range(start, start + 20))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 200), st.integers(1, 60), st.lists(st.integers(1, 60)), st.integers(1, 4))
 def test_windows_window_of_words_is_bounded_whatever_its_rows(n_short, longest, others, buffer):

@@ -72,6 +72,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_has_left_of_a_fork_server_goes_at_the_next_start(tmp_path, root):
     (tmp_path / "working.py").write_text(WORKING)
     given = {**os.environ, "PYTHONPATH": str(root)}

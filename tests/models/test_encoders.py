@@ -116,6 +116,7 @@ def checksums():
     return {name: hashlib.sha256(train(name, 5)[1].tobytes()).hexdigest() for name in ENCODERS}
 
 
+@pytest.mark.slow
 def test_encoders_same_seed_gives_the_same_bits_in_another_process():
     code = "import tests.models.test_encoders as t; print(t.checksums())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

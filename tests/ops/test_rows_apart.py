@@ -62,6 +62,7 @@ def frequent(tables, least):
 
 
 # With 4 entries, some rows have to go without a copy.
+@pytest.mark.slow
 @given(
     batches=batches,
     adagrad=st.booleans(),

@@ -26,7 +26,7 @@ def texts_of(n_classes, path):
     return re.findall(r"<text[^>]*font[^>]*?([0-9.]+)px[^>]*>([^<]+)</text>", path.read_text())
 
 
-@pytest.mark.parametrize("n_classes", [2, slow(40), 80])
+@pytest.mark.parametrize("n_classes", [2, slow(40), slow(80)])
 def test_confusion_picture_names_all_classes_up_to_eighty(n_classes, tmp_path):
     texts = texts_of(n_classes, tmp_path / "m.svg")
     names = [text for _, text in texts if text.startswith("class ")]
@@ -35,6 +35,7 @@ def test_confusion_picture_names_all_classes_up_to_eighty(n_classes, tmp_path):
     assert ("500" in [text for _, text in texts]) == (n_classes <= 40)
 
 
+@pytest.mark.slow
 def test_confusion_picture_of_more_classes_names_those_confused_most(tmp_path):
     texts = texts_of(150, tmp_path / "m.svg")
     shown = [text for _, text in texts]

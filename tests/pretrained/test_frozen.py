@@ -205,6 +205,7 @@ def test_frozen_computes_nothing_in_a_second_run(config, computed):
     assert sum(computed) == OF_EACH_RUN + N_DISTINCT + OF_EACH_RUN
 
 
+@pytest.mark.slow
 def test_frozen_run_that_was_killed_keeps_what_it_had(config, computed, tmp_path):
     code = f"""
 import os, signal
@@ -225,6 +226,7 @@ train({config!r})
     assert sum(computed) == OF_EACH_RUN + N_DISTINCT - 4
 
 
+@pytest.mark.slow
 def test_frozen_runs_at_the_same_time(config, computed):
     code = f"from thincdialog.api import train; train({config!r})"
     both = [

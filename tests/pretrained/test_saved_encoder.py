@@ -54,6 +54,7 @@ def answers(model):
     return [load(model).respond(text) for text in TEXTS]
 
 
+@pytest.mark.slow
 def test_saved_encoder_answers_on_another_machine(run, encoder, tmp_path):
     model = run() / "model-best"
     expected = answers(model)

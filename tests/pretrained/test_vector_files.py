@@ -72,6 +72,7 @@ def test_vector_files_with_a_vector_that_is_not_what_was_written(tmp_path):
     assert sorted(known(opened(tmp_path))) == [0, 2]
 
 
+@pytest.mark.slow
 def test_vector_files_that_were_killed_while_they_were_written(tmp_path):
     code = f"""
 import os, signal

@@ -46,7 +46,8 @@ COFFEE = '[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\
 STREAM = f"{ONE}streaming = true\n"
 
 
-@pytest.mark.parametrize("tasks", [ONE, slow(STREAM), slow(ONE + COFFEE), slow(STREAM + COFFEE)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tasks", [ONE, STREAM, ONE + COFFEE, STREAM + COFFEE])
 def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monkeypatch, tasks):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     # One path for the whole session: a file is imported once in a process.

@@ -39,6 +39,7 @@ def test_job_slots_let_in_no_more_than_they_may(at_once):
     assert max(most) == at_once and len(most) == 80
 
 
+@pytest.mark.slow
 def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
     before = open_channels()
     spawning = multiprocessing.get_context("spawn")

@@ -145,6 +145,7 @@ def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):
     assert runs.steps() and (runs.out / "model-last" / "meta.json").exists()
 
 
+@pytest.mark.slow
 def test_workers_that_die_are_noticed_and_the_run_goes_on_later(runs):
     killed = []
 
@@ -165,6 +166,7 @@ def test_workers_that_die_are_noticed_and_the_run_goes_on_later(runs):
     assert [row["step"] for row in runs.rows()] == list(range(0, newest + 21, 10))
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed(runs):
     process = runs.start("process")
     runs.await_steps(process, 5)
@@ -173,6 +175,7 @@ def test_workers_end_with_a_parent_that_is_killed(runs):
     assert left_over(process.pid) == []
 
 
+@pytest.mark.slow
 def test_processes_need_to_know_the_users_code(tmp_path):
     """What the parent has registered by itself, and gives no file for."""
     load_code(CODE)
@@ -297,7 +300,7 @@ def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
     whole = runs.start(executor, "--training.max_steps", "60", "-o", "whole")
     assert whole.communicate(timeout=60) and whole.returncode == 0
     seconds = time.monotonic() - began
-    for _ in range(6 * TIMES):
+    for _ in range(3 * TIMES):
         process = runs.start(executor, "--training.max_steps", "60", "--resume")
         time.sleep(rng.uniform(0.05, 1.0) * seconds)
         number = rng.choice([signal.SIGTERM, signal.SIGINT])

@@ -77,6 +77,7 @@ def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments,
     assert crew.each("echo", 5) == [5, 5]
 
 
+@pytest.mark.slow
 def test_worker_processes_that_go_wrong_are_noticed_at_once():
     settings = {"wrong_one": 1, "wrong": "exit", "most": 10**6, "delay": 0.001}
     n_threads, children = threading.active_count(), set(multiprocessing.active_children())
@@ -118,6 +119,7 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
     assert not opened & open_channels()
 
 
+@pytest.mark.slow
 def test_worker_processes_that_cannot_be_made():
     with worker_processes(1, toys.broken_toy, {"how": "data"}) as workers:
         with pytest.raises(DataError, match="^days.txt:7  the sky .* .read by worker 0.$"):

@@ -54,6 +54,7 @@ def test_draw_folds_spreads_each_label_evenly(labels, n_folds):
         assert sum(counts.values()) == sum(sizes) and max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 def test_cross_validation_is_the_mean_of_five_runs_made_by_hand(folder):
     rows = rows_of(12)
     # Examples are named after their lines.

@@ -106,6 +106,7 @@ def test_model_card_names_files_without_folders(run, tmp_path):
     assert "None were measured when it was saved." in shown
 
 
+@pytest.mark.slow
 def test_model_card_of_a_classifier_has_no_scores_of_the_words_of_class_names(tmp_path):
     data = tmp_path / "data.jsonl"
     data.write_text("".join(f'{{"text": "{n} is", "label": "class {n % 2}"}}\n' for n in range(20)))

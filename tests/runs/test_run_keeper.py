@@ -130,6 +130,7 @@ class Drawing(ExampleMetric):
         self.drawn = 0.0
 
 
+@pytest.mark.slow
 def test_resume_after_a_signal_within_an_evaluation_that_draws(tmp_path):
     text = CONFIGS["columns, Fixed, Adam, accumulated"]
     metrics = ("tests.drawing.v1", "thincdialog.Ranking.v1")

@@ -62,6 +62,7 @@ def test_run_log_knows_who_is_running(tmp_path):
     assert not is_running(tmp_path)
 
 
+@pytest.mark.slow
 def test_run_log_killed_run_is_not_running(tmp_path):
     code = (
         "import sys, time; from pathlib import Path;"

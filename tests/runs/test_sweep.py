@@ -59,6 +59,7 @@ STOPPING = RANKER + '\n[training.callbacks.stop]\n@callbacks = "test_sweep.stop.
 EVERY = {"training.eval_every_steps": 1}
 
 
+@pytest.mark.slow
 def test_sweep_goes_on_after_an_interrupt(tmp_path):
     whole, _ = run_sweep(tmp_path / "whole", config=STOPPING, overrides=EVERY)
     STOPS.append(KeyboardInterrupt)

@@ -11,6 +11,7 @@ import httpx
 import openai
 import pytest
 
+from tests.processes import slow
 from tests.serving.running import serving
 from thincdialog.api import load
 from thincdialog.cli.main import main
@@ -97,7 +98,7 @@ def test_clients_that_vanish_and_slow_ones_hinder_nobody(server):
         client.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
 def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
     code = tmp_path / "slow.py"
     code.write_text(

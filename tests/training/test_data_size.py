@@ -56,6 +56,7 @@ def test_auto_trains_as_its_numbers_do_and_says_them(tmp_path):
     assert 'size = "auto"' in (tmp_path / "auto/model-best/config.cfg").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_while_dev_improves_says_how_to_go_on(tmp_path):
     _, shown = quietly_train(RANKER, tmp_path / "out", training__max_steps=3)
     line = "hits@1 on dev was still improving at the end. To train on, set [training] max_steps = 6"

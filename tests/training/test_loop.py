@@ -85,6 +85,7 @@ def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
     assert steps() == expected
 
 
+@pytest.mark.slow
 def test_loop_counts_epochs_by_examples_where_batches_differ_in_size():
     words = RANKER.replace("Fixed.v1", "Words.v1").replace("size = 16", "budget = 150\nbuffer = 2")
     few = {"tasks.coffee.n_dev": 1, "tasks.coffee.n_test": 1}
@@ -362,6 +363,7 @@ def moments(kind, sizes, is_held, settings):
 fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=300)
 @example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
     sizes=[1, 1, 1, 1, 1, 0],

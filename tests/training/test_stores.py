@@ -412,6 +412,7 @@ def assert_same_arrays(files):
     assert found == wanted and not list((files / "stores").rglob("*.building"))
 
 
+@pytest.mark.slow
 def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
     monkeypatch.setattr(token_writer, "CHUNK", 700)
