@@ -40,6 +40,25 @@ def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path,
     assert shown == [(21, 0), (21, 1), (301, 0)]
 
 
+def test_compiled_kernels_of_types_that_are_gone_are_compiled_again(tmp_path, monkeypatch):
+    """As after an update, which leaves what was kept where it was."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "first.py").write_text(
+        "from thincdialog.ops.kernels.kernel import kernel\n"
+        "@kernel\ndef first(pair):\n    return pair[0]\n"
+    )
+    for name in ("Pair", "Couple"):
+        code = f"from typing import NamedTuple\nclass {name}(NamedTuple):\n    a: int\n    b: int\n"
+        (tmp_path / "pairs.py").write_text(code)
+        _stamp.cache_clear()
+        for module in ("pairs", "kernels.first", "kernels"):
+            sys.modules.pop(module, None)
+        importlib.invalidate_caches()
+        pair = getattr(importlib.import_module("pairs"), name)(7, 8)
+        assert importlib.import_module("kernels.first").first(pair) == 7
+
+
 TRAIN = """
 import hashlib, io
 from pathlib import Path

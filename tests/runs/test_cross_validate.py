@@ -149,3 +149,17 @@ def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
     assert sorted(folder.iterdir()) == sorted([*before, folder / "wrong.csv"])
     rows = list(csv.DictReader((folder / "wrong.csv").read_text().splitlines()))
     assert all(row["reply"] != row["labels"] for row in rows)
+
+
+def test_cross_validate_writes_classes_as_json(folder, capsys):
+    (folder / "i.cfg").write_text(INTENTS)
+    assert main("cross-validate i.cfg --folds 2 --json".split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: row["support"] for name, row in found["classes"].items()} == dict.fromkeys(
+        WORDS, 12
+    )
+    assert sum(n for *_, n in found["confusion"]) == 36
+    right = sum(n for label, reply, n in found["confusion"] if label == reply)
+    assert right == sum(
+        fold["scores"]["accuracy"] * fold["scores"]["examples"] for fold in found["folds"]
+    )

@@ -24,12 +24,12 @@ def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> 
         stream.write("\n" + table(rows_of(matrix), n_left=2) + "\n")
 
 
-def classes_as_json(matrix: Any, arguments: argparse.Namespace) -> Dict[str, Any]:
+def classes_as_json(matrix: Any, per_class: bool, confusion: bool) -> Dict[str, Any]:
     """The same for JSON: `classes` by name, `confusion` as [class, replied, examples]."""
     value: Dict[str, Any] = {}
-    if arguments.per_class:
+    if per_class:
         value["classes"] = {name: row._asdict() for name, row in matrix.by_class().items()}
-    if arguments.confusion:
+    if confusion:
         pairs = sorted(matrix.counts.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
         value["confusion"] = [[*names, n] for names, n in pairs if n]
     return value

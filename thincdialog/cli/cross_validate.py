@@ -5,7 +5,7 @@ from math import nan
 from typing import Any
 
 from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, json_flag, positive
-from .classes import class_rows, pair_rows
+from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
 from .json_output import print_json
 from .output import counted, messages, number_of, table
@@ -52,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         messages.warn(line)
     folds = [{"error": fold.error or None, "scores": fold.scores} for fold in found.folds]
     if arguments.json:
-        print_json({"scores": found.scores, "folds": folds})
+        has_classes = bool(found.confusion.counts)
+        classes = classes_as_json(found.confusion, has_classes, has_classes)
+        print_json({"scores": found.scores, "folds": folds, **classes})
     elif found.scores:
         _show(found)
     if arguments.errors:

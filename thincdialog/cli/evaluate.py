@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
     if matrix is not None:
         # With the scores on stdout, that is for them alone.
         show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
-    facts = classes_as_json(matrix, arguments)
+    facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)
     if guesses is not None and arguments.coverage:
         facts["coverage"] = coverage(guesses, found.threshold)
         show_coverage(facts["coverage"], sys.stderr if is_json_shown else sys.stdout)

@@ -38,7 +38,7 @@ def other_data(origin: str) -> DataError:
 
 
 class Order:
-    """Hands out every episode of an epoch of one split exactly once, whoever asks. (Of several
+    """Hands out every episode of an epoch of one split exactly once. (Of several
     tasks that are mixed: ``MixedOrder``.)
 
     data (Split): Where the episodes come from.

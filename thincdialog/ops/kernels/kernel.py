@@ -35,18 +35,18 @@ def _compiled(function: Callable[..., Any], liberties: Set[str]) -> Any:
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # There is no folder that it could be kept in.
         return numba.njit(**settings)(function)
-    # What is kept is numba's to use while the function's file is as it was; but the kernels
-    # that it calls are part of it, and they may stand in other files.
+    # Numba compares the time of the function's own file only. A kernel also depends on the
+    # kernels that it calls and on the types of its arguments, which are in other files. Numba
+    # compares the version before it unpickles the types, of which some may be gone.
     kept: Any = getattr(compiled._cache, "_cache_file", None)
-    if hasattr(kept, "_source_stamp"):
-        folder = Path(function.__code__.co_filename).parent
-        kept._source_stamp = (kept._source_stamp, _stamp(folder))
+    if hasattr(kept, "_version"):
+        kept._version = (kept._version, _stamp(Path(function.__code__.co_filename).parent))
     return compiled
 
 
 @lru_cache(maxsize=None)
 def _stamp(folder: Path) -> Tuple[Tuple[str, int, int], ...]:
-    """What changes with any Python file of a folder."""
-    files = sorted(folder.glob("*.py"))
+    """What changes with any Python file of a folder and of the folder that holds it."""
+    files = sorted([*folder.parent.glob("*.py"), *folder.glob("*.py")])
     facts = [(file.name, file.stat()) for file in files]
     return tuple((name, fact.st_mtime_ns, fact.st_size) for name, fact in facts)
