@@ -95,3 +95,13 @@ def test_attention_of_one_step_with_cached_keys_is_the_last_row_of_causal_attent
     one = across(np.ones(3, dtype="i"), lengths, is_causal=True)
     step, _ = attend(ops, Q[ops.asarray1i(last.tolist())], K, V, one, 2)
     np.testing.assert_allclose(ops.to_numpy(step), ops.to_numpy(whole)[last], rtol=1e-5)
+
+
+@EACH_OPS
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_attention_of_lengths_around_those_of_vectors_is_the_formula(ops, is_causal):
+    spans = within(np.array([70, 9, 15, 16, 17, 33]), is_causal=is_causal)
+    Q, K, V = (draw(160, 32) + part for part in range(3))
+    Y, _ = attend(ops, *map(ops.asarray2f, (Q, K, V)), spans, 2)
+    wanted = attend_slowly(Q, K, V, spans, 2, 16**-0.5)
+    np.testing.assert_allclose(ops.to_numpy(Y), wanted, rtol=1e-4, atol=1e-5)

@@ -152,9 +152,8 @@ def _attend_compiled(
     Y, n_cells = numpy.zeros(QKV[0].shape, dtype="f"), spans.n_queries * spans.n_keys * n_heads
     cells = numpy.empty(int(n_cells.sum()) if is_train else 0, dtype="f")
     if Y.size and n_cells.any():
-        flat, strides = zip(*map(_flat, QKV))
         sizes = (spans.n_queries, spans.n_keys, spans.is_causal, n_heads, factor)
-        load_kernels("attention").attend(*flat, strides, *sizes, Y, cells)
+        load_kernels("attention").attend(*map(_flat, QKV), *sizes, Y, cells)
     starts = n_cells.cumsum() - n_cells
     return Y, [
         cells[starts[some][:, None] + numpy.arange(n_cells[some[0]])].reshape(
@@ -164,12 +163,13 @@ def _attend_compiled(
     ]
 
 
-def _flat(X: Any) -> Tuple[Any, int]:
-    """Columns of a wider array as they lie in memory, and how far apart rows are."""
+def _flat(X: Any) -> Tuple[Any, int, int]:
+    """Columns of a wider array, as kernels multiply them: floats, where the first row begins, and
+    how far apart rows are."""
     X = X if X.strides[1] == X.itemsize else numpy.ascontiguousarray(X)
     stride = X.strides[0] // X.itemsize
     n_cells = (X.shape[0] - 1) * stride + X.shape[1]
-    return numpy.lib.stride_tricks.as_strided(X, (n_cells,), (X.itemsize,)), stride
+    return numpy.lib.stride_tricks.as_strided(X, (n_cells,), (X.itemsize,)), 0, stride
 
 
 def _by_head(X: Any, n_heads: int) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .elementary import sigmoid, tanh
 from .kernel import kernel
-from .vectors import add_product
+from .products import add_product
 
 _ONE = np.float32(1)
 
@@ -41,13 +41,15 @@ def lstm(G: Any, Ut: Any, sizes: Any, C: Any, T: Any, H: Any) -> None:
     T (Floats2d): tanh of the cells; written.
     H (Floats2d): Outputs; written.
     """
-    zeros = np.zeros(Ut.shape[0], np.float32)
+    (n_hidden, wide), outputs, gates = Ut.shape, H.reshape(-1), G.reshape(-1)
+    zeros = np.zeros(n_hidden, np.float32)
     start = last = 0
     for step in range(sizes.shape[0]):
         n = sizes[step]
         stop = start + n
         if step:
-            add_product(H[last : last + n], Ut, G[start:stop])
+            before, after = (outputs, last * n_hidden, n_hidden), (gates, start * wide, wide)
+            add_product(before, (Ut.reshape(-1), 0, wide), after, n, n_hidden, wide)
         for k in range(n):
             r = start + k
             _gates(G[r], C[last + k] if step else zeros, C[r], T[r], H[r])
@@ -87,9 +89,10 @@ def backprop_lstm(
     before (Floats2d): Output of the step before, shape (n_rows, nH); written.
     """
     n_first = sizes[0] if sizes.shape[0] else 0
-    zeros = np.zeros(dH.shape[1], np.float32)
-    d_out = np.zeros((n_first, dH.shape[1]), np.float32)
-    dc = np.zeros((n_first, dH.shape[1]), np.float32)
+    wide, n_hidden = U.shape
+    zeros = np.zeros(n_hidden, np.float32)
+    d_out = np.zeros((n_first, n_hidden), np.float32)
+    dc = np.zeros((n_first, n_hidden), np.float32)
     stop = dH.shape[0]
     for step in range(sizes.shape[0] - 1, -1, -1):
         n = sizes[step]
@@ -102,5 +105,6 @@ def backprop_lstm(
             _backprop_gates(dH[r], d_out[k], dc[k], G[r], c_before, T[r], dG[r])
         if step:
             d_out[:n] = 0
-            add_product(dG[start:stop], U, d_out[:n])
+            given, taken = (dG.reshape(-1), start * wide, wide), (d_out.reshape(-1), 0, n_hidden)
+            add_product(given, (U.reshape(-1), 0, n_hidden), taken, n, wide, n_hidden)
         stop = start

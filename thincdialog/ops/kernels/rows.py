@@ -13,15 +13,16 @@ _ZERO, _ONE = _F(0), _F(1)
 
 
 @kernel
-def _highest(x: Any) -> Any:
+def highest(x: Any) -> Any:
+    """The highest of some floats."""
     # The bits of floats, as whole numbers with those of negative ones turned round, are in
     # the floats' order, and the highest whole number is found in vectors.
-    highest = np.int32(-(2**31))
+    best = np.int32(-(2**31))
     bits = x.view(np.int32)
     for j in range(x.shape[0]):
         key = np.int32(bits[j] ^ ((bits[j] >> 31) & 0x7FFFFFFF))
-        highest = max(highest, key)
-    return np.int32(highest ^ ((highest >> 31) & 0x7FFFFFFF)).view(np.float32)
+        best = max(best, key)
+    return np.int32(best ^ ((best >> 31) & 0x7FFFFFFF)).view(np.float32)
 
 
 @kernel
@@ -30,10 +31,10 @@ def softmax(X: Any, factor: float, Y: Any) -> None:
     scale = _F(factor)
     for i in range(X.shape[0]):
         x, y = X[i], Y[i]
-        highest = _highest(x) * scale
+        most = highest(x) * scale
         total = _F(0)
         for j in range(y.shape[0]):
-            y[j] = exp(x[j] * scale - highest)
+            y[j] = exp(x[j] * scale - most)
             total += y[j]
         for j in range(y.shape[0]):
             y[j] /= total
@@ -128,19 +129,22 @@ def layer_norm(X: Any, Z: Any, G: Any, b: Any, eps: float, Y: Any, hat: Any, sca
         x, y, h, mean, variance = X[i], Y[i], hat[i], _ZERO, _ZERO
         if Z.shape[0]:
             z = Z[i]
-            for j in range(x.shape[0]):
+            for j in range(h.shape[0]):
                 h[j] = x[j] + z[j]
-            x = h
-        for j in range(x.shape[0]):
-            mean += x[j]
+                mean += x[j] + z[j]
+        else:
+            for j in range(h.shape[0]):
+                h[j] = x[j]
+                mean += x[j]
         mean /= width
-        for j in range(x.shape[0]):
-            variance += (x[j] - mean) * (x[j] - mean)
+        for j in range(h.shape[0]):
+            variance += (h[j] - mean) * (h[j] - mean)
         scale = _ONE / math.sqrt(variance / width + least)
         scales[i] = scale
-        for j in range(y.shape[0]):
-            h[j] = (x[j] - mean) * scale
-            y[j] = h[j] * G[j] + b[j]
+        for j in range(h.shape[0]):
+            part = (h[j] - mean) * scale
+            h[j] = part
+            y[j] = part * G[j] + b[j]
 
 
 @kernel

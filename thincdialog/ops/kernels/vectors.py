@@ -1,6 +1,5 @@
 """Vectors and rows of tables that lie in one vector with all other weights: inlined into
-the training steps that are one kernel. And a matrix product for few rows: where recurrence
-multiplies a dozen rows a step, it is as fast as BLAS, and needs no way out of the kernel.
+the training steps that are one kernel.
 
 Rows are fetched into the cache ahead of their use: the processor cannot guess which comes."""
 
@@ -79,54 +78,6 @@ def add(X: Any, factor: Any, Y: Any) -> None:
     """X += factor Y"""
     for j in range(len(X)):
         X[j] += factor * Y[j]
-
-
-@kernel
-def _add_to_four(A: Any, B: Any, C: Any) -> None:
-    # Four rows of C by four of B at once: what is loaded of either serves four times.
-    c0, c1, c2, c3 = C[0], C[1], C[2], C[3]
-    n_inner = B.shape[0]
-    for k in range(0, n_inner - 3, 4):
-        b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
-        p0, p1, p2, p3 = A[0, k], A[0, k + 1], A[0, k + 2], A[0, k + 3]
-        q0, q1, q2, q3 = A[1, k], A[1, k + 1], A[1, k + 2], A[1, k + 3]
-        r0, r1, r2, r3 = A[2, k], A[2, k + 1], A[2, k + 2], A[2, k + 3]
-        s0, s1, s2, s3 = A[3, k], A[3, k + 1], A[3, k + 2], A[3, k + 3]
-        for j in range(c0.shape[0]):
-            c0[j] += p0 * b0[j] + p1 * b1[j] + p2 * b2[j] + p3 * b3[j]
-            c1[j] += q0 * b0[j] + q1 * b1[j] + q2 * b2[j] + q3 * b3[j]
-            c2[j] += r0 * b0[j] + r1 * b1[j] + r2 * b2[j] + r3 * b3[j]
-            c3[j] += s0 * b0[j] + s1 * b1[j] + s2 * b2[j] + s3 * b3[j]
-    for k in range(n_inner - n_inner % 4, n_inner):
-        for i in range(4):
-            add(C[i], A[i, k], B[k])
-
-
-@kernel
-def _add_to_one(a: Any, B: Any, c: Any) -> None:
-    n_inner = B.shape[0]
-    for k in range(0, n_inner - 3, 4):
-        b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
-        p0, p1, p2, p3 = a[k], a[k + 1], a[k + 2], a[k + 3]
-        for j in range(c.shape[0]):
-            c[j] += p0 * b0[j] + p1 * b1[j] + p2 * b2[j] + p3 * b3[j]
-    for k in range(n_inner - n_inner % 4, n_inner):
-        add(c, a[k], B[k])
-
-
-@kernel
-def add_product(A: Any, B: Any, C: Any) -> None:
-    """C += A B
-
-    A (Floats2d): Shape (n, k), float32, contiguous like the others.
-    B (Floats2d): Shape (k, m).
-    C (Floats2d): Shape (n, m).
-    """
-    n = A.shape[0]
-    for i in range(0, n - 3, 4):
-        _add_to_four(A[i : i + 4], B, C[i : i + 4])
-    for i in range(n - n % 4, n):
-        _add_to_one(A[i], B, C[i])
 
 
 @intrinsic
