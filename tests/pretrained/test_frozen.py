@@ -118,6 +118,17 @@ def test_frozen_remembers_as_many_texts_as_it_may(folder, tmp_path, computed, mo
     assert len(computed) == 4  # a, b, c, and b again.
 
 
+def test_frozen_encoders_of_one_folder_are_one(folder, tmp_path, computed):
+    first, second = (layer(folder, tmp_path / "vectors", n_segments=n) for n in (1, 2))
+    first.predict(tokens(folder, ["hello"], ["bye"]))
+    second.predict(tokens(folder, ["hello", "bye"]))
+    assert computed == [2]
+    # Other settings are another encoder's.
+    layer(folder, tmp_path / "others").predict(tokens(folder, ["hello"]))
+    layer(folder, tmp_path / "vectors", pooling="max").predict(tokens(folder, ["hello"]))
+    assert computed == [2, 1, 1]
+
+
 def views_of(folder, place):
     parts = {"ngrams": HashNgramTokenizer(n_rows=32), "pieces": PretrainedTokenizer(folder)}
     tokenizer = ViewsTokenizer(parts)

@@ -1,6 +1,7 @@
 """Models of a published encoder: a vector for each token, or one for each text."""
 
 from typing import Any, Callable, List, Literal, Optional, Tuple, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 from thinc.api import Linear, Model, Ops, chain, with_array
@@ -24,6 +25,8 @@ from .saved_encoder import SavedEncoder
 Pooling = Literal["folder", "mean", "max", "first"]
 # Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
 _TOKENS_AT_ONCE = 1024
+# Frozen encoders of models that are in memory.
+_in_use: "WeakValueDictionary[Tuple, TextVectors]" = WeakValueDictionary()
 
 
 @registry.models("thincdialog.PretrainedTokens.v1")
@@ -84,8 +87,10 @@ def PretrainedEncoder(
     found = read_folder(folder)
     encoder = text_encoder(found, pooling, 0.0 if frozen else dropout)
     if frozen:
+        # Members of a committee share one encoder.
+        key = (found.path, found.checksum, pooling, vectors, max_gb, encoder.ops)
         texts = TextVectors(found, pooling, partial(_compute, encoder), vectors, max_gb)
-        encoder = frozen_encoder(texts, n_segments)
+        encoder = frozen_encoder(_in_use.setdefault(key, texts), n_segments)
         encoder.init = partial(_check_ids, N_SPECIAL + found.sizes.n_pieces)
     encoder.attrs["saved_encoder"] = SavedEncoder(folder, found, include_encoder)
     return encoder
