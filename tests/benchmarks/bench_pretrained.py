@@ -50,7 +50,8 @@ def ours(folder, texts):
 
 
 def others(folder, texts):
-    """CPU seconds of each library; {} if ENCODER_PYTHON names no Python."""
+    """CPU seconds of each library, None for one that lacks a package; {} if ENCODER_PYTHON names no
+    Python."""
     script = str(ROOT / "tests" / "benchmarks" / "encoder_rivals.py")
     with TemporaryDirectory() as place:
         path = Path(place) / "texts.json"
@@ -67,7 +68,10 @@ def main():
     seconds = {**ours(folder, texts), **others(folder, texts)}
     rows = [["library", "texts per CPU second", "ours is so many times as fast"]]
     for name, took in seconds.items():
-        rows.append([name, f"{len(texts) / took:.0f}", f"{took / seconds['ours']:.2f}"])
+        if took is None:
+            print(name)
+        else:
+            rows.append([name, f"{len(texts) / took:.0f}", f"{took / seconds['ours']:.2f}"])
     print(table(rows))
 
 

@@ -3,8 +3,8 @@ PyTorch (eager) and sentence-transformers, one thread each.
 
     python encoder_rivals.py ENCODER TEXTS.json ROUNDS FOLDER
 
-The last line is JSON: CPU seconds of each library that is installed, medians of the rounds.
-FOLDER takes the ONNX model.
+The last line is JSON: CPU seconds of each library that is installed, medians of the rounds; null for
+one that lacks a package. FOLDER takes the ONNX model.
 """
 
 import os
@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def rectangles(texts, size):
 
 
 def works(folder, texts, place):
-    """Name and work of each library that is installed."""
+    """Name and work of each library that is installed; no work if it lacks a package."""
     torch, transformers = map(import_module, ("torch", "transformers"))
     torch.set_num_threads(1)
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
@@ -50,7 +51,10 @@ def works(folder, texts, place):
                 model(input_ids=ids, attention_mask=mask)
 
     yield "PyTorch, eager", run_torch
+    if find_spec("onnxruntime") and not find_spec("onnx"):
+        yield "onnxruntime is skipped: it needs the package onnx, which is not installed", None
     with suppress(ImportError):
+        import_module("onnx")
         runtime = import_module("onnxruntime")
         path, names = str(place / "model.onnx"), ["input_ids", "attention_mask"]
         example = tuple(map(torch.from_numpy, next(rectangles(encoded, BATCH))))
@@ -98,6 +102,7 @@ if __name__ == "__main__":
     folder, path, n_rounds, place = sys.argv[1:]
     texts = json.loads(Path(path).read_text("utf8"))
     found = {
-        name: seconds_of(work, int(n_rounds)) for name, work in works(folder, texts, Path(place))
+        name: work and seconds_of(work, int(n_rounds))
+        for name, work in works(folder, texts, Path(place))
     }
     print(json.dumps(found))
