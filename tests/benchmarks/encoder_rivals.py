@@ -3,8 +3,8 @@ PyTorch (eager) and sentence-transformers, one thread each.
 
     python encoder_rivals.py ENCODER TEXTS.json ROUNDS FOLDER
 
-The last line is JSON: CPU seconds of each library that is installed, medians of the rounds; null for
-one that lacks a package. FOLDER takes the ONNX model.
+The last line is JSON: CPU seconds of each library that is installed, medians of the rounds; null
+for one that lacks a package. FOLDER takes the ONNX model.
 """
 
 import os

@@ -16,7 +16,8 @@ from ..formats.bookmark import Bookmark
 from ..formats.conversations import conversation_turns
 from ..formats.inputs import InputReading, read_inputs
 from ..ops.choice import get_dialog_ops, using_ops
-from .folder import CONFIG, TABLE, TOKENIZER, WEIGHTS, read_folder
+from .families import TABLE
+from .folder import CONFIG, TOKENIZER, WEIGHTS, read_folder
 from .word_vectors import vectors_of_words
 
 # A word of the frequency p has the weight _SIF / (_SIF + p).

@@ -2,51 +2,28 @@
 
 import json
 import os
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePath
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ..errors import MissingPackageError, ModelError
+from ..errors import ModelError
+from ..files.json_file import read_json
 from ..files.json_text import parse_json
 from ..files.plain_file import open_plain, read_plain
+from .families import TABLE, WORDS, Sizes, check_known, read_sizes, shapes_of
+from .weights import Tensors, read_tensors, reading, slices
 
-FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
-# A table of vectors, one for each piece of text: the model_type of Model2Vec.
-TABLE = "model2vec"
-ACTIVATIONS = ("gelu", "relu")
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 FILES = (CONFIG, WEIGHTS, TOKENIZER, "modules.json", "sentence_bert_config.json",
          "config_sentence_transformers.json")  # fmt: skip
 _DENSE_ACTIVATIONS = {"Identity": False, "Tanh": True}
-_LARGEST = 1 << 20  # of a number in config.json
-_MAX_JSON, _MAX_TOKENIZER = 1 << 22, 1 << 28
-_TYPES = {"F16": 2, "F32": 4, "F64": 8}
-# Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
-_TABLES = ("embeddings", "embedding.weight")
-_TOKENS_OF_TABLE = 512
-_WORDS = "embeddings.word_embeddings.weight"
-# DistilBERT's names of what the others call as on the left.
-_DISTILBERT = {
-    "encoder.layer.": "transformer.layer.",
-    "attention.self.query": "attention.q_lin",
-    "attention.self.key": "attention.k_lin",
-    "attention.self.value": "attention.v_lin",
-    "attention.output.dense": "attention.out_lin",
-    "attention.output.LayerNorm": "sa_layer_norm",
-    "intermediate.dense": "ffn.lin1",
-    "output.dense": "ffn.lin2",
-    "output.LayerNorm": "output_layer_norm",
-}
-
-Shapes = Dict[str, Tuple[int, ...]]
-Named = Iterable[Tuple[str, Tuple[int, ...]]]
-Tensors = Dict[str, np.ndarray]
+_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+_MAX_TOKENIZER = 1 << 28
 
 
 class Dense(NamedTuple):
@@ -60,29 +37,6 @@ class Dense(NamedTuple):
     W: np.ndarray
     b: np.ndarray
     has_tanh: bool
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What config.json says.
-
-    n_pieces (int): Rows of the embedding table.
-    n_places (int): Places told apart.
-    first_place (int): Row of the first place in the table of places.
-    activation (str): "gelu" or "relu".
-    eps (float): What layer normalisation adds to the variance.
-    """
-
-    family: str
-    n_pieces: int
-    width: int
-    depth: int
-    n_heads: int
-    hidden: int
-    n_places: int
-    first_place: int
-    activation: str
-    eps: float
 
 
 @dataclass(frozen=True)
@@ -121,7 +75,8 @@ class PretrainedFolder:
 
         RAISES (ModelError): If it cannot be read.
         """
-        return _read(self.path / self.pieces, _MAX_TOKENIZER).decode("utf-8", "replace")
+        with reading(self.path / self.pieces) as path:
+            return read_plain(path, _MAX_TOKENIZER).decode("utf-8", "replace")
 
     @cached_property
     def checksum(self) -> str:
@@ -132,7 +87,7 @@ class PretrainedFolder:
         found.update(self.tokenizer.encode("utf-8"))
         for each in self.dense:
             found.update(each.W.tobytes() + each.b.tobytes())
-        with _reading(self.path / self.weights) as path, open_plain(path) as file:
+        with reading(self.path / self.weights) as path, open_plain(path) as file:
             while block := file.read(1 << 20):
                 found.update(block)
         return found.hexdigest()
@@ -142,36 +97,8 @@ class PretrainedFolder:
 
         RAISES (ModelError): If some are missing, have another shape or are not finite.
         """
-        return dict(_tensors(self.path / self.weights, self._shapes(), self.sizes.family))
-
-    def check(self) -> None:
-        """See that all weights are there, in their shapes, without reading them."""
-        for _ in _slices(self.path / self.weights, self._shapes(), self.sizes.family):
-            pass
-
-    def _shapes(self) -> Iterator[Tuple[str, Tuple[int, ...]]]:
         sizes = self.sizes
-        width, hidden = sizes.width, sizes.hidden
-        yield _WORDS, (sizes.n_pieces, width)
-        if sizes.family == TABLE:
-            return
-        n_places = sizes.first_place + sizes.n_places
-        yield "embeddings.position_embeddings.weight", (n_places, width)
-        if sizes.family != "distilbert":
-            yield "embeddings.token_type_embeddings.weight", (-1, width)
-        named: Shapes = {"embeddings.LayerNorm": (width,)}
-        for i in range(sizes.depth):
-            layer = f"encoder.layer.{i}"
-            for each in ("self.query", "self.key", "self.value", "output.dense"):
-                named[f"{layer}.attention.{each}"] = (width, width)
-            named[f"{layer}.intermediate.dense"] = (hidden, width)
-            named[f"{layer}.output.dense"] = (width, hidden)
-            for each in ("attention.output.LayerNorm", "output.LayerNorm"):
-                named[f"{layer}.{each}"] = (width,)
-            for name, shape in named.items():
-                yield f"{name}.weight", shape
-                yield f"{name}.bias", shape[:1]
-            named = {}
+        return read_tensors(self.path / self.weights, shapes_of(sizes), sizes.family)
 
 
 def read_folder(path: str) -> PretrainedFolder:
@@ -200,8 +127,7 @@ def read_folder(path: str) -> PretrainedFolder:
             if name == WEIGHTS and others:
                 text += f", only {others[0]}, which is a pickle and may run code when it is read"
             raise ModelError(f"{text}. Needed: {CONFIG}, {TOKENIZER} and {WEIGHTS}.")
-    config = _read_json(place / CONFIG)
-    sizes = _read_sizes(place / CONFIG, config)
+    sizes = read_sizes(place / CONFIG, _read_json(place / CONFIG))
     pooling, normalise = "mean", False
     dense: List[Dense] = []
     for kind, name in modules:
@@ -220,9 +146,9 @@ def read_folder(path: str) -> PretrainedFolder:
     if type(max_tokens) is not int or max_tokens < 1 or not isinstance(prompt, str):
         raise ModelError(f"{folder}  max_seq_length is no whole number, or a prompt no text.")
     max_tokens = min(max_tokens, sizes.n_places)
-    found = PretrainedFolder(place, sizes, pooling, tuple(dense), normalise, max_tokens, prompt)
-    found.check()
-    return found
+    for _ in slices(place / WEIGHTS, shapes_of(sizes), sizes.family):
+        pass  # Each one is checked, and none is read.
+    return PretrainedFolder(place, sizes, pooling, tuple(dense), normalise, max_tokens, prompt)
 
 
 def _read_table(folder: Path) -> Optional[PretrainedFolder]:
@@ -246,17 +172,10 @@ def _read_table(folder: Path) -> Optional[PretrainedFolder]:
     elif config.get("vocabulary_quantization"):
         text = "vocabulary_quantization is set, which is not supported"
         raise ModelError(f"{folder / CONFIG}  {text}: save the table without it.")
-    ((_, part),) = _slices(folder / weights, [(_WORDS, (-1, -1))], TABLE)
-    n_pieces, width = part.get_shape()
-    sizes = Sizes(TABLE, n_pieces, width, 0, 1, 0, _TOKENS_OF_TABLE, 0, "gelu", 0.0)
-    return PretrainedFolder(
-        folder,
-        sizes,
-        normalise=config.get("normalize") is True,
-        max_tokens=_TOKENS_OF_TABLE,
-        weights=weights,
-        pieces=pieces,
-    )
+    ((_, part),) = slices(folder / weights, [(WORDS, (-1, -1))], TABLE)
+    normalise = config.get("normalize") is True
+    sizes = Sizes(TABLE, *part.get_shape())
+    return PretrainedFolder(folder, sizes, normalise=normalise, weights=weights, pieces=pieces)
 
 
 def _read_modules(folder: Path) -> List[Tuple[str, str]]:
@@ -264,22 +183,20 @@ def _read_modules(folder: Path) -> List[Tuple[str, str]]:
     path = folder / "modules.json"
     if not path.exists():
         return [("Transformer", "")]
-    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
     try:
-        modules = [(each["type"].rpartition(".")[2], str(each["path"])) for each in _load(path)]
+        with reading(path) as real:
+            parts: Any = parse_json(read_plain(real))
+        modules = [(each["type"].rpartition(".")[2], str(each["path"])) for each in parts]
         if any(PurePath(name).is_absolute() or ".." in PurePath(name).parts for _, name in modules):
             raise ValueError
     except (TypeError, LookupError, AttributeError, ValueError):
         text = "is no list of modules, each with a type and a path in this folder"
         raise ModelError(f"{path}  {text}.") from None
     found = [kind for kind, _ in modules]
-    n_dense = found.count("Dense")
-    expected = ["Transformer", "Pooling", *["Dense"] * n_dense]
+    expected = ["Transformer", "Pooling", *["Dense"] * found.count("Dense")]
     if found not in (expected, [*expected, "Normalize"], expected[:1]):
-        raise ModelError(
-            f"{path}  has the modules {', '.join(found)[:200]}. Supported, in this order: "
-            f"{', '.join(kinds)}."
-        )
+        text = f"{path}  has the modules {', '.join(found)[:200]}. Supported, in this order"
+        raise ModelError(f"{text}: {', '.join(_MODULES)}.")
     return modules
 
 
@@ -294,63 +211,12 @@ def encoder_files(folder: Path) -> List[PurePath]:
     return [name for name in found if (folder / name).is_file()]
 
 
-def _read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
-    family = config.get("model_type")
-    if family not in FAMILIES:
-        text = f"{path}  model_type = {json.dumps(family)[:60]}. Supported"
-        raise ModelError(f"{text}: {', '.join((*FAMILIES, TABLE))}.")
-    is_distil = family == "distilbert"
-
-    def number(name: str, distil_name: str = "") -> int:
-        key = distil_name if is_distil and distil_name else name
-        value = config.get(key)
-        if type(value) is not int or not 1 <= value <= _LARGEST:
-            text = f"{path}  {key} = {json.dumps(value)[:60]}, expected a whole number"
-            raise ModelError(f"{text} from 1 to {_LARGEST:,}.")
-        return value
-
-    activation = config.get("activation" if is_distil else "hidden_act", "gelu")
-    positions = config.get("position_embedding_type", "absolute")
-    for name, value, known in (
-        ("activation", activation, ACTIVATIONS),
-        ("position_embedding_type", positions, ("absolute",)),
-    ):
-        if value not in known:
-            text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
-            raise ModelError(f"{text}: {', '.join(known)}.")
-    # RoBERTa's first place is the one after padding's id.
-    pad = config.get("pad_token_id", 1) if "roberta" in family else -1
-    eps = 1e-12 if is_distil else config.get("layer_norm_eps", 1e-12)
-    n_places = number("max_position_embeddings")
-    is_sound = type(pad) is int and -1 <= pad < n_places - 1
-    if not (is_sound and isinstance(eps, float) and 0 < eps < 1):
-        raise ModelError(f"{path}  pad_token_id or layer_norm_eps is out of range.")
-    first = pad + 1
-    width, n_heads = number("hidden_size", "dim"), number("num_attention_heads", "n_heads")
-    if width % n_heads:
-        raise ModelError(f"{path}  the width, {width}, is no multiple of {n_heads} heads.")
-    return Sizes(
-        family=family,
-        n_pieces=number("vocab_size"),
-        width=width,
-        depth=number("num_hidden_layers", "n_layers"),
-        n_heads=n_heads,
-        hidden=number("intermediate_size", "hidden_dim"),
-        n_places=n_places - first,
-        first_place=first,
-        activation=activation,
-        eps=eps,
-    )
-
-
 def _read_pooling(path: Path) -> str:
     config = _read_json(path)
     old = "pooling_mode_"
     chosen = [key[len(old) :] for key, on in config.items() if key.startswith(old) and on]
     mode = config.get("pooling_mode", "+".join(chosen).replace("_tokens", "").replace("_token", ""))
-    if not isinstance(mode, str) or mode not in POOLINGS:
-        text = f"{path}  asks for the pooling {json.dumps(mode)[:60]}"
-        raise ModelError(f"{text}. Supported: {', '.join(POOLINGS)}.")
+    check_known(path, "pooling_mode", mode, POOLINGS)
     return POOLINGS[mode]
 
 
@@ -361,91 +227,12 @@ def _read_dense(folder: Path, width: int) -> Dense:
     if name not in _DENSE_ACTIVATIONS or type(n_out) is not int or config.get("bias") is False:
         text = f"{folder / CONFIG}  expected out_features, a bias, and one of the activations"
         raise ModelError(f"{text} {', '.join(_DENSE_ACTIVATIONS)}.")
-    shapes: Shapes = {"linear.weight": (n_out, width), "linear.bias": (n_out,)}
-    found = dict(_tensors(folder / WEIGHTS, shapes.items(), ""))
-    return Dense(found["linear.weight"], found["linear.bias"], _DENSE_ACTIVATIONS[name])
-
-
-def _named(name: str, family: str, names: Any) -> Optional[str]:
-    """A parameter's name in the file, which may begin with that of the model."""
-    if family == TABLE:
-        return next((each for each in _TABLES if each in names), None)
-    if family == "distilbert":
-        for ours, theirs in _DISTILBERT.items():
-            name = name.replace(ours, theirs)
-    prefix = "roberta" if "roberta" in family else family
-    return next((each for each in (name, f"{prefix}.{name}") if each in names), None)
-
-
-def _opened(path: Path) -> Any:
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
-    with _reading(path) as real:
-        open_plain(real).close()
-    try:
-        return safe_open(real, framework="numpy")
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelError(f"{path}  is damaged ({_brief(error)}). Download it again.") from None
-
-
-def _slices(path: Path, shapes: Named, family: str) -> Iterator[Tuple[str, Any]]:
-    with _opened(path) as file:
-        names = set(file.keys())
-        for name, shape in shapes:
-            key = _named(name, family, names)
-            if key is None:
-                raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
-            part = file.get_slice(key)
-            found = tuple(part.get_shape())
-            if len(found) != len(shape) or any(n not in (m, -1) for n, m in zip(shape, found)):
-                raise ModelError(
-                    f"{path}  {key} has the shape {found}, but by config.json it is {shape}."
-                )
-            if part.get_dtype() not in _TYPES:
-                text = f"{path}  {key} is of the type {part.get_dtype()}"
-                raise ModelError(f"{text}. Supported: {', '.join(_TYPES)}.")
-            yield name, part
-
-
-def _tensors(path: Path, shapes: Named, family: str) -> Iterator[Tuple[str, np.ndarray]]:
-    for name, part in _slices(path, shapes, family):
-        array = part[:].astype(np.float32)
-        if not np.isfinite(array).all():
-            raise ModelError(f"{path}  {name} holds NaN or infinity. Download it again.")
-        yield name, array
+    shapes = [("linear.weight", (n_out, width)), ("linear.bias", (n_out,))]
+    W, b = read_tensors(folder / WEIGHTS, shapes, "").values()
+    return Dense(W, b, _DENSE_ACTIVATIONS[name])
 
 
 def _read_json(path: Path, *, optional: bool = False) -> Dict[str, Any]:
     if optional and not path.exists():
         return {}
-    found = _load(path)
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}  is no JSON object.")
-    return found
-
-
-def _load(path: Path) -> Any:
-    try:
-        return parse_json(_read(path, _MAX_JSON))
-    except ValueError as error:
-        raise ModelError(f"{path}  is no JSON ({_brief(error)}). Download it again.") from None
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[Path]:
-    """A file's real path, because a hub's folder holds links; what it fails with is one line."""
-    try:
-        yield Path(os.path.realpath(path))
-    except OSError as error:
-        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
-
-
-def _read(path: Path, most: int) -> bytes:
-    with _reading(path) as real:
-        return read_plain(real, most)
-
-
-def _brief(error: BaseException) -> str:
-    return " ".join(str(error)[:200].split())
+    return read_json(Path(os.path.realpath(path)), "Download it again.")

@@ -85,7 +85,7 @@ class TextVectors:
             found = {key: self._find(key) for key in keys}
             missing = {key: row for row, key in enumerate(keys) if found[key] is None}
             if missing:
-                vectors = self.encode(*_rows(ids, lengths, list(missing.values())))
+                vectors = self.encode(*some_texts(ids, lengths, list(missing.values())))
                 found.update(zip(missing, vectors))
                 self._recent.update(zip(missing, vectors))
                 while len(self._recent) > _MOST_RECENT:
@@ -104,7 +104,7 @@ class TextVectors:
         yield len(lengths) - len(keys)
         for first in range(0, len(keys), _AT_ONCE):
             some = keys[first : first + _AT_ONCE]
-            self.files.add(some, self.encode(*_rows(ids, lengths, [new[key] for key in some])))
+            self.files.add(some, self.encode(*some_texts(ids, lengths, [new[key] for key in some])))
             yield len(some)
 
     def _has(self, key: bytes) -> bool:
@@ -204,7 +204,7 @@ def _keys(ids: np.ndarray, lengths: np.ndarray) -> List[bytes]:
     ]
 
 
-def _rows(ids: np.ndarray, lengths: np.ndarray, rows: List[int]) -> Tuple[np.ndarray, np.ndarray]:
-    """Ids and lengths of some texts."""
+def some_texts(ids: np.ndarray, lengths: np.ndarray, rows: Any) -> Tuple[np.ndarray, np.ndarray]:
+    """Ids and lengths of those texts whose numbers are given."""
     starts = np.cumsum(lengths) - lengths
     return ids[slice_places(starts[rows], lengths[rows])], lengths[rows]

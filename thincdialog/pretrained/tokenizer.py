@@ -11,7 +11,9 @@ from ..errors import MissingPackageError, ModelError
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import read_plain
 from ..registry import registry
-from .folder import TABLE, TOKENIZER, read_folder
+from .families import TABLE
+from .folder import TOKENIZER, read_folder
+from .weights import reading
 
 _SETTINGS = "settings.json"
 
@@ -100,10 +102,8 @@ class PretrainedTokenizer(Tokenizer):
         write_json(folder / _SETTINGS, self._settings)
 
     def from_disk(self, folder: Path) -> None:
-        try:
-            text = read_plain(folder / TOKENIZER).decode("utf-8")
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{folder / TOKENIZER}  cannot be read: {error}.") from None
+        with reading(folder / TOKENIZER):
+            text = read_plain(folder / TOKENIZER).decode("utf-8", "replace")
         settings = read_json(folder / _SETTINGS)
         kinds = {"n_pieces": int, "max_tokens": int, "prompt": str, "is_table": bool}
         if {name: type(value) for name, value in settings.items()} != kinds:

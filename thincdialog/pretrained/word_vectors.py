@@ -14,7 +14,8 @@ from ..formats.word_vectors import Row, check_width, read_word_vectors
 from ..layers.word_vectors import word_vectors_init
 from ..registry import registry
 from .encoder import encode, text_encoder
-from .folder import TABLE, read_folder
+from .families import TABLE
+from .folder import read_folder
 from .tokenizer import PretrainedTokenizer
 
 _WORDS_AT_ONCE = 1024
