@@ -17,6 +17,7 @@ class CandidateVectors:
     texts that pass by, which are all dropped once there are too many. Copies keep none.
 
     most_bytes (int): Of vectors of passing texts; more only if one call needs them.
+    has_any (bool): Whether vectors are kept, or computed just now.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES):
@@ -30,6 +31,7 @@ class CandidateVectors:
     def forget(self) -> None:
         """Drop all vectors: the weights have changed."""
         with self._lock:
+            self.has_any = False
             # Lists of texts, by their identity, with their vectors.
             self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
             # Each text's row in a table, which has room for more of them.
@@ -42,6 +44,7 @@ class CandidateVectors:
         RETURNS (Floats2d): Shape (n_texts, width); not to be changed.
         """
         with self._lock:
+            self.has_any = True
             if id(texts) not in self._lasting:
                 self._lasting[id(texts)] = texts, encode(list(texts))
             return self._lasting[id(texts)][1]
@@ -49,6 +52,7 @@ class CandidateVectors:
     def of(self, texts: Sequence[str], encode: Encode) -> Floats2d:
         """The vector of each text; shape (n_texts, width)."""
         with self._lock:
+            self.has_any = True
             distinct = dict.fromkeys(texts)
             new = [text for text in distinct if text not in self._rows]
             if len(self._rows) + len(new) > len(self._table):

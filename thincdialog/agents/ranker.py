@@ -151,7 +151,8 @@ class RankerAgent(ModelAgent):
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     def weights_changed(self) -> None:
-        self._vectors.forget()
+        if self._vectors.has_any:  # Nearly never in training.
+            self._vectors.forget()
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
