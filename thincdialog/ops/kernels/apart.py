@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .vectors import AHEAD, fetch_floats, place
+from .vectors import place
 
 
 @kernel
@@ -89,7 +89,6 @@ def meet(copies: Any) -> None:
 def _meet(values: Any, places: Any, rows: Any, before: Any) -> None:
     n, width = rows.shape
     for r in range(n):
-        fetch_floats(values[places[min(r + AHEAD, n - 1)] :][:width])
         row, now, old = values[places[r] :][:width], rows[r], before[r]
         has_changed = False
         for j in range(width):

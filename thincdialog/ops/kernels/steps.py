@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .vectors import fetch_row
 
 
 @kernel
@@ -33,7 +32,6 @@ def sgd_dense(W: Any, dW: Any, settings: Any) -> None:
 def sgd_rows(W: Any, dW: Any, rows: Any, settings: Any) -> None:
     """The same over some rows."""
     for place in range(rows.shape[0]):
-        fetch_row(W, rows, place)
         sgd_dense(W[rows[place]], dW[place], settings)
 
 
@@ -57,8 +55,6 @@ def adagrad_dense(W: Any, dW: Any, S: Any, settings: Any) -> None:
 def adagrad_rows(W: Any, dW: Any, S: Any, rows: Any, settings: Any) -> None:
     """The same over some rows."""
     for place in range(rows.shape[0]):
-        fetch_row(W, rows, place)
-        fetch_row(S, rows, place)
         row = rows[place]
         adagrad_dense(W[row], dW[place], S[row], settings)
 
@@ -84,8 +80,6 @@ def momentum_dense(W: Any, dW: Any, V: Any, settings: Any) -> None:
 def momentum_rows(W: Any, dW: Any, V: Any, rows: Any, settings: Any) -> None:
     """The same over some rows."""
     for place in range(rows.shape[0]):
-        fetch_row(W, rows, place)
-        fetch_row(V, rows, place)
         row = rows[place]
         momentum_dense(W[row], dW[place], V[row], settings)
 
@@ -136,9 +130,6 @@ def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool = F
 def adam_rows(W: Any, dW: Any, m1: Any, m2: Any, rows: Any, settings: Any) -> None:
     """The same over some rows; their gradient stays."""
     for place in range(rows.shape[0]):
-        fetch_row(W, rows, place)
-        fetch_row(m1, rows, place)
-        fetch_row(m2, rows, place)
         row = rows[place]
         _adam_run(W[row], dW[place], m1[row], m2[row], settings, False)
 
