@@ -41,41 +41,29 @@ def ints(high: int, *shape: int) -> np.ndarray:
 def calls() -> Dict[str, Call]:
     """Ops and the arrays that a batch of texts makes of them."""
     X, dY, table = floats(2000, 256), floats(2000, 256), floats(20_000, 128)
-    Z, scores, narrow = floats(2000, 128, 3), floats(512, 512), floats(2000, 64)
+    Z, scores = floats(2000, 128, 3), floats(512, 512)
     lengths, ids = np.full((100,), 20, dtype="i"), ints(20_000, 10_000)
     bag_lengths, sums = np.full((500,), 20, dtype="i"), floats(500, 128)
-    halves, windows = X[:, :128].copy(), floats(2000, 192)
-    _, which = ALL["Thinc"].reduce_max(X, lengths)
-    best = ALL["Thinc"].maxout(Z)[1]
     moments = [floats(200_000) ** 2 for _ in range(4)]
     given: Dict[str, Tuple] = {}
-    for name in ("relu", "swish", "gelu"):
+    for name in ("relu", "gelu"):
         given[name] = (X,)
-        given[f"backprop_{name}"] = (dY, X, X) if name == "swish" else (dY, X)
+        given[f"backprop_{name}"] = (dY, X)
     given.update(
         {
             "sigmoid": (X,),
             "softmax": (scores,),
             "backprop_softmax": (scores, scores),
             "maxout": (Z,),
-            "backprop_maxout": (halves, best, 3),
             "reduce_sum": (X, lengths),
             "backprop_reduce_sum": (X[:100], lengths),
             "reduce_mean": (X, lengths),
-            "reduce_max": (X, lengths),
-            "backprop_reduce_max": (X[:100], which, lengths),
-            "seq2col": (narrow, 1),
-            "backprop_seq2col": (windows, 1),
-            "gather_add": (table, ids.reshape((-1, 4))),
-            "scatter_add": (table, ids[:2000], halves),
-            "get_dropout_mask": ((2000, 256), 0.2),
             "adam": (*moments, 0.9, 0.999, 1e-8, 0.0),
         }
     )
     scale = np.ones((len(bag_lengths), 1), "f")
-    more = {"seq2col": {"lengths": lengths}, "backprop_seq2col": {"lengths": lengths}}
     return {
-        **{name: methodcaller(name, *each, **more.get(name, {})) for name, each in given.items()},
+        **{name: methodcaller(name, *each) for name, each in given.items()},
         "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths, scale),
         "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths, scale),
     }

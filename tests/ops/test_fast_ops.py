@@ -98,12 +98,6 @@ def test_fast_ops_softmax(shape, temperature):
 def test_fast_ops_sequences(lengths, width):
     n, n_rows = sizes(lengths), sum(lengths)
     X, dY = floats((n_rows, width)), floats((len(lengths), width), 1)
-    if n_rows and 0 not in lengths:
-        Y, which = check("reduce_max", X, n)
-        if width:
-            check("backprop_reduce_max", dY, which, n)
-        check("reduce_first", X, n)
-        check("reduce_last", X, n)
     if n_rows or not width:
         check("reduce_sum", X, n)
     if n_rows and 0 not in lengths:
@@ -111,13 +105,6 @@ def test_fast_ops_sequences(lengths, width):
     for name in ("backprop_reduce_sum", "backprop_reduce_mean"):
         if 0 not in lengths:
             check(name, dY, n)
-    for n_sides in (1, 2):
-        check("seq2col", X, n_sides, lengths=n)
-        check("seq2col", X, n_sides)
-        if width:
-            check(
-                "backprop_seq2col", floats((n_rows, width * (2 * n_sides + 1))), n_sides, lengths=n
-            )
 
 
 def test_fast_ops_reductions_of_empty_sequences_are_zero():
@@ -128,7 +115,7 @@ def test_fast_ops_reductions_of_empty_sequences_are_zero():
 
 
 def test_fast_ops_reductions_refuse_what_thinc_refuses():
-    for name, lengths in (("sum", [-1, 2]), ("sum", [3, 3]), ("mean", [-1]), ("max", [0, 2])):
+    for name, lengths in (("sum", [-1, 2]), ("sum", [3, 3]), ("mean", [-1])):
         for ops in (FAST, STOCK):
             with pytest.raises((ValueError, IndexError)):
                 getattr(ops, f"reduce_{name}")(floats((5, 3)), sizes(lengths))
@@ -137,30 +124,14 @@ def test_fast_ops_reductions_refuse_what_thinc_refuses():
 @pytest.mark.parametrize("n_pieces", [1, 2, 3, 5])
 @pytest.mark.parametrize("shape", [(0, 4), (1, 1), (6, 9)], ids=str)
 def test_fast_ops_maxout(shape, n_pieces):
-    best, which = check("maxout", floats((*shape, n_pieces)))
-    if shape[0]:
-        check("backprop_maxout", floats(shape, 1), which, n_pieces)
-    assert FAST.backprop_maxout(floats(shape, 1), which, n_pieces).shape == (*shape, n_pieces)
-
-
-@pytest.mark.parametrize("n", [0, 1, 30])
-def test_fast_ops_tables(n):
-    table, random = floats((7, 5)), np.random.default_rng(n)
-    rows = random.integers(0, 7, size=n).astype("i")
-    for numbers in (rows, rows.astype("i8")):
-        (_, changed), (_, wanted) = both("scatter_add", table, numbers, floats((n, 5)))
-        same(changed[0], wanted[0])
+    check("maxout", floats((*shape, n_pieces)))
 
 
 def test_fast_ops_tables_refuse_rows_that_are_not_there():
     table = floats((7, 5))
-    for call in (
-        lambda: FAST.scatter_add(table, np.array([0, 7], "i"), floats((2, 5))),
-        lambda: sum_bags(FAST, table, np.array([-1], "i"), sizes([1]), np.ones((1, 1), "f")),
-    ):
+    for row in (-1, 7):
         with pytest.raises(IndexError, match="from 0 to 6"):
-            call()
-    same(table, floats((7, 5)))
+            sum_bags(FAST, table, np.array([row], "i"), sizes([1]), np.ones((1, 1), "f"))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3000])

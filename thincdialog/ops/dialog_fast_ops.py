@@ -1,14 +1,12 @@
 """CPU ops whose kernels are compiled and run without the GIL."""
 
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Sequence, Tuple
 
 import numpy
 
 from ..registry import registry
 from .compiled import INT32, are_alike, are_plain, load_kernels
 from .dialog_ops import DialogNumpyOps
-
-_MOST = numpy.iinfo("i").max
 
 
 class LSTMRun(NamedTuple):
@@ -42,14 +40,14 @@ def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
     """The methods of a sum or mean, and of its gradient."""
 
     def reduce(self: Any, X: Any, lengths: Any) -> Any:
-        if not _fit(X, lengths, 0):
+        if not (_are_sequences(X, lengths) and int(lengths.sum()) <= X.shape[0]):
             return getattr(super(DialogFastOps, self), name)(X, lengths)
         Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
         load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
         return Y
 
     def gradient(self: Any, dY: Any, lengths: Any) -> Any:
-        if not _are_sequences(dY, lengths, 0):
+        if not (_are_sequences(dY, lengths) and lengths.shape[0] == dY.shape[0]):
             return getattr(super(DialogFastOps, self), f"backprop_{name}")(dY, lengths)
         dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
         load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
@@ -114,34 +112,6 @@ class DialogFastOps(DialogNumpyOps):
         load_kernels("rows").maxout(_rows(X), best.reshape(-1), which.reshape(-1))
         return best, which
 
-    def backprop_maxout(self, dY: Any, which: Any, P: int) -> Any:
-        if are_plain(dY) and which.dtype == numpy.int32 and which.flags.c_contiguous and P:
-            dX = numpy.zeros((*dY.shape, P), dtype="f")
-            is_good = load_kernels("rows").backprop_maxout(
-                dY.reshape(-1), which.reshape(-1), _rows(dX)
-            )
-            if is_good:
-                return dX
-        return super().backprop_maxout(dY, which, P)
-
-    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> numpy.ndarray:
-        mask = numpy.empty(levels.shape, dtype="f")
-        load_kernels("rows").dropout_mask(
-            levels.reshape(-1), dropped, float(kept), mask.reshape(-1)
-        )
-        return mask
-
-    def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
-        if not (
-            are_plain(table, values, ndim=2)
-            and are_plain(indices, dtype=INT32, ndim=1)
-            and values.shape == (indices.shape[0], table.shape[1])
-        ):
-            return super().scatter_add(table, indices, values)
-        if not load_kernels("tables").scatter_add(table, indices, values):
-            raise beyond(table)
-        return None
-
     def _cells(self, name: str, arrays: Tuple[Any, ...], out: Any) -> Any:
         """Call a kernel for each cell of the arrays.
 
@@ -154,39 +124,6 @@ class DialogFastOps(DialogNumpyOps):
         cells = [array.reshape(-1) for array in arrays]
         getattr(load_kernels("activations"), name)(*cells, out.reshape(-1))
         return out
-
-    def reduce_max(self, X: Any, lengths: Any) -> Tuple[Any, Any]:
-        if not _fit(X, lengths, 1):
-            return super().reduce_max(X, lengths)
-        Y = numpy.empty((lengths.shape[0], X.shape[1]), dtype="f")
-        which = numpy.zeros(Y.shape, dtype="i")
-        load_kernels("sequences").reduce_max(X, lengths, Y, which)
-        return Y, which
-
-    def backprop_reduce_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
-        if (
-            _are_sequences(d_maxes, lengths, 1)
-            and are_plain(which, dtype=INT32)
-            and which.shape == d_maxes.shape
-        ):
-            dX = numpy.zeros((int(lengths.sum()), d_maxes.shape[1]), dtype="f")
-            if load_kernels("sequences").backprop_reduce_max(d_maxes, which, lengths, dX):
-                return dX
-        return super().backprop_reduce_max(d_maxes, which, lengths)
-
-    def seq2col(self, seq: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
-        if not _fit(seq, lengths, 0, whole=True):
-            return super().seq2col(seq, nW, lengths=lengths)
-        Y = numpy.zeros((seq.shape[0], seq.shape[1] * (2 * nW + 1)), dtype="f")
-        load_kernels("sequences").seq2col(seq, nW, lengths, Y, False)
-        return Y
-
-    def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
-        if not _fit(dY, lengths, 0, whole=True):
-            return super().backprop_seq2col(dY, nW, lengths=lengths)
-        dX = numpy.zeros((dY.shape[0], dY.shape[1] // (2 * nW + 1)), dtype="f")
-        load_kernels("sequences").seq2col(dX, nW, lengths, dY, True)
-        return dX
 
     def lstm_steps(self, G: Any, U: Any, sizes: Sequence[int]) -> LSTMRun:
         """Run over all steps, from outputs and cells of 0.
@@ -235,23 +172,6 @@ def beyond(table: Any) -> IndexError:
     return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")
 
 
-def _are_plain(X: Any, lengths: Any) -> bool:
-    return are_plain(X, ndim=2) and are_plain(lengths, dtype=INT32, ndim=1)
-
-
-def _fit(X: Any, lengths: Any, least: int, *, whole: bool = False) -> bool:
-    """Whether X has the rows (``whole``: and no more) of sequences of at least such lengths."""
-    return (
-        _are_plain(X, lengths)
-        and load_kernels("sequences").fit(lengths, least, X.shape[0])
-        and (not whole or int(lengths.sum()) == X.shape[0])
-    )
-
-
-def _are_sequences(dY: Any, lengths: Any, least: int) -> bool:
-    """Whether each row of dY belongs to a sequence of at least as many rows."""
-    return (
-        _are_plain(dY, lengths)
-        and lengths.shape[0] == dY.shape[0]
-        and load_kernels("sequences").fit(lengths, least, _MOST)
-    )
+def _are_sequences(X: Any, lengths: Any) -> bool:
+    is_typed = are_plain(X, ndim=2) and are_plain(lengths, dtype=INT32, ndim=1)
+    return is_typed and lengths.min(initial=0) >= 0

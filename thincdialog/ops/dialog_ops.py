@@ -80,10 +80,6 @@ class DrawsAndProducts:
             return numpy.zeros(shape, dtype="f")
         levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
         kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
-        return self.dropout_from(levels, dropped, kept)
-
-    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> numpy.ndarray:
-        """The mask that ``draw_mask`` makes of its draws."""
         return numpy.multiply(levels >= dropped, kept, dtype="f")
 
 

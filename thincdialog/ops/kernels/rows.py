@@ -1,4 +1,4 @@
-"""Softmax, maxout, dropout masks, and rows scaled to length 1 or to mean 0 and variance 1."""
+"""Softmax, maxout, and rows scaled to length 1 or to mean 0 and variance 1."""
 
 import math
 from typing import Any
@@ -70,25 +70,6 @@ def maxout(X: Any, best: Any, which: Any) -> None:
                 highest, place = X[i, p], p
         best[i] = highest
         which[i] = place
-
-
-@kernel
-def backprop_maxout(dY: Any, which: Any, dX: Any) -> bool:
-    """The highest piece gets the gradient; dX begins as zeros. False if there is none such."""
-    n_pieces = dX.shape[1]
-    for i in range(dY.shape[0]):
-        if which[i] < 0 or which[i] >= n_pieces:
-            return False
-        dX[i, which[i]] = dY[i]
-    return True
-
-
-@kernel
-def dropout_mask(levels: Any, dropped: int, kept: float, mask: Any) -> None:
-    """kept where the level (uint16) is at least ``dropped``, else 0; shape (n,)."""
-    factor, end = _F(kept), np.uint16(dropped)
-    for i in range(levels.shape[0]):
-        mask[i] = factor if levels[i] >= end else _F(0)
 
 
 @kernel

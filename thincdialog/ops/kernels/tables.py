@@ -1,4 +1,4 @@
-"""Rows of tables: gathered, added up, added to.
+"""Rows of tables: gathered and added up.
 
 Tables are float32, shape (n_rows, width); row numbers int32. A kernel that RETURNS False
 has met a number beyond the table.
@@ -13,20 +13,6 @@ from .kernel import kernel
 # Digits of the radix sort.
 _BITS = 11
 _DIGITS = 1 << _BITS
-
-
-@kernel
-def scatter_add(table: Any, indices: Any, values: Any) -> bool:
-    """table[indices[i]] += values[i]; numbers below 0 are skipped, as Thinc skips them."""
-    for i in range(indices.shape[0]):
-        if indices[i] >= table.shape[0]:
-            return False
-    for i in range(indices.shape[0]):
-        if indices[i] >= 0:
-            row, value = table[indices[i]], values[i]
-            for j in range(row.shape[0]):
-                row[j] += value[j]
-    return True
 
 
 @kernel
