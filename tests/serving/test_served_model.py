@@ -60,9 +60,9 @@ def test_what_waited_is_the_next_batch(models):
     assert float(counts['thincdialog_batch_size_count{model="barista"}']) < 20
 
 
-def test_a_replaced_model_is_taken_and_a_bad_one_is_not(models, tmp_path, monkeypatch, caplog):
+def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(served_model, "LOOK_SECONDS", 0.02)
-    place = tmp_path / "model"
+    place, replies, is_over = tmp_path / "model", [], asyncio.Event()
     shutil.copytree(models / "barista", place)
     application = app(place)
 
@@ -73,23 +73,34 @@ def test_a_replaced_model_is_taken_and_a_bad_one_is_not(models, tmp_path, monkey
         new.rename(place)
         shutil.rmtree(tmp_path / ".model.old.00000000")
 
-    async def work(http):
-        async def reply():
+    async def ask(http):
+        while not is_over.is_set():
             answer = await http.post(CHAT, json={"messages": messages("warm 1")})
             assert answer.status_code == 200
-            return answer.json()["choices"][0]["message"]["content"]
+            replies.append(answer.json()["choices"][0]["message"]["content"])
 
+    async def replacing():
         async def until(condition):
-            while not condition(await reply()):
+            n_before = len(replies)
+            while len(replies) < n_before + 9 or not condition(replies[-1]):
                 await asyncio.sleep(0.01)
 
-        first = await reply()
-        (tmp_path / "bad").mkdir()
-        shutil.copy(models / "barista" / "meta.json", tmp_path / "bad")
-        replace(tmp_path / "bad")
-        await until(lambda said: "still answers" in caplog.text and said == first)
-        replace(models / "intents")
-        await until(lambda said: said == "warm")
+        try:
+            await until(lambda said: True)
+            (tmp_path / "bad").mkdir()
+            shutil.copy(models / "barista" / "meta.json", tmp_path / "bad")
+            replace(tmp_path / "bad")
+            await until(lambda said: "still answers" in caplog.text)
+            assert set(replies) == {replies[0]} != {"warm"}
+            replace(models / "intents")
+            await until(lambda said: said == "warm")
+        finally:
+            is_over.set()
 
-    Client(application).run(lambda http: asyncio.wait_for(work(http), 60))
+    async def work(http):
+        await asyncio.wait_for(asyncio.gather(replacing(), *(ask(http) for _ in range(20))), 60)
+
+    Client(application).run(work)
+    # The new one from some batch on, with all that were asked in it.
+    assert replies == sorted(replies, key="warm".__eq__) and len(set(replies)) == 2
     assert "is incomplete" in caplog.text or "is missing" in caplog.text

@@ -1,19 +1,8 @@
 """``serve``: saved models over HTTP."""
 
 import argparse
-from dataclasses import asdict
 
-from .arguments import (
-    CODE,
-    GPU,
-    LOG,
-    THRESHOLD,
-    argument,
-    common,
-    count,
-    named,
-    positive,
-)
+from .arguments import CODE, GPU, LOG, THRESHOLD, argument, common, count, named, positive
 from .output import messages
 
 EXAMPLES = [
@@ -63,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     path = arguments.api_key_file
     options["api_keys"] = read_list(path) if path else []
     given = {name: value for name, value in named(arguments, *LIMITS).items() if value is not None}
-    options["limits"] = asdict(Limits(**given))
+    options["limits"] = Limits(**given)
     options["models"] = named_models(arguments.models)
     serve(arguments.host, arguments.port, arguments.workers, options, _started)
 

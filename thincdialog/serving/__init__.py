@@ -1,5 +1,6 @@
 """Saved models over HTTP, in the protocol of OpenAI's chat completions."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
@@ -40,11 +41,14 @@ def app(
     RAISES (MissingPackageError): If Starlette or prometheus-client is missing.
     """
     try:
-        from .application import build
+        from .application import Service
     except ImportError as error:
         raise MissingPackageError(str(error.name), "serve", "A server") from None
-    given = {"overrides": overrides, "code": code, "max_batch": limits.max_batch}
-    return build(named_models(models), given, threshold, api_keys, cors, log, limits)
+    from ..training.trained_model import TrainedModel
+
+    load = partial(TrainedModel, overrides=overrides, code=code, max_batch=limits.max_batch)
+    service = Service(named_models(models), load, threshold, api_keys, log, limits)
+    return service.application(cors)
 
 
 def named_models(models: Models) -> Dict[str, PathLike]:

@@ -6,7 +6,6 @@ import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence
@@ -22,15 +21,19 @@ from starlette.routing import Route
 
 from ..config import PathLike
 from ..errors import DialogError
+from ..files.json_text import parse_json
+from ..formats.wording import kind
 from ..messages import PARTNER, Message
-from ..training.trained_model import Answer, TrainedModel
+from ..metrics.ranking import RANKED
+from ..training.trained_model import TrainedModel
 from .chat_log import ChatLog
 from .limits import Limits
 from .metrics import Metrics
-from .request_body import Refusal, choices_in, conversation_in, number_in, read_body, texts_in
+from .request_body import Refusal, conversation_in, number_in, texts_in
 from .served_model import LOG, ServedModel
 
-Handler = Callable[[Request], Awaitable[Response]]
+Body = Dict[str, Any]
+Handler = Callable[[Body], Awaitable[Response]]
 PAGE = Path(__file__).with_name("page.html")
 # A call of the system for each identity, as uuid4 makes it, takes as long as reading a request.
 IDENTITIES = random.Random()
@@ -41,39 +44,6 @@ POLICY = (
 )
 
 
-def build(
-    models: Mapping[str, PathLike],
-    given: Mapping[str, Any],
-    threshold: Optional[float],
-    api_keys: Sequence[str],
-    cors: Sequence[str],
-    log: Optional[PathLike],
-    limits: Limits,
-) -> Starlette:
-    """Build the application; see ``serving.app``.
-
-    given (Mapping[str, Any]): Further arguments of each ``TrainedModel``.
-    """
-    metrics, thread = Metrics(), ThreadPoolExecutor(1, "answering")
-    served = {}
-    for name, folder in models.items():
-        load = partial(TrainedModel, folder, **given)
-        served[name] = ServedModel(name, load, thread, limits.max_waiting, metrics)
-    chats = None if log is None else ChatLog(log)
-    keys, now = [key.encode() for key in api_keys], int(time.time())
-    service = _Service(served, metrics, threshold, keys, chats, limits, now)
-    gets = {"/v1/models": service.list_models, "/metrics": service.numbers}
-    posts = {"/v1/chat/completions": service.chat, "/classify": service.classify}
-    posts["/v1/rerank"] = service.rerank
-    routes = [Route("/", _page), Route("/healthz", _health)]
-    routes += [Route(path, service.guarded(handler)) for path, handler in gets.items()]
-    routes += [Route(p, service.guarded(each), methods=["POST"]) for p, each in posts.items()]
-    allowed: Any = {"allow_origins": list(cors), "allow_methods": ["*"], "allow_headers": ["*"]}
-    middleware = [Middleware(CORSMiddleware, **allowed)] if cors else []
-    handlers: Any = {HTTPException: _refused}
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
-
-
 async def _page(request: Request) -> Response:
     return FileResponse(PAGE, headers={"Content-Security-Policy": POLICY})
 
@@ -82,74 +52,136 @@ async def _health(request: Request) -> Response:
     return _as_json({"status": "ok"})
 
 
-async def _refused(request: Request, error: HTTPException) -> Response:
-    """An error of Starlette, such as an unknown path."""
+async def _unknown(request: Request, error: HTTPException) -> Response:
+    """A path or method that Starlette does not know."""
     text = f"{request.method} {request.url.path}: {error.detail}."
-    return _error(Refusal(error.status_code, text, headers=dict(error.headers or {})))
+    return _refused(Refusal(error.status_code, text, headers=dict(error.headers or {})))
 
 
-def _error(refusal: Refusal) -> Response:
-    return _as_json(refusal.as_json(), refusal.status, refusal.headers)
+def _refused(refusal: Refusal) -> Response:
+    """An error in the shape of OpenAI's."""
+    types = {429: "rate_limit_error", 503: "server_error"}
+    error = {
+        "message": refusal.detail,
+        "type": types.get(refusal.status_code, "invalid_request_error"),
+        "param": refusal.param,
+        "code": refusal.code,
+    }
+    return _as_json({"error": error}, refusal.status_code, refusal.headers)
 
 
-def _as_json(content: Any, status: int = 200, headers: Optional[Dict[str, str]] = None) -> Response:
+def _as_json(
+    content: Any, status: int = 200, headers: Optional[Mapping[str, str]] = None
+) -> Response:
     # In ASCII, because lone surrogates have no UTF-8 form.
     return Response(json.dumps(content), status, headers, "application/json")
 
 
-@dataclass
-class _Service:
-    """The models of an app, and its handlers; see ``serving.app``."""
+class Service:
+    """The models of an application, and its handlers.
 
-    models: Mapping[str, ServedModel]
-    metrics: Metrics
-    threshold: Optional[float]
-    api_keys: Sequence[bytes]
-    log: Optional[ChatLog]
-    limits: Limits
-    began: int
+    models (Mapping[str, PathLike]): Their folders, by name.
+    load (Callable[[PathLike], TrainedModel]): Loads the model of a folder.
+    threshold, api_keys, log, limits: As of ``serving.app``.
+    """
 
-    def guarded(self, handler: Handler) -> Handler:
-        """A handler that asks for a key, answers what is refused, and is counted."""
+    def __init__(
+        self,
+        models: Mapping[str, PathLike],
+        load: Callable[[PathLike], TrainedModel],
+        threshold: Optional[float],
+        api_keys: Sequence[str],
+        log: Optional[PathLike],
+        limits: Limits,
+    ):
+        self.metrics, self.threshold, self.limits = Metrics(), threshold, limits
+        self.keys, self.began = [key.encode() for key in api_keys], int(time.time())
+        self.log = None if log is None else ChatLog(log)
+        given = (ThreadPoolExecutor(1, "answering"), limits.max_waiting, self.metrics)
+        self.models = {
+            name: ServedModel(name, partial(load, folder), *given)
+            for name, folder in models.items()
+        }
 
-        async def endpoint(request: Request) -> Response:
-            began, path = time.perf_counter(), request.url.path
+    def application(self, cors: Sequence[str]) -> Starlette:
+        """The application; ``cors`` as of ``serving.app``."""
+        gets = {"/v1/models": self.list_models, "/metrics": self.numbers}
+        posts = {"/v1/chat/completions": self.chat, "/classify": self.classify}
+        posts["/v1/rerank"] = self.rerank
+        routes = [Route("/", _page), Route("/healthz", _health)]
+        routes += [Route(path, self._endpoint(each)) for path, each in gets.items()]
+        routes += [Route(p, self._endpoint(each), methods=["POST"]) for p, each in posts.items()]
+        allowed: Any = {"allow_origins": cors, "allow_methods": ["*"], "allow_headers": ["*"]}
+        middleware = [Middleware(CORSMiddleware, **allowed)] if cors else []
+        handlers: Any = {HTTPException: _unknown}
+        return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+
+    def _endpoint(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        """A function that asks for a key, answers what is refused, and counts."""
+
+        async def answer(request: Request) -> Response:
+            began, path, body = time.perf_counter(), request.url.path, None
+
+            async def work() -> Response:
+                nonlocal body
+                body = await self._read(request)
+                return await handler(body)
+
             try:
                 self._check_key(request.headers.get("authorization", ""))
-                response = await handler(request)
+                response = await asyncio.wait_for(work(), self.limits.max_seconds)
+            except asyncio.TimeoutError:
+                late = Refusal(408, "The request did not arrive in time.")
+                if body is not None:
+                    text = f"There was no answer within {self.limits.max_seconds:g} seconds."
+                    late = Refusal(503, text, code="timeout")
+                response = _refused(late)
             except Refusal as refusal:
-                response = _error(refusal)
+                response = _refused(refusal)
             except DialogError as error:
-                response = _error(Refusal(400, str(error)))
+                response = _refused(Refusal(400, str(error)))
             except ClientDisconnect:
                 response = Response(status_code=499)
             self.metrics.requests.labels(path, response.status_code).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
             return response
 
-        return endpoint
+        return answer
 
     def _check_key(self, given: str) -> None:
         key = given.removeprefix("Bearer ").encode()
         # All are compared, each in constant time.
-        if self.api_keys and not sum(hmac.compare_digest(key, each) for each in self.api_keys):
+        if self.keys and not sum(hmac.compare_digest(key, each) for each in self.keys):
             text = "Give a key of this server: Authorization: Bearer KEY."
             raise Refusal(401, text, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
-    async def numbers(self, request: Request) -> Response:
+    async def _read(self, request: Request) -> Body:
+        """Receive the body of a request, a JSON object if it is a POST."""
+        content = bytearray()
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > self.limits.max_body:
+                raise Refusal(413, f"The body has more than {self.limits.max_body:,} bytes.")
+        try:
+            body = parse_json(bytes(content)) if request.method == "POST" else {}
+        except ValueError as error:
+            raise Refusal(400, f"The body is not valid JSON: {error}") from None
+        if not isinstance(body, dict):
+            raise Refusal(400, f"The body is {kind(body)}, expected an object.")
+        return body
+
+    async def numbers(self, body: Body) -> Response:
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async def list_models(self, request: Request) -> Response:
+    async def list_models(self, body: Body) -> Response:
         about = {"object": "model", "created": self.began, "owned_by": "thincdialog"}
         return _as_json({"object": "list", "data": [{"id": name, **about} for name in self.models]})
 
-    async def chat(self, request: Request) -> Response:
+    async def chat(self, body: Body) -> Response:
         """A chat completion: the reply, and further candidates as further choices."""
-        body = await self._read(request)
         model, message = self._model(body), conversation_in(body, self.limits)
-        n = choices_in(body)
-        (said,) = await self._ask(model, [message], n)
-        reply = model.model.read(said, n, self.threshold)
+        n = number_in(body, "n", RANKED, 1)
+        (reply,) = await model.ask([message], n, self.threshold)
         turns = [*message["context"], (PARTNER, message["text"])]
         if self.log is not None:
             try:
@@ -157,56 +189,50 @@ class _Service:
             except OSError as error:  # A full disk is no reason to refuse an answer.
                 self.metrics.unlogged.inc()
                 LOG.error("a conversation was not logged: %s", error.strerror or error)
-        best = reply.best[:n]
         head = {**_head("chatcmpl", model), "object": "chat.completion"}
         if reply.guess is not None:
             head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
-        usage = _usage((text for _, text in turns), (each.text for each in best))
+        choices: List[Body] = [
+            {"index": index, "score": score, "message": {"role": "assistant", "content": text},
+             "finish_reason": "stop"}
+            for index, (text, score) in enumerate(reply.best[:n])
+        ]  # fmt: skip
+        said = [choice["message"]["content"] for choice in choices]
+        usage = _usage([text for _, text in turns], said)
         if body.get("stream"):
             options = body.get("stream_options")
             has_usage = isinstance(options, dict) and options.get("include_usage")
-            head["object"] += ".chunk"
-            events = _events(head, best, usage if has_usage else None)
+            events = _events(head, choices, usage if has_usage else None)
             return StreamingResponse(events, media_type="text/event-stream")
-        choices = [
-            {**choice, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-            for choice, text in _choices(best)
-        ]
         return _as_json({**head, "choices": choices, "usage": usage})
 
-    async def classify(self, request: Request) -> Response:
+    async def classify(self, body: Body) -> Response:
         """The classes of texts."""
-        body = await self._read(request)
         model, texts = self._model(body), texts_in(body, "input", self.limits)
-        classes = model.model.agent.classes
-        if not classes:
-            text = f"'{model.name}' has no classes: use /v1/chat/completions or /v1/rerank."
-            raise Refusal(400, text, "model")
-        rows = []
         messages = [Message(text=text, agent="user") for text in texts]
-        for index, said in enumerate(await self._ask(model, messages, len(classes))):
-            reply = model.model.read(said, 1, self.threshold)
-            known: Dict[str, Any] = dict(model.model.read(said, len(classes), 0.0).candidates)
-            row = {"index": index, "label": reply.text, "probs": list(map(known.get, classes))}
+        rows, classes = [], dict[str, float]()
+        for index, reply in enumerate(await model.ask(messages, 1, self.threshold)):
+            if reply.classes is None:
+                text = f"'{model.name}' has no classes: use /v1/chat/completions or /v1/rerank."
+                raise Refusal(400, text, "model")
+            classes, probabilities = reply.classes, list(reply.classes.values())
+            row: Body = {"index": index, "label": reply.text, "probs": probabilities}
             if reply.labels is not None:
                 row["labels"] = [label.text for label in reply.labels]
             rows.append({**row, "num_classes": len(classes)})
         about = {"object": "list", "classes": list(classes), "data": rows}
         return _as_json({**_head("classify", model), **about, "usage": _usage(texts)})
 
-    async def rerank(self, request: Request) -> Response:
+    async def rerank(self, body: Body) -> Response:
         """The scores of documents for a query."""
-        body = await self._read(request)
         model, query = self._model(body), " ".join(texts_in(body, "query", self.limits))
         documents = texts_in(body, "documents", self.limits)
-        top = number_in(body, "top_n", 1, len(documents), len(documents))
-        distinct, scores = list(dict.fromkeys(documents)), dict[str, float]()
-        if not model.model.agent.has_classes:
-            message = Message(text=query, label_candidates=distinct, agent="user")
-            (said,) = await self._ask(model, [message], len(distinct))
-            reply = model.model.read(said, len(distinct), 0.0)
-            scores = dict(zip((each.text for each in reply.candidates), reply.scores))
-        if scores.keys() != set(distinct):
+        top = number_in(body, "top_n", len(documents), len(documents))
+        distinct = list(dict.fromkeys(documents))
+        message = Message(text=query, label_candidates=distinct, agent="user")
+        (reply,) = await model.ask([message], len(distinct), 0.0)
+        scores = dict(zip((each.text for each in reply.candidates), reply.scores))
+        if reply.classes is not None or scores.keys() != set(distinct):
             text = f"'{model.name}' gives no scores to documents: it is not a ranker."
             raise Refusal(400, text, "model")
         order = sorted(range(len(documents)), key=lambda n: -scores[documents[n]])[:top]
@@ -217,26 +243,7 @@ class _Service:
         usage = _usage([query, *documents])
         return _as_json({**_head("rerank", model), "results": results, "usage": usage})
 
-    async def _read(self, request: Request) -> Dict[str, Any]:
-        """Receive the whole body of a request.
-
-        RAISES (Refusal): If it is too large, too slow, or not a JSON object.
-        """
-        most, body = self.limits.max_body, bytearray()
-
-        async def receive() -> None:
-            async for chunk in request.stream():
-                body.extend(chunk)
-                if len(body) > most:
-                    raise Refusal(413, f"The body has more than {most:,} bytes.")
-
-        try:
-            await asyncio.wait_for(receive(), self.limits.max_seconds)
-        except asyncio.TimeoutError:
-            raise Refusal(408, "The request did not arrive in time.") from None
-        return read_body(bytes(body))
-
-    def _model(self, body: Mapping[str, Any]) -> ServedModel:
+    def _model(self, body: Body) -> ServedModel:
         names, name = ", ".join(self.models), body.get("model")
         if name is None and len(self.models) == 1:
             return next(iter(self.models.values()))
@@ -247,38 +254,27 @@ class _Service:
             raise Refusal(404, text, "model", "model_not_found")
         return self.models[name]
 
-    async def _ask(self, model: ServedModel, messages: List[Message], top: int) -> List[Message]:
-        if model.model.agent.reading().n_features:
-            raise Refusal(400, f"'{model.name}' reads features, not text.", "model")
-        return await model.ask(messages, top, self.limits.max_seconds)
-
 
 def _head(kind: str, model: ServedModel) -> Dict[str, Any]:
     identity, now = f"{kind}-{IDENTITIES.getrandbits(128):032x}", int(time.time())
     return {"id": identity, "created": now, "model": model.name}
 
 
-def _choices(best: Sequence[Answer]) -> Any:
-    """Index and score of each choice, with its text."""
-    for index, (text, probability) in enumerate(best):
-        yield {"index": index, "score": probability}, text
-
-
-def _usage(asked: Any, said: Any = ()) -> Dict[str, int]:
+def _usage(asked: Sequence[str], said: Sequence[str] = ()) -> Dict[str, int]:
     """Words, because a model that chooses its replies writes no tokens."""
     n_asked, n_said = (sum(len(text.split()) for text in texts) for texts in (asked, said))
     total = n_asked + n_said
     return {"prompt_tokens": n_asked, "completion_tokens": n_said, "total_tokens": total}
 
 
-async def _events(head: Any, best: Sequence[Answer], usage: Any) -> AsyncIterator[str]:
+async def _events(head: Body, choices: List[Body], usage: Any) -> AsyncIterator[str]:
     """Choices as server-sent events."""
-    chunks: List[Dict[str, Any]] = []
-    for choice, text in _choices(best):
-        for delta, reason in (({"role": "assistant", "content": text}, None), ({}, "stop")):
+    chunks: List[Body] = []
+    for choice in choices:
+        for delta, reason in ((choice.pop("message"), None), ({}, "stop")):
             chunks.append({"choices": [{**choice, "delta": delta, "finish_reason": reason}]})
     if usage is not None:
         chunks.append({"choices": [], "usage": usage})
     for chunk in chunks:
-        yield f"data: {json.dumps({**head, **chunk})}\n\n"
+        yield f"data: {json.dumps({**head, 'object': 'chat.completion.chunk', **chunk})}\n\n"
     yield "data: [DONE]\n\n"

@@ -5,14 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    multiprocess,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 # Where worker processes count together; prometheus_client reads it when it is imported.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -25,29 +19,28 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        common: Any = {"registry": self.registry, "namespace": "thincdialog"}
-        self.requests = Counter("requests", "Requests", ["path", "status"], **common)
-        self.seconds = Histogram(
-            "request_seconds", "Seconds per request", ["path"], buckets=SECONDS, **common
-        )
-        self.batches = Histogram(
-            "batch_size", "Messages per batch", ["model"], buckets=SIZES, **common
-        )
-        self.waiting = Gauge(
-            "waiting", "Messages that wait", ["model"], multiprocess_mode="livesum", **common
-        )
-        self.unlogged = Counter("unlogged", "Conversations that were not logged", **common)
+
+        def made(kind: Any, name: str, about: str, *labels: str, **more: Any) -> Any:
+            return kind(name, about, labels, "thincdialog", registry=self.registry, **more)
+
+        self.requests = made(Counter, "requests", "Requests", "path", "status")
+        text = "Seconds per request"
+        self.seconds = made(Histogram, "request_seconds", text, "path", buckets=SECONDS)
+        text = "Messages per batch"
+        self.batches = made(Histogram, "batch_size", text, "model", buckets=SIZES)
+        text = "Messages that wait"
+        self.waiting = made(Gauge, "waiting", text, "model", multiprocess_mode="livesum")
+        self.unlogged = made(Counter, "unlogged", "Conversations that were not logged")
 
     def text(self) -> bytes:
         """All values in Prometheus' form."""
         if FOLDER not in os.environ:
             return generate_latest(self.registry)
-        folder = Path(os.environ[FOLDER])
-        for path in folder.glob("gauge_live*.db"):
+        for path in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
             pid = path.stem.rpartition("_")[2]
             if not Path(f"/proc/{pid}").exists():  # Killed.
                 with suppress(OSError):
-                    multiprocess.mark_process_dead(int(pid))
+                    mark_process_dead(int(pid))
         together = CollectorRegistry()
-        multiprocess.MultiProcessCollector(together)
+        MultiProcessCollector(together)
         return generate_latest(together)

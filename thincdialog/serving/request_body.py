@@ -2,12 +2,12 @@
 
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from ..files.json_text import parse_json
+from starlette.exceptions import HTTPException
+
 from ..formats.wording import kind, short
 from ..messages import PARTNER, SELF, Message
-from ..metrics.ranking import RANKED
 from .limits import Limits
 
 # Roles of messages that are read, and of others.
@@ -15,8 +15,8 @@ ROLES = {"user": PARTNER, "assistant": SELF}
 IGNORED = ("system", "developer", "tool", "function")
 
 
-class Refusal(Exception):
-    """A request that is not answered, in the shape of OpenAI's errors.
+class Refusal(HTTPException):
+    """A request that is not answered.
 
     status (int): Of HTTP.
     message (str): What is wrong, as a sentence.
@@ -33,29 +33,8 @@ class Refusal(Exception):
         code: Optional[str] = None,
         headers: Optional[Dict[str, str]] = None,
     ):
-        super().__init__(message)
-        self.status, self.param, self.code, self.headers = status, param, code, headers
-
-    def as_json(self) -> Dict[str, Any]:
-        """The body of the response."""
-        kind = "invalid_request_error" if self.status < 500 else "server_error"
-        kind = "rate_limit_error" if self.status == 429 else kind
-        error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
-        return {"error": error}
-
-
-def read_body(body: bytes) -> Dict[str, Any]:
-    """Parse the JSON object of a request.
-
-    RAISES (Refusal): If it is not one.
-    """
-    try:
-        value = parse_json(body)
-    except ValueError as error:
-        raise Refusal(400, f"The body is not valid JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise Refusal(400, f"The body is {kind(value)}, expected an object.")
-    return value
+        super().__init__(status, message, headers)
+        self.param, self.code = param, code
 
 
 def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
@@ -74,7 +53,7 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
             said.append((ROLES[role], text))
         elif role not in IGNORED:
             raise _wrong(f"{name}.role", role, f"one of {', '.join((*ROLES, *IGNORED))}")
-    _check_size((text for _, text in said), "messages", limits)
+    _check_size([text for _, text in said], "messages", limits)
     sides = groupby(said, itemgetter(0))
     turns = [(role, "\n".join(text for _, text in side)) for role, side in sides]
     if not turns or turns[-1][0] == SELF:
@@ -82,22 +61,17 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
     return Message(text=turns[-1][1], context=turns[:-1], agent="user")
 
 
-def number_in(body: Dict[str, Any], name: str, least: int, most: int, default: int) -> int:
+def number_in(body: Dict[str, Any], name: str, most: int, default: int) -> int:
     """Read a whole number.
 
-    RAISES (Refusal): If it is something else, or out of range.
+    RAISES (Refusal): If it is something else, or not from 1 to ``most``.
     """
     value = body.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise _wrong(name, value, f"a whole number from {least} to {most}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise _wrong(name, value, f"a whole number from 1 to {most}")
     return value
-
-
-def choices_in(body: Dict[str, Any]) -> int:
-    """Read the number of choices of a chat completion."""
-    return number_in(body, "n", 1, RANKED, 1)
 
 
 def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
@@ -117,7 +91,7 @@ def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
     return texts
 
 
-def _list_in(body: Dict[str, Any], name: str, limits: Limits) -> Sequence[Any]:
+def _list_in(body: Dict[str, Any], name: str, limits: Limits) -> List[Any]:
     value = body.get(name)
     if not isinstance(value, list) or not value:
         raise _wrong(name, value, "a list of one or more")
@@ -130,19 +104,16 @@ def _list_in(body: Dict[str, Any], name: str, limits: Limits) -> Sequence[Any]:
 def _text_in(content: Any, name: str) -> str:
     """The text of a message's content, which may come in parts; "" for null."""
     if isinstance(content, list):
-        texts = []
         for number, part in enumerate(content):
-            text = part.get("text") if isinstance(part, dict) else None
-            if not isinstance(text, str):
+            if not isinstance(part, dict) or not isinstance(part.get("text"), str):
                 raise _wrong(f"{name}[{number}]", part, 'a part {"type": "text", "text": "..."}')
-            texts.append(text)
-        return "".join(texts)
+        return "".join(part["text"] for part in content)
     if content is not None and not isinstance(content, str):
         raise _wrong(name, content, "a string, or a list of parts")
     return content or ""
 
 
-def _check_size(texts: Iterable[str], name: str, limits: Limits) -> None:
+def _check_size(texts: List[str], name: str, limits: Limits) -> None:
     n_characters = sum(map(len, texts))
     if n_characters > limits.max_characters:
         most = f"and this server takes {limits.max_characters:,}"

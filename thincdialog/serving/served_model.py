@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, List, NamedTuple, Sequence
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..errors import DialogError
 from ..files.saved_model import which_model
 from ..messages import Message
-from ..training.trained_model import TrainedModel
+from ..training.trained_model import Reply, TrainedModel
 from .metrics import Metrics
 from .request_body import Refusal
 
@@ -18,11 +18,12 @@ LOG = logging.getLogger("thincdialog.serving")
 
 
 class Asked(NamedTuple):
-    """A message that waits, with the number of candidates to give and its future reply."""
+    """A message that waits for its reply, with arguments of ``TrainedModel.answer``."""
 
     message: Message
     top: int
-    reply: "asyncio.Future[Message]"
+    threshold: Optional[float]
+    reply: "asyncio.Future[Reply]"
 
 
 class ServedModel:
@@ -47,19 +48,18 @@ class ServedModel:
         self.name, self.load, self.thread = name, load, thread
         self.max_waiting = max_waiting
         self.sizes, self.gauge = metrics.batches.labels(name), metrics.waiting.labels(name)
-        self.model = load()
-        warm_up(self.model)
+        self.model = self._loaded()
         self.waiting: List[Asked] = []
         self.n_waiting = 0
         self._tasks: List[asyncio.Task[None]] = []
         self._arrived = asyncio.Event()
 
-    async def ask(self, messages: Sequence[Message], top: int, seconds: float) -> List[Message]:
-        """Wait for the agent's replies to messages.
+    async def ask(
+        self, messages: Sequence[Message], top: int, threshold: Optional[float]
+    ) -> List[Reply]:
+        """Wait for the replies to messages; arguments as of ``TrainedModel.answer``.
 
-        top (int): Candidates that a reply must hold, if there are as many.
-        seconds (float): To wait at most.
-        RAISES (Refusal): If too many messages wait, or there is no answer in time.
+        RAISES (Refusal): If too many messages wait.
         """
         if self.n_waiting + len(messages) > self.max_waiting:
             text = f"{self.n_waiting:,} messages wait for '{self.name}' already. Try again."
@@ -69,61 +69,51 @@ class ServedModel:
             self.waiting, self._arrived = [], asyncio.Event()
             work = (self._answer_all(), self._follow_folder())
             self._tasks = list(map(asyncio.create_task, work))
-        loop = asyncio.get_running_loop()
-        asked = [Asked(message, top, loop.create_future()) for message in messages]
-        self.waiting += asked
-        self.n_waiting += len(asked)
-        self.gauge.inc(len(asked))
+        replies = [asyncio.get_running_loop().create_future() for _ in messages]
+        self.waiting += (Asked(each, top, threshold, r) for each, r in zip(messages, replies))
         self._arrived.set()
+        self._count(len(messages))
         try:
-            _, late = await asyncio.wait([each.reply for each in asked], timeout=seconds)
-            if late:
-                text = f"There was no answer within {seconds:g} seconds."
-                raise Refusal(503, text, code="timeout")
-            return [each.reply.result() for each in asked]
+            return await asyncio.gather(*replies)
         finally:
-            for each in asked:
-                # asyncio logs errors that are not read.
-                if not each.reply.cancel():
-                    each.reply.exception()
-            self.n_waiting -= len(asked)
-            self.gauge.dec(len(asked))
+            self._count(-len(messages))
+
+    def _count(self, more: int) -> None:
+        self.n_waiting += more
+        self.gauge.set(self.n_waiting)
 
     async def _answer_all(self) -> None:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             asked, self.waiting = self.waiting, []
-            # Clients that gave up have cancelled theirs.
-            await self._answer_each([each for each in asked if not each.reply.done()])
-
-    async def _answer_each(self, asked: Sequence[Asked]) -> None:
-        try:
-            await self._answer(asked)
-        except Exception as error:
-            for each in asked:
-                if each.reply.done():
-                    continue
-                if len(asked) == 1:
-                    each.reply.set_exception(error)
-                else:  # One of them is at fault: the others have their answers without it.
-                    await self._answer_each([each])
+            # Requests that took too long have cancelled theirs.
+            await self._answer([each for each in asked if not each.reply.done()])
 
     async def _answer(self, asked: Sequence[Asked]) -> None:
-        loop, top = asyncio.get_running_loop(), max((each.top for each in asked), default=1)
+        loop, model = asyncio.get_running_loop(), self.model
 
         def work() -> None:
-            messages = [each.message for each in asked]
-            for rows, replies in self.model.in_batches(messages, top):
-                loop.call_soon_threadsafe(deliver, rows, replies)
+            top = max((each.top for each in asked), default=1)
+            for rows, said in model.in_batches([each.message for each in asked], top):
+                of_rows = [asked[row] for row in rows]
+                read = [model.read(s, a.top, a.threshold) for s, a in zip(said, of_rows)]
+                loop.call_soon_threadsafe(deliver, of_rows, read)
 
-        def deliver(rows: Sequence[int], replies: Sequence[Message]) -> None:
-            self.sizes.observe(len(rows))
-            for row, reply in zip(rows, replies):
-                if not asked[row].reply.done():
-                    asked[row].reply.set_result(reply)
+        def deliver(asked: Sequence[Asked], replies: Sequence[Reply]) -> None:
+            self.sizes.observe(len(asked))
+            for each, reply in zip(asked, replies):
+                if not each.reply.done():
+                    each.reply.set_result(reply)
 
-        await loop.run_in_executor(self.thread, work)
+        try:
+            await loop.run_in_executor(self.thread, work)
+        except Exception as error:
+            for each in asked:
+                if not each.reply.done() and len(asked) > 1:
+                    await self._answer([each])  # Another one may be at fault.
+                elif not each.reply.done():
+                    each.reply.set_exception(error)
 
     async def _follow_folder(self) -> None:
         """Take a model that replaces this one; the next batch is its first."""
@@ -135,16 +125,14 @@ class ServedModel:
                 continue
             seen = found
             try:
-                model = await asyncio.to_thread(self.load)
-                await asyncio.to_thread(warm_up, model)
+                self.model = await asyncio.to_thread(self._loaded)
+                LOG.warning("'%s' was replaced; the new model answers", self.name)
             except DialogError as error:
                 LOG.error("%s; the old model of '%s' still answers", error, self.name)
-            else:
-                self.model = model
-                LOG.warning("'%s' was replaced; the new model answers", self.name)
 
-
-def warm_up(model: TrainedModel) -> None:
-    """Let a model encode its candidates before the first request."""
-    if not model.agent.reading().n_features:
-        model.answer([Message(text="Hello!")])
+    def _loaded(self) -> TrainedModel:
+        """The model; it has encoded its candidates before the first request."""
+        model = self.load()
+        if not model.agent.reading().n_features:
+            model.answer([Message(text="Hello!")])
+        return model

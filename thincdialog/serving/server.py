@@ -1,19 +1,15 @@
 """Runs the application of saved models, in one process or in several."""
 
-import json
 import os
 import signal
 import socket
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Callable, Dict
 
 from ..errors import DialogError, MissingPackageError
 from . import app
-from .limits import Limits
-
-# Environment variable that holds the options of the application for worker processes.
-OPTIONS = "THINCDIALOG_SERVE"
 
 
 def serve(
@@ -28,7 +24,7 @@ def serve(
     host (str): Name or address to listen at.
     port (int): Port to listen at; 0 for a free one.
     workers (int): Processes, each with its own copy of the models.
-    options (Dict[str, Any]): Arguments of ``app`` as JSON values, `limits` as a dict.
+    options (Dict[str, Any]): Arguments of ``app``, which can be pickled.
     started (Callable[[str], None]): Called with the URL when all models are loaded.
     RAISES (DialogError): If a model cannot be loaded, or the port is in use.
     RAISES (MissingPackageError): If Uvicorn is missing.
@@ -44,18 +40,18 @@ def serve(
             from .metrics import FOLDER
 
             os.environ[FOLDER] = stack.enter_context(tempfile.TemporaryDirectory())
-            os.environ[OPTIONS] = json.dumps(options)
-        application = _application(options)
+        application = app(**options)
         # Uvicorn sends a signal again when all is answered: it is over then.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *given: None)
         config = uvicorn.Config(
-            "thincdialog.serving.server:worker" if workers > 1 else application,
+            partial(app, **options) if workers > 1 else application,
             factory=workers > 1,
             workers=workers,
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=int(options["limits"]["max_seconds"]) + 1,
+            proxy_headers=False,
+            timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
         )
         started(f"http://{host}:{listening.getsockname()[1]}")
         if workers > 1:
@@ -63,15 +59,6 @@ def serve(
             Multiprocess(config, sockets=[listening]).run()
         else:
             uvicorn.Server(config).run(sockets=[listening])
-
-
-def worker() -> Any:
-    """Build the application of a worker process."""
-    return _application(json.loads(os.environ[OPTIONS]))
-
-
-def _application(options: Dict[str, Any]) -> Any:
-    return app(**{**options, "limits": Limits(**options["limits"])})
 
 
 def _listen(host: str, port: int) -> socket.socket:

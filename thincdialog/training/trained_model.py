@@ -58,12 +58,15 @@ class Reply(NamedTuple):
     scores (List[float]): Theirs: probabilities, or another score if the model has no probabilities;
         empty if it has neither.
     labels (Optional[List[Answer]]): The labels that a model predicts which can predict several.
+    classes (Optional[Dict[str, float]]): The probability of each class, in the model's order; None
+        if its replies are no classes.
     """
 
     text: Optional[str]
     candidates: List[Answer]
     scores: List[float]
     labels: Optional[List[Answer]] = None
+    classes: Optional[Dict[str, float]] = None
 
     @property
     def best(self) -> List[Answer]:
@@ -202,15 +205,16 @@ class TrainedModel:
         if threshold is not None and probabilities is not None and texts:
             text = texts[0] if scores[0] >= threshold else agent.reject_class
         known = scores if probabilities is not None else [None] * len(texts)
-        candidates, labels = list(map(Answer, texts[:top], known)), None
-        if "predicted_labels" in message:
-            of_all = dict(zip(message["classes"], message["probabilities"]))
+        candidates, labels, classes = list(map(Answer, texts[:top], known)), None, None
+        if "probabilities" in message:
+            classes = dict(zip(message["classes"], message["probabilities"]))
+        if classes is not None and "predicted_labels" in message:
             found = message["predicted_labels"]
             if threshold is not None:
                 found = [label for label, p in zip(texts, scores) if p >= threshold]
-            labels = [Answer(label, float(of_all[label])) for label in found]
+            labels = [Answer(label, classes[label]) for label in found]
             text = ", ".join(found)
-        return Reply(text, candidates, scores[:top], labels)
+        return Reply(text, candidates, scores[:top], labels, classes)
 
 
 def open_model(
