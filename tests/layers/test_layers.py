@@ -123,6 +123,7 @@ LAYERS = {
     "thincdialog.MemoryHops.v1": [
         (lambda: MemoryHops(n_hops=2), vectors, {}),
         (lambda: MemoryHops(3, n_hops=1), vectors, {}),
+        (lambda: MemoryHops(n_hops=2, n_memories=4), vectors, {}),
     ],
     "thincdialog.PostNormBlock.v1": [
         (lambda: PostNormBlock(8, n_heads=2), lambda ops: vectors(ops, 8), {}),

@@ -54,12 +54,33 @@ def test_line_embed_does_not_mind_the_order_of_segments():
     np.testing.assert_allclose(in_order.dataXd, turned.dataXd, rtol=1e-6)
 
 
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 3))
-def test_memory_hops_is_attention_over_the_memories(lengths, n_hops):
+def test_line_embed_noise_leaves_room_between_lines_in_training(ops):
+    layer = made(lambda: LineEmbed(1, N_IDS, n_segments=90, noise=0.1))
+    layer.set_param("E", layer.get_param("E") * 0)
+    layer.set_param("T", np.arange(90, dtype="f")[:, None])
+    X = ragged([[(1, back) for back in range(59, -1, -1)], [], [(2, 7), (3, 0)]] * 40)
+    ages = []
+    for seed in (0, 0, 1):
+        ops.seed(seed, 1)
+        layer.ops = ops
+        Y, _ = layer.begin_update(X)
+        ages.append(Y.dataXd[:, 0].tolist())
+    first = np.array(ages[0]).reshape(40, 63)
+    gaps = -np.diff(first[:, :60], axis=1)
+    assert ages[0] == ages[1] != ages[2]
+    assert set(gaps.ravel()) == {1.0, 2.0} and not first[:, [59, 60, 62]].any()
+    # Five standard deviations of a binomial.
+    assert abs((gaps == 2).mean() - 0.1) < 5 * np.sqrt(0.1 * 0.9 / gaps.size)
+    assert set(first[:, 61]) == {7.0, 8.0}
+    assert layer.predict(X).dataXd[:, 0].tolist() == [*range(59, -1, -1), 0, 7, 0] * 40
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 3), st.integers(0, 5))
+def test_memory_hops_is_attention_over_the_memories(lengths, n_hops, n_memories):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(sum(lengths), (n_hops + 1) * 2)).astype("f")
     X = Ragged(rows, np.array(lengths, dtype="i"))
-    Y = made(lambda: MemoryHops(n_hops=n_hops), X).predict(X)
+    Y = made(lambda: MemoryHops(n_hops=n_hops, n_memories=n_memories), X).predict(X)
     start = 0
     for length, y in zip(lengths, Y):
         vectors = rows[start : start + length].reshape((length, n_hops + 1, 2)).astype("d")
@@ -67,15 +88,48 @@ def test_memory_hops_is_attention_over_the_memories(lengths, n_hops):
         for hop in range(n_hops):
             if len(memories):
                 weights = np.exp(memories[:, hop] @ u)
-                u = u + (weights / weights.sum()) @ memories[:, hop + 1]
+                total = weights.sum() + max(0, n_memories - len(memories))
+                u = u + (weights / total) @ memories[:, hop + 1]
         np.testing.assert_allclose(y, u, rtol=1e-4, atol=1e-5)
         start += length
+
+
+def test_memory_hops_reads_without_softmax_in_its_first_steps(ops):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5, 6)).astype("f")
+    X = Ragged(rows, np.array([4, 1], dtype="i"))
+    layer = made(lambda: MemoryHops(n_hops=2, linear_start=3), X)
+    layer.ops = ops
+    memories, u = rows[:3].reshape((3, 3, 2)), rows[3, :2]
+    for hop in range(2):
+        u = u + memories[:, hop].dot(u) @ memories[:, hop + 1]
+    ops.seed(0, 3)
+    Y, backprop = layer.begin_update(X)
+    np.testing.assert_allclose(Y, [u, rows[4, :2]], rtol=1e-4)
+    dY, direction = rng.normal(size=(2, *Y.shape)), rng.normal(size=rows.shape)
+    dX = backprop(dY[0].astype("f")).dataXd
+    moved = [
+        layer.begin_update(Ragged((rows + by * direction).astype("f"), X.lengths))[0]
+        for by in (1e-3, -1e-3)
+    ]
+    slope = ((moved[0].astype("d") - moved[1]) * dY[0]).sum() / 2e-3
+    assert (dX * direction).sum() == pytest.approx(slope, rel=1e-2)
+    with_softmax = layer.predict(X)
+    assert (with_softmax != Y).any()
+    ops.seed(0, 4)
+    assert (layer.begin_update(X)[0] == with_softmax).all()
 
 
 def test_memory_hops_large_logits_do_not_overflow():
     rows = np.array([[200.0, 1.0], [-200.0, 2.0], [1.0, 0.0]], dtype="f") * 100
     X = Ragged(rows, np.array([3], dtype="i"))
     assert made(lambda: MemoryHops(n_hops=1), X).predict(X).tolist() == [[200.0]]
+
+
+def test_memory_hops_without_empty_memories_take_very_low_logits():
+    rows = np.array([[-200.0, 3.0], [-200.0, 5.0], [1.0, 0.0]], dtype="f")
+    X = Ragged(rows, np.array([3], dtype="i"))
+    assert made(lambda: MemoryHops(n_hops=1), X).predict(X).tolist() == [[5.0]]
 
 
 def test_memory_hops_width_that_does_not_divide_is_refused():

@@ -164,6 +164,7 @@ def test_classifier_takes_a_layer_of_the_users_own(ops):
         ("BiLSTMEncoder", {"width": 7}, "nO = 7"),
         ("MemoryReader", {"n_hops": 0}, "n_hops = 0"),
         ("MemoryReader", {"n_positions": 0}, "n_positions = 0"),
+        ("MemoryReader", {"noise": 1.0}, "noise = 1.0"),
     ],
 )
 def test_encoders_settings_out_of_range(name, settings, text):

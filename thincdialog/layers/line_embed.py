@@ -10,6 +10,7 @@ from thinc.util import partial
 
 from ..ops.bags import places_in_bags, sum_by_key
 from ..ops.devices import host_tokens, no_gradient, upload
+from ..ops.dialog_ops import draw_mask
 from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
 
@@ -21,7 +22,12 @@ _OLDEST = 0x7FFFFFFF  # larger than any segment
 
 @registry.layers("thincdialog.LineEmbed.v1")
 def LineEmbed(
-    nO: int, nV: Optional[int] = None, *, n_positions: int = 32, n_segments: int = 64
+    nO: int,
+    nV: Optional[int] = None,
+    *,
+    n_positions: int = 32,
+    n_segments: int = 64,
+    noise: float = 0.0,
 ) -> Model[InT, OutT]:
     """One vector for each segment (line, turn) of an example, the current one last.
 
@@ -34,10 +40,12 @@ def LineEmbed(
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
     n_positions (int): Places in a line told apart, 1 or more.
     n_segments (int): Segments told apart, 1 or more.
+    noise (float): Probability that a line, and all older ones, become older by one segment, drawn
+        for each line in training; at least 0 and below 1.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_lines, nO); each example has at
         least one line, which is for segment 0 and without words if it has none.
-    RAISES (ValueError): If n_positions or n_segments is below 1.
+    RAISES (ValueError): If n_positions or n_segments is below 1, or noise out of range.
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 4.1, with
         learned factors in place of the fixed position encoding
     """
@@ -45,22 +53,28 @@ def LineEmbed(
         raise ValueError(
             f"LineEmbed: n_positions = {n_positions} and n_segments = {n_segments} must be above 0"
         )
+    if not 0.0 <= noise < 1.0:
+        raise ValueError(f"LineEmbed: noise = {noise}, but it must be at least 0 and below 1")
     return Model(
         "line_embed",
         forward,
         init=init,
         dims={"nO": nO, "nV": nV, "nJ": n_positions, "nS": n_segments},
         params={"E": None, "P": None, "T": None},
-        attrs={"touched_rows": TouchedRows()},
+        attrs={"touched_rows": TouchedRows(), "noise": noise},
     )
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops = model.ops
     E, P, T = (cast(Floats2d, model.get_param(name)) for name in "EPT")
-    found = _lines(*host_tokens(X), P.shape[0], T.shape[0])
+    found = _lines(*host_tokens(X), P.shape[0])
     ids, lines, places = found[:3]  # (n_tokens,) each
     segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
+    if is_train and model.attrs["noise"]:
+        is_gap = draw_mask(ops, segments.shape, model.attrs["noise"]) == 0
+        segments = segments + _n_gaps(is_gap, lines_of_examples)
+    segments = numpy.minimum(segments, T.shape[0] - 1)
     rows, rows_of_P, rows_of_T, owners = upload(ops, ids, places, segments, lines)
     words, factors = E[rows], P[rows_of_P]  # (n_tokens, nO) each
     Y = T[rows_of_T]  # (n_lines, nO)
@@ -88,7 +102,16 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     model.set_param("T", draw((model.get_dim("nS"), nO)))
 
 
-def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tuple[Any, ...]:
+def _n_gaps(is_gap: Any, lines_of_examples: Any) -> Any:
+    """How many gaps there are between each line, its own one included, and the current line of
+    its example."""
+    last = lines_of_examples.cumsum() - 1
+    is_gap[last] = False
+    n_before = is_gap.cumsum()
+    return n_before[last].repeat(lines_of_examples) - n_before + is_gap
+
+
+def _lines(tokens: Any, lengths: Any, n_positions: int) -> Tuple[Any, ...]:
     """Of the tokens, sorted by line: ids, lines, places in the line. Of the lines: segments,
     and how many tokens. Lines of each example."""
     ids, segments = tokens[:, 0], tokens[:, 1].astype("int64")
@@ -102,7 +125,7 @@ def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tupl
         ids[numpy.argsort(keys, kind="stable")],
         numpy.arange(len(distinct)).repeat(sizes),
         numpy.minimum(places, n_positions - 1),
-        numpy.minimum(_OLDEST - (distinct & 0xFFFFFFFF), n_segments - 1),
+        _OLDEST - (distinct & 0xFFFFFFFF),
         sizes.astype("int32"),
         numpy.bincount(distinct >> 32, minlength=len(lengths)).astype("int32"),
     )

@@ -8,6 +8,7 @@ from thinc.types import Floats2d, Ints1d, Ragged
 from thinc.util import get_width
 
 from ..ops.devices import on_host, upload
+from ..ops.dialog_ops import training_step
 from ..registry import registry
 
 InT = Ragged
@@ -15,7 +16,9 @@ OutT = Floats2d
 
 
 @registry.layers("thincdialog.MemoryHops.v1")
-def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]:
+def MemoryHops(
+    nO: Optional[int] = None, *, n_hops: int = 3, n_memories: int = 0, linear_start: int = 0
+) -> Model[InT, OutT]:
     """Attention over an example's vectors, led by its last one, several times.
 
         u_0     = Q_0
@@ -26,19 +29,23 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
     M_i0 ... M_i(n_hops), its last row gives Q_0 (adjacent tying: the output vectors of
     a hop are the keys of the next). An example without memories gives Q_0.
 
+    Where attention to a memory does harm, empty memories (zeros) can take it. With a linear
+    start, the first training steps take the logits in place of their softmax.
+
     nO (Optional[int]): Width of one vector; from the data if None.
     n_hops (int): Readings, 1 or more.
+    n_memories (int): An example with fewer memories gets empty ones, up to this number.
+    linear_start (int): Training steps without a softmax.
     X (Ragged): Memories and, last, the question; shape (n_rows, (n_hops + 1) * nO),
         float32; every example has a question.
     RETURNS (Model[Ragged, Floats2d]): u_(n_hops), shape (n_examples, nO).
     RAISES (ValueError): If n_hops is below 1.
-    SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 2.2
+    SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, sections 2.2 and 4.2
     """
     if n_hops < 1:
         raise ValueError(f"MemoryHops: n_hops = {n_hops}, but it must be 1 or more")
-    return Model(
-        "memory_hops", forward, init=init, dims={"nO": nO, "nI": None}, attrs={"n_hops": n_hops}
-    )
+    attrs = {"n_hops": n_hops, "n_memories": n_memories, "linear_start": linear_start}
+    return Model("memory_hops", forward, init=init, dims={"nO": nO, "nI": None}, attrs=attrs)
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
@@ -50,10 +57,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
     memories = vectors[memory]  # (n_memories, n_hops + 1, nO)
     u = vectors[question, 0]  # (n_examples, nO)
+    n_empty = numpy.maximum(model.attrs["n_memories"] - sizes, 0)
+    is_linear = is_train and 1 <= training_step(ops) <= model.attrs["linear_start"]
     readings: List[Tuple[Any, Any]] = []
     for k in range(n_hops):
         logits = (u[owners] * memories[:, k]).sum(axis=1)  # (n_memories,)
-        P: Any = _softmax(ops, logits, owners, sizes)
+        P: Any = logits if is_linear else _softmax(ops, logits, owners, sizes, n_empty)
         readings.append((u, P))
         u = u + _sum(ops, P[:, None] * memories[:, k + 1], sizes)
 
@@ -65,8 +74,10 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             d_read = du[owners]  # (n_memories, nO)
             d_memories[:, k + 1] += P[:, None] * d_read
             dP = (d_read * memories[:, k + 1]).sum(axis=1)  # (n_memories,)
-            mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]  # (n_examples,)
-            d_logits = (P * (dP - mean[owners]))[:, None]  # (n_memories, 1)
+            if not is_linear:
+                mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]  # (n_examples,)
+                dP = P * (dP - mean[owners])
+            d_logits = dP[:, None]  # (n_memories, 1)
             d_memories[:, k] += d_logits * u[owners]
             du = du + _sum(ops, d_logits * memories[:, k], sizes)
         dX = xp.zeros_like(vectors)
@@ -99,15 +110,19 @@ def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
     return ops.reduce_sum(ops.as_contig(X), lengths)
 
 
-def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d) -> Any:
-    """Softmax among the memories of each example."""
+def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d, n_empty: Any) -> Any:
+    """Softmax among the memories of each example and its empty ones, whose logit is 0."""
     if not logits.shape[0]:
         return logits
-    some = sizes[sizes > 0]
-    (owners_among,) = upload(ops, numpy.arange(len(some)).repeat(some))
-    highest = ops.reduce_max(logits[:, None], some)[0][:, 0]
-    P = ops.xp.exp(logits - highest[owners_among])
-    return P / _sum(ops, P[:, None], sizes)[owners, 0]
+    is_read = sizes > 0
+    among = numpy.arange(is_read.sum()).repeat(sizes[is_read])
+    among, n_empty = upload(ops, among, n_empty[is_read].astype("f"))
+    highest = ops.reduce_max(logits[:, None], sizes[is_read])[0][:, 0]
+    at_least_0 = ops.xp.maximum(highest, 0)
+    highest = ops.xp.where(n_empty > 0, at_least_0, highest)
+    P = ops.xp.exp(logits - highest[among])
+    total = _sum(ops, P[:, None], sizes[is_read])[:, 0] + n_empty * ops.xp.exp(-at_least_0)
+    return P / total[among]
 
 
 def _memories(ops: Ops, lengths: Any) -> Tuple[Any, ...]:

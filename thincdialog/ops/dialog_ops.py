@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -56,6 +57,11 @@ class DrawsAndProducts:
         """Start the random draws of one microbatch (see ``stream_seed``)."""
         self._stream = (seed, step, microbatch)
         self._generator: Optional[numpy.random.Generator] = None
+
+    @property
+    def step(self) -> int:
+        """Number of the optimizer step, as ``seed`` was told it."""
+        return self._stream[1]
 
     @property
     def generator(self) -> numpy.random.Generator:
@@ -157,6 +163,12 @@ def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
         return ops.draw_mask(shape, drop)
     mask: Any = ops.get_dropout_mask(shape, drop)
     return ops.to_numpy(mask)
+
+
+def training_step(ops: Ops) -> float:
+    """Number of the optimizer step that the ops draw for, from 1; infinite for stock ops, which
+    are not told it."""
+    return ops.step if isinstance(ops, DrawsAndProducts) else math.inf
 
 
 def has_exact_products(ops: Ops) -> bool:
