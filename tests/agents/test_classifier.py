@@ -1,5 +1,6 @@
 """The classifier: classes, weights, rejection, features."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -283,3 +284,19 @@ def test_classifier_learns_from_the_examples_that_have_labels():
     agent, train = build([*ROWS, {"text": "hm"}])
     assert agent.classes == ["bill", "greet", "leave"]
     learn(agent, train, epochs=1)
+
+
+def test_classifier_gives_a_memory_network_the_names_of_its_classes(tmp_path):
+    def network():
+        return make("models", "MemoryNetwork", make("models", "MemoryReader", width=8, noise=0.1))
+
+    agent, teacher = colours.build("Classifier", network, ROWS, words)
+    learn(agent, teacher)
+    replies = answers(agent, "hello 2", "bye 2", "pay 9")
+    assert [reply["text"] for reply in replies] == ["greet", "leave", "bill"]
+    agent.to_disk(tmp_path)
+    loaded = make("agents", "Classifier", network())
+    loaded.from_disk(tmp_path, tokenizer=words())
+    for other in (loaded, agent.replica(), pickle.loads(pickle.dumps(agent))):
+        P = [reply["probabilities"] for reply in answers(other, "hello 2", "bye 2", "pay 9")]
+        np.testing.assert_allclose(P, [each["probabilities"] for each in replies], rtol=1e-4)

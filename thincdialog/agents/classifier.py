@@ -287,6 +287,9 @@ class ClassifierAgent(ModelAgent):
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer if self.needs_text else None)
+        for node in self.model.walk():
+            if "class_names" in node.attrs:
+                node.attrs["class_names"] = self.replies(self.classes)
 
     def sample(self) -> Sequence[Any]:
         ops, n_features = self.model.ops, self.n_features
