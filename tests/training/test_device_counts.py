@@ -295,7 +295,7 @@ COMPARED = {
             "encoder": {"@models": "thincdialog.BagEncoder.v1", "width": 64, "depth": 1},
         }
     },
-    "babi": {f"{ENCODER}.dropout": 0.0},
+    "babi": {},
     "CNN": {f"{ENCODER}.dropout": 0.0, f"{ENCODER}.pooling": "mean", f"{ENCODER}.n_pieces": 1},
     "BiLSTM": {f"{ENCODER}.dropout": 0.0, f"{ENCODER}.pooling": "mean"},
     "MemoryReader": {f"{ENCODER}.dropout": 0.0},

@@ -33,7 +33,7 @@ def MemoryReader(
     n_segments (int): Lines told apart by age; older ones share the last.
     dropout (float): Probability of zeroing a cell of a line's vectors.
     n_memories (int): Newest lines that are read; a story with fewer lines gets empty memories, to
-        which a hop can attend if no line tells what it looks for. 0 for all lines, and no others.
+        which a hop can attend if no line is of use. 0 for all lines, and no others.
     noise (float): Probability of a gap before a line, at which it and all older ones become older
         by one, drawn in training; at least 0 and below 1.
     linear_start (int): Training steps without the softmax of the hops, at first; so they find what
