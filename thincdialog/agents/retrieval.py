@@ -10,7 +10,6 @@ from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import TokenRows
 from ..data.tokenizers import HashNgramTokenizer
 from ..examples.batch import Batch
-from ..examples.slices import slice_places
 from ..files.array_file import read_arrays, reading_arrays
 from ..files.json_file import number_in, texts_in, whole_number_in
 from ..messages import PARTNER, SILENCE, Message, Turn, column
@@ -149,19 +148,37 @@ class RetrievalAgent(ConversationAgent):
         weights = counts * self._rarity(terms)
         if self.method == "tfidf":
             weights = _unit(weights, queries, len(turns))
-        weights = weights.astype(np.float32)
+        bounds = np.searchsorted(queries, np.arange(1, len(turns)))
         candidates = column(observations, "label_candidates")
-        rankings = self._rank(candidates, said, queries, terms, weights)
-        bounds = np.searchsorted(queries, np.arange(len(turns) + 1))
-        for row, among in enumerate(candidates):
+        split = (np.split(each, bounds) for each in (terms, weights.astype(np.float32)))
+        rows = zip(candidates, said, *split)
+        texts, index = self._index_of(candidates)
+        rankings: List[Sequence[str]] = []
+        for among, before, own_terms, own_weights in rows:
             if among is None:
-                of_row = slice(bounds[row], bounds[row + 1])
-                repeats = self._documents_with(said[row])
-                best = self.index.best(terms[of_row], weights[of_row], repeats)
+                repeats = self._documents_with(before)
+                best = self.index.best(own_terms, own_weights, repeats)
                 if best < 0:  # Nothing in common with anything: the first reply there is.
                     best = int((repeats == np.arange(len(repeats))).sum())
-                rankings[row] = [self.replies[self.reply_of[best]]] if self.replies else []
+                rankings.append([self.replies[self.reply_of[best]]] if self.replies else [])
+                continue
+            numbers = [texts[text] for text in among]
+            scores = index.scores(own_terms, own_weights, "float64")[numbers]
+            is_repeat = np.array([text in before for text in among], dtype=bool)
+            order = best_places(scores, self.n_ranked, is_repeat)
+            rankings.append([among[place] for place in order.tolist()])
         return ranked_replies(rankings, self.n_ranked)
+
+    def _index_of(
+        self, candidates: Sequence[Optional[Sequence[str]]]
+    ) -> Tuple[Dict[str, int], TermIndex]:
+        """The different candidates of some observations, each with its number in their index."""
+        texts: Dict[str, int] = {}
+        for text in (text for among in candidates for text in among or ()):
+            texts.setdefault(text, len(texts))
+        documents, terms, counts = _counts(self.text.labels(list(texts)))
+        weights = self._document_weights(documents, terms, counts, len(texts))
+        return texts, TermIndex.build(documents, terms, weights, len(texts))
 
     def _documents_with(self, said: Set[str]) -> Any:
         """The documents that have one of these replies, ascending; none if all do."""
@@ -173,44 +190,6 @@ class RetrievalAgent(ConversationAgent):
         if not numbers or len(numbers) == len(self.replies):
             return np.zeros(0, dtype=np.int64)
         return np.flatnonzero(np.isin(self.reply_of, numbers))
-
-    def _rank(
-        self,
-        candidates: Sequence[Optional[Sequence[str]]],
-        said: Sequence[Set[str]],
-        queries: np.ndarray,
-        terms: np.ndarray,
-        weights: np.ndarray,
-    ) -> List[List[str]]:
-        """The candidates of each observation, the most similar first; of equals the first."""
-        sizes = np.array([len(among or ()) for among in candidates], dtype=np.int64)
-        texts = [text for among in candidates for text in among or ()]
-        numbers: Dict[str, int] = {}
-        number_of = np.array([numbers.setdefault(t, len(numbers)) for t in texts], dtype=np.int64)
-        documents, document_terms, counts = _counts(self.text.labels(list(numbers)))
-        document_weights = self._document_weights(documents, document_terms, counts, len(numbers))
-        # Every term of every candidate, as often as the candidate is asked for.
-        n_terms = np.bincount(documents, minlength=len(numbers))
-        starts = (n_terms.cumsum() - n_terms)[number_of]
-        lengths = n_terms[number_of]
-        owner, at = np.arange(len(texts)).repeat(lengths), slice_places(starts, lengths)
-        # The weight of that term in the candidate's query, where it occurs there.
-        query = np.arange(len(candidates)).repeat(sizes)
-        wanted = query[owner] << 32 | document_terms[at]
-        known = queries << 32 | terms
-        place = np.searchsorted(known, wanted)
-        place[place == len(known)] = 0
-        hit = known[place] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
-        products = weights[place[hit]] * document_weights[at[hit]]
-        scores = np.bincount(owner[hit], weights=products, minlength=len(texts))
-        rankings: List[List[str]] = []
-        end = 0
-        for among, before in zip(candidates, said):
-            start, end = end, end + len(among or ())
-            is_repeat = np.array([text in before for text in among or ()], dtype=bool)
-            order = best_places(scores[start:end], self.n_ranked, is_repeat)
-            rankings.append([texts[start + i] for i in order.tolist()])
-        return rankings
 
     # --- saving ---------------------------------------------------------------------
 

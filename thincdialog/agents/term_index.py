@@ -42,19 +42,27 @@ class TermIndex(NamedTuple):
         terms, weights (np.ndarray): Of the query, each term once; shape (n,).
         without (Sequence[int]): Documents to leave out; not all.
         """
-        at = np.searchsorted(self.terms, terms)
-        at[at == len(self.terms)] = 0
-        known = self.terms[at] == terms if len(self.terms) else np.zeros(len(at), dtype=bool)
-        if not known.any():
+        scores = self.scores(terms, weights)
+        if not scores.any():
             return -1
-        scores = np.zeros(self.n_documents, dtype=np.float32)
-        for row, weight in zip(at[known].tolist(), weights[known].tolist()):
-            postings = slice(self.starts[row], self.starts[row + 1])
-            # A term has one posting a document, so no index comes twice.
-            scores[self.documents[postings]] += weight * self.weights[postings]
         if len(without):
             scores[without] = -1.0  # Others have 0 or more.
         return int(scores.argmax())
+
+    def scores(self, terms: np.ndarray, weights: np.ndarray, dtype: str = "float32") -> np.ndarray:
+        """The sum of products of weights for each document, shape (n_documents,).
+
+        terms, weights: As for ``best``.
+        dtype (str): Of the sums.
+        """
+        scores = np.zeros(self.n_documents, dtype=dtype)
+        at = np.searchsorted(self.terms, terms)
+        for term, place, weight in zip(terms.tolist(), at.tolist(), weights.tolist()):
+            if place < len(self.terms) and self.terms[place] == term:
+                postings = slice(self.starts[place], self.starts[place + 1])
+                # A term has one posting a document, so no index comes twice.
+                scores[self.documents[postings]] += weight * self.weights[postings]
+        return scores
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "TermIndex":
