@@ -396,11 +396,11 @@ class RankerAgent(ModelAgent):
         found = [np.zeros(0, dtype="f")] * len(lists)
         own = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if own:
-            sizes = [len(lists[row]) for row in own]
             candidates = known.of([text for row in own for text in lists[row]], encode)
-            of_all = self._score_own(vectors[ops.asarray1i(own)], candidates, sizes)
-            for row, of_row in zip(own, np.split(ops.to_numpy(of_all), np.cumsum(sizes)[:-1])):
-                found[row] = of_row
+            end = 0
+            for row in own:
+                start, end = end, end + len(lists[row])
+                (found[row],) = self._score_all(vectors[row : row + 1], candidates[start:end])
         for pool in {id(pool): pool for pool in pools}.values():
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows:
@@ -440,24 +440,6 @@ class RankerAgent(ModelAgent):
         ends = np.cumsum([len(columns) for columns in best])
         for of_row, columns, of_pairs in zip(scores, best, np.split(more, ends[:-1])):
             of_row[columns] += of_pairs
-
-    def _score_own(self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]) -> Any:
-        """Each context with candidates of its own, which lie one behind the other."""
-        ops, ends = self.model.ops, np.cumsum(sizes)
-        scorer = self.model.maybe_get_ref("scorer")
-        if scorer is not None:
-            parts = zip(range(len(sizes)), ends.tolist(), sizes)
-            with exact_products(ops):
-                of_rows = [
-                    scorer.predict((contexts[row : row + 1], candidates[end - size : end]))
-                    for row, end, size in parts
-                ]
-            return ops.xp.concatenate([products[0] for products in of_rows])
-        owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
-        # (n_candidates_of_all, width) each: one product a candidate, no padding.
-        doubles: Any = candidates
-        products = doubles.astype("d") * contexts[owner]
-        return products.sum(axis=1).astype("f")
 
     def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Optional[np.ndarray]:
         """Which of a row's candidates were said; shape (n_candidates,), bool; None if nothing
