@@ -1,9 +1,10 @@
 """Scores for classes."""
 
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Optional
 
 from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
+from thinc.layers.chain import forward
 from thinc.types import Floats2d
 
 from ..layers.dropout import CheckedDropout
@@ -33,17 +34,6 @@ def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
         layers=[encoder, head],
         dims={"nO": None, "nI": None},
     )
-
-
-def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    encoder, head = model.layers
-    H, backprop_encoder = encoder(X, is_train)  # (n_examples, width)
-    Y, backprop_head = head(H, is_train)  # (n_examples, n_classes)
-
-    def backprop(dY: OutT) -> InT:
-        return backprop_encoder(backprop_head(dY))
-
-    return Y, backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
