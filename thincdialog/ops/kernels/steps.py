@@ -85,7 +85,17 @@ def momentum_rows(W: Any, dW: Any, V: Any, rows: Any, settings: Any) -> None:
 
 
 @kernel
-def _adam_run(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool) -> None:
+def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any) -> None:
+    """Adam, with the newest gradient by itself in the step if wanted:
+
+        m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g², at least least m1²;   g = scale dW
+        W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
+
+    m1, m2 (Floats1d): The moments.
+    settings: scale, b1, b2, least, eps, rate, momentum, newest, decay. In step n, ``rate`` is
+        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ). ``least`` is for moments that others change, too
+        (``least_second_moment``). Adam itself has least = 0, momentum = 1, newest = 0.
+    """
     scale, b1, b2, least, eps, rate, momentum, newest, decay = settings
     # From 0 to the length: a range whose ends are unknown is not turned into vectors.
     s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
@@ -101,37 +111,14 @@ def _adam_run(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool) -> 
         m2[i] = second
         ahead = of_first * first + of_newest * g
         W[i] = (W[i] - r * (ahead / (math.sqrt(second) + e))) * kept
-    if clear:
-        for i in range(W.shape[0]):
-            dW[i] = 0
-
-
-@kernel
-def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool = False) -> None:
-    """Adam, with the newest gradient by itself in the step if wanted:
-
-        m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g², at least least m1²;   g = scale dW
-        W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
-
-    m1, m2 (Floats1d): The moments.
-    settings: scale, b1, b2, least, eps, rate, momentum, newest, decay. In step n, ``rate`` is
-        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ). ``least`` is for moments that others change, too
-        (``least_second_moment``). Adam itself has least = 0, momentum = 1, newest = 0.
-    clear (bool): Whether to set the gradient to zero.
-    """
-    # In pieces that are cleared while they are in the first-level cache.
-    n = W.shape[0]
-    for start in range(0, n, 1024):
-        now = slice(start, start + 1024)
-        _adam_run(W[now], dW[now], m1[now], m2[now], settings, clear)
 
 
 @kernel
 def adam_rows(W: Any, dW: Any, m1: Any, m2: Any, rows: Any, settings: Any) -> None:
-    """The same over some rows; their gradient stays."""
+    """The same over some rows."""
     for place in range(rows.shape[0]):
         row = rows[place]
-        _adam_run(W[row], dW[place], m1[row], m2[row], settings, False)
+        adam_dense(W[row], dW[place], m1[row], m2[row], settings)
 
 
 @kernel
