@@ -22,28 +22,32 @@ _BLOCK_IDS = 1024
 
 
 def sum_bags(
-    ops: Ops, table: Floats2d, ids: HostInts, lengths: HostInts, scale: Floats2d
+    ops: Ops, table: Floats2d, ids: HostInts, lengths: HostInts, scale: Any = None
 ) -> Floats2d:
     """Sum the table's rows of every bag.
 
     table (Floats2d): Shape (n_rows, width), float32.
-    ids (Ints1d): Row numbers of all bags, one after another, int32, on the host.
-    lengths (Ints1d): Ids of each bag, shape (n_bags,), int32, on the host; 0 is allowed.
-    scale (Floats2d): Factor of each bag's sum, shape (n_bags, 1), on the host.
+    ids (Ints1d): Row numbers of all bags, one after another, on the host.
+    lengths (Ints1d): Ids of each bag, shape (n_bags,), on the host; 0 is allowed.
+    scale (Optional[Floats2d]): Factor of each bag's sum, shape (n_bags, 1), on the host; None for
+        1.
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
     if not is_numpy_array(table):
-        return kernels.sum_rows(table, *upload(ops, ids, starts_of(lengths), scale))
+        given = (_ints(ids), starts_of(lengths), *([] if scale is None else [scale]))
+        return kernels.sum_rows(table, *upload(ops, *given))
     Y: Any = ops.alloc2f(lengths.shape[0], table.shape[1])
     if isinstance(ops, DialogFastOps):
-        if not load_kernels("tables").sum_bags(table, _ints(ids), _ints(lengths), Y):
+        rows = numpy.ascontiguousarray(table, dtype="f")
+        if not load_kernels("tables").sum_bags(rows, _ints(ids), _ints(lengths), Y):
             raise beyond(table)
     else:
         for bags, part in _blocks(lengths):
             if part.stop > part.start:
                 rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
                 Y[bags] = ops.reduce_sum(rows, lengths[bags])
-    Y *= scale
+    if scale is not None:
+        Y *= scale
     return Y
 
 
@@ -74,26 +78,15 @@ def sum_by_key(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
         (n_distinct,), on the host; and the sum for each, shape (n_distinct, width).
     """
-    n, rows = keys.shape[0], sources
-    if isinstance(ops, DialogFastOps):
-        rows = numpy.arange(n) if sources is None else sources
-        given = (numpy.ascontiguousarray(values, dtype="f"), _ints(keys))
-        return load_kernels("tables").sum_by_key(*given, numpy.ascontiguousarray(rows, dtype="i8"))
+    n = keys.shape[0]
     # One sort by (key, position): the key in the upper half, the position in the lower.
     both = numpy.sort((keys.astype("int64") << 32) | numpy.arange(n, dtype="int64"))
     in_order, rows = (both >> 32).astype("int32"), both & 0xFFFFFFFF
     if sources is not None:
         rows = sources[rows]
     firsts = numpy.flatnonzero(numpy.diff(in_order, prepend=-1))
-    distinct = in_order[firsts]
     counts: Any = numpy.diff(firsts, append=n).astype("i")
-    if not is_numpy_array(values):
-        return distinct, kernels.sum_rows(values, *upload(ops, _ints(rows), starts_of(counts)))
-    sums = ops.alloc2f(firsts.shape[0], values.shape[1])
-    for groups, part in _blocks(counts):
-        # The block is freed before the next one is made: its memory is used again.
-        sums[groups] = ops.reduce_sum(ops.xp.take(values, rows[part], axis=0), counts[groups])
-    return distinct, sums
+    return in_order[firsts], sum_bags(ops, values, rows, counts)
 
 
 def bag_numbers(lengths: HostInts) -> HostInts:
