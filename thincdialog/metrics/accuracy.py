@@ -26,11 +26,9 @@ class Accuracy(ExampleAverages):
         self.normalize = normalize
         self.reset()
 
-    def add(self, labels: Sequence[str], reply: Message) -> None:
-        """Count one example."""
-        self.n_examples += 1
-        if self._is_right(labels, reply.get("text")):
-            self.totals[0].add(1)
+    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[int]:
+        """Whether the reply is one of the labels."""
+        return (self._is_right(labels, reply.get("text")),)
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
         """Count many examples; reads only the column of texts."""
