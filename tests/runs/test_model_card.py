@@ -3,7 +3,7 @@
 import pytest
 from thinc.api import Config
 
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import RANKER, REPLIES, quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import evaluate_in_detail
 from thincdialog.config.shipped import shipped_configs
@@ -118,3 +118,32 @@ def test_model_card_of_a_classifier_has_no_scores_of_the_words_of_class_names(tm
     names = {row[0] for row in scores if row}
     assert {"`accuracy`", "`macro_f1`", "`weighted_f1`", "`mrr`"} <= names
     assert not {"`precision`", "`recall`", "`f1`"} & names and "f1" in found.scores["test"]
+
+
+OWN = """
+from thincdialog.api import IterableTeacher, registry
+
+@registry.teachers("card_data.v1")
+def teacher():
+    return IterableTeacher({"train": [("hello there", "hi"), ("why", "no")] * 4})
+
+@registry.initializers("card_ones.v1")
+def ones():
+    return lambda ops, shape: ops.alloc(shape) + 1
+"""
+
+
+def test_code_is_named_where_it_is_needed(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    for is_needed in (False, True):
+        config = f'[tasks.talk]\n@teachers = "card_data.v1"\n{REPLIES}'
+        if is_needed:
+            config += '\n[agent.model.encoder.init_W]\n@initializers = "card_ones.v1"\n'
+        out = tmp_path / f"out{is_needed}"
+        quietly_train(config, out, code=str(tmp_path / "own.py"), training__max_steps=1)
+        lines = (out / "model-last" / "README.md").read_text().splitlines()
+        more = " --code own.py" if is_needed else ""
+        assert f"python -m thincdialog chat model-last{more}" in lines
+        assert "python -m thincdialog evaluate model-last --code own.py" in lines
+        loads = [line for line in lines if "thincdialog.load(" in line]
+        assert ["code=" in line for line in loads] == [is_needed]

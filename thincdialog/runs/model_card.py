@@ -16,6 +16,7 @@ from thinc.api import Config
 
 from .. import __version__
 from ..agents.repeats import kept_setting
+from ..contract import CODE_PREFIX
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.plain_file import not_plain
@@ -25,6 +26,7 @@ from ..loggers.values import leaves
 from ..messages import SPLITS
 from ..metrics.usual import is_about_reading
 from ..registry import registry
+from ..training.trained_model import ANSWERING
 
 CARD = "README.md"
 PACKAGES = ("thinc", "numpy")
@@ -63,7 +65,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _scores(meta, result),
         _data(config, result),
         _model(config, meta, folder, result),
-        _use(folder.name, meta.get("code", [])),
+        _use(folder.name, meta.get("code", []), _answers_with_code(config)),
         _limits(config, folder),
         _versions(meta),
     ]
@@ -216,18 +218,20 @@ def _registered(config: Any, kind: str) -> List[str]:
     return list(dict.fromkeys(v for name, v in leaves(config) if name.split(".")[-1] == kind))
 
 
-def _use(name: str, code: Sequence[str]) -> List[str]:
+def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
-    files = [f"`{file}`" for file in code]
-    needs = f"It was trained with code of your own: put {', '.join(files)} there, too. (It answers "
-    needs += "without, with no --code, if only its data was read with it.) "
+    files = ", ".join(f"`{file}`" for file in code)
+    needs = f"It was trained with code of your own: put {files} there, too. "
+    if not answers_with_code:
+        needs = f"Only its data was read with code of your own: `evaluate` needs {files} there. "
     words = [model, *(word for file in code for word in ("--code", file))]
-    given = f", code={json.dumps(list(code))}" if code else ""
+    to_chat = words if answers_with_code else words[:1]
+    given = f", code={json.dumps(list(code))}" if code and answers_with_code else ""
     return [
         "", "## How to use it", "",
         f"{needs if code else ''}In the folder that holds this one:", "",
         "```",
-        f"python -m thincdialog {shlex.join(['chat', *words])}",
+        f"python -m thincdialog {shlex.join(['chat', *to_chat])}",
         f"python -m thincdialog {shlex.join(['evaluate', *words])}",
         "```", "",
         "```python",
@@ -235,6 +239,20 @@ def _use(name: str, code: Sequence[str]) -> List[str]:
         f'print(thincdialog.load("{model}"{given}).respond("Hello!"))',
         "```",
     ]  # fmt: skip
+
+
+def _answers_with_code(config: Mapping[str, Any]) -> bool:
+    """Whether a part of the agent is registered by a user's code; also if its name is not known."""
+    for key, name in leaves({section: config.get(section, {}) for section in ANSWERING}):
+        kind = key.rpartition(".")[2]
+        if kind.startswith("@"):
+            try:
+                made = getattr(registry, kind[1:]).get(name)
+            except Exception:  # As for the first sentence.
+                return True
+            if made.__module__.startswith(CODE_PREFIX):
+                return True
+    return False
 
 
 def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
