@@ -37,7 +37,7 @@ Replies = Union[Batch, Sequence[str]]
 # Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
 TokenRows = Tuple[np.ndarray, np.ndarray]
 
-_MAX_CACHED = 1 << 24  # token rows of 8 bytes
+_MAX_CACHED = 1 << 20  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
 
 
