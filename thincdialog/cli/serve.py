@@ -22,7 +22,7 @@ LIMITS = {
     "max_messages": "messages, texts or documents of a request (default: 1,000)",
     "max_characters": "characters of a request in all texts together (default: 200,000)",
     "max_waiting": "messages that may wait; more requests are refused (default: 4,096)",
-    "max_seconds": "seconds to receive a request, and to answer it (default: 30)",
+    "max_seconds": "seconds to receive a request and answer it, together (default: 30)",
 }
 
 ARGUMENTS = [

@@ -12,7 +12,7 @@ class Limits:
     max_messages (int): Messages of a request, or its texts or documents (413).
     max_characters (int): Characters of a request in all texts together (413).
     max_waiting (int): Messages that may wait for a model; further requests are refused (429).
-    max_seconds (float): Seconds to receive a request (408), and to answer it (503).
+    max_seconds (float): Seconds to receive a request (else 408) and answer it (else 503), together.
     """
 
     max_batch: int = 8192
