@@ -1,7 +1,9 @@
 """Replies a second of ``serve``, latency, memory and start. The server has one core, this process,
-which makes the load, another one (if there are two)."""
+which makes the load, another one (if there are two). The rival is fastapi_ranker.py, if FastAPI and
+PyTorch are installed."""
 
 import asyncio
+import importlib.util
 import json
 import os
 import subprocess
@@ -14,40 +16,49 @@ import numpy as np
 from measuring import ROOT, first_rows, sized
 
 from thincdialog.api import train
-from thincdialog.config import shipped_configs
+from thincdialog.config import load_config, shipped_configs
 
 N_CANDIDATES, N_TURNS = sized(9000, 100), 3
 CHAT = "/v1/chat/completions"
 CORES = sorted(os.sched_getaffinity(0))
 
 
-def train_models(folder):
-    """A ranker and a classifier, trained for some steps: how good they are does not matter."""
+def train_models(folder, names=("ranker", "intent")):
+    """Train shipped configs for some steps: how good they are does not matter."""
     rows = list(first_rows("self_dialogue/train.jsonl.gz", 4000))
     (folder / "talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     texts = [turn["text"] for row in rows for turn in row["turns"]]
     with open(folder / "intents.jsonl", "w") as file:
         for number, text in enumerate(texts[:20_000]):
             file.write(json.dumps({"text": text, "label": f"class {number % 150}"}) + "\n")
-    common = {"training.max_steps": sized(20, 2), "training.n_samples": 0}
-    for name, more in {
-        "ranker": {"paths.train": str(folder / "talks.jsonl"), "tasks.dialogue.dev_share": 0.05,
-                   "agent.max_fixed_candidates": N_CANDIDATES},
-        "intent": {"paths.train": str(folder / "intents.jsonl"), "tasks.intent.dev_share": 0.05,
-                   "agent.reject_class": None, "agent.threshold": 0.0},
-    }.items():  # fmt: skip
-        quiet = open(os.devnull, "w")
-        overrides = {"paths.dev": None, "paths.test": None, **common, **more}
-        config = shipped_configs()[name]
-        train(config, output=folder / name, overrides=overrides, stdout=quiet, stderr=quiet)
+    for name in names:
+        config = load_config(shipped_configs()[name]).config
+        overrides = {"training.max_steps": sized(20, 2), "training.n_samples": 0}
+        if name != "quickstart":
+            (task,) = config["tasks"]
+            data = "talks" if task == "dialogue" else "intents"
+            own = {"train": str(folder / f"{data}.jsonl"), "dev": None, "test": None}
+            overrides.update((f"paths.{key}", value) for key, value in own.items())
+            overrides[f"tasks.{task}.dev_share"] = 0.05
+        if config["agent"]["@agents"] == "thincdialog.Ranker.v1":
+            overrides["agent.max_fixed_candidates"] = N_CANDIDATES
+        if config["agent"]["@agents"] == "thincdialog.Classifier.v1":
+            overrides.update({"agent.reject_class": None, "agent.threshold": 0.0})
+        with open(os.devnull, "w") as quiet:
+            given = {"overrides": overrides, "stdout": quiet, "stderr": quiet}
+            train(shipped_configs()[name], output=folder / name, **given)
     return texts
+
+
+SERVE = ("-m", "thincdialog", "serve", "--port", "0")
+RIVAL = (str(Path(__file__).with_name("fastapi_ranker.py")),)
 
 
 class Server:
     """A server on the first core."""
 
-    def __init__(self, *words):
-        command = [sys.executable, "-m", "thincdialog", "serve", "--port", "0", *map(str, words)]
+    def __init__(self, *words, program=SERVE):
+        command = [sys.executable, *program, *map(str, words)]
         self.began = time.perf_counter()
         pin = {"preexec_fn": lambda: os.sched_setaffinity(0, CORES[:1])}
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, **pin)
@@ -77,7 +88,8 @@ async def post(stream, path, body):
     """Ask; gives the JSON of the answer."""
     reader, writer = stream
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(content)}\r\n\r\n"
     writer.write(head.encode() + content)
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     size = int(head.partition(b"content-length: ")[2].split(b"\r")[0])
@@ -146,37 +158,42 @@ def main():
     os.sched_setaffinity(0, CORES[-1:])
     n_talks = sized(1000, 20)
     talks = [texts[n * N_TURNS : (n + 1) * N_TURNS] for n in range(n_talks)]
-    rates = {}
-    for name, words in {"batches": (), "--max-batch 1": ("--max-batch", "1")}.items():
-        with Server(folder / "ranker", *words) as server:
+    label = f"{n_talks:,} conversations"
+    with Server(folder / "ranker") as server:
+        asyncio.run(at_once(server, [talking(texts[:1])]))
+        print(f"start to first answer: {time.perf_counter() - server.began:.2f} s")
+        bodies = [{"messages": [{"role": "user", "content": text}]} for text in texts]
+        measure("idle, one after the other", server, [asking(CHAT, bodies[: sized(500, 9)])])
+        rate = measure(f"{label}, serve", server, list(map(talking, talks)))
+        print(f"memory of the ranker: {server.megabytes():.0f} MB")
+    rivals = {"--max-batch 1": Server(folder / "ranker", "--max-batch", "1")}
+    if all(map(importlib.util.find_spec, ("fastapi", "torch"))):
+        state = json.loads((folder / "ranker" / "model-best" / "agent.json").read_text())
+        (folder / "replies.json").write_text(json.dumps(state["fixed_candidates"]))
+        rivals["FastAPI and PyTorch"] = Server(folder / "replies.json", program=RIVAL)
+    else:
+        print("no comparison with FastAPI and PyTorch: pip install fastapi torch")
+    for name, rival in rivals.items():
+        with rival as server:
             asyncio.run(at_once(server, [talking(texts[:1])]))
-            if not words:
-                print(f"start to first answer: {time.perf_counter() - server.began:.2f} s")
-                bodies = [{"messages": [{"role": "user", "content": text}]} for text in texts]
-                measure(
-                    "idle, one after the other", server, [asking(CHAT, bodies[: sized(500, 9)])]
-                )
-            label = f"{n_talks:,} conversations, {name}"
-            rates[name] = measure(label, server, list(map(talking, talks)))
-            if not words:
-                n_each = sized(200_000 // 64, 5)
-                sizes = []
-                for part in range(4):
-                    some = [bodies[(n * 31 + part) % 5000 :][: n_each // 4] for n in range(64)]
-                    asyncio.run(at_once(server, [asking(CHAT, each) for each in some]))
-                    sizes.append(f"{server.megabytes():.0f}")
-                total = 4 * 64 * (n_each // 4)
-                print(f"memory over {total:,} requests: {', '.join(sizes)} MB")
-    print(
-        f"batches to --max-batch 1: {rates['batches'] / rates['--max-batch 1']:.2f} times as fast"
-    )
+            ratio = rate / measure(f"{label}, {name}", server, list(map(talking, talks)))
+            print(f"serve to {name}: {ratio:.2f} times as many replies a second")
     with Server(folder / "intent") as server:
-        bodies = [{"input": text} for text in texts]
-        n_each = sized(200, 3)
-        works = [asking("/classify", bodies[n * n_each :][:n_each]) for n in range(64)]
-        measure("classifier, 64 single texts at once", server, works)
-        measure("classifier, again", server, works)
-        print(f"memory of the classifier: {server.megabytes():.0f} MB")
+        n_each = sized(20_000 // 64, 3)
+
+        def works(part):
+            """Each of 64 clients asks for single texts, none of which has come before."""
+            for n in range(64):
+                places = range((part * 64 + n) * n_each, (part * 64 + n + 1) * n_each)
+                said = [f"{texts[place % len(texts)]} {place}" for place in places]
+                yield asking("/classify", [{"input": text} for text in said])
+
+        sizes = []
+        # Distinct texts, so that what is remembered of texts counts, too.
+        for part in range(sized(10, 2)):
+            measure("classifier, 64 single texts at once", server, list(works(part)))
+            sizes.append(f"{server.megabytes():.0f}")
+        print(f"memory after each {64 * n_each:,} of these requests: {', '.join(sizes)} MB")
 
 
 if __name__ == "__main__":
