@@ -19,8 +19,8 @@ def MemoryNetwork(reader: Model[Ragged, Floats2d]) -> Model[InT, OutT]:
 
         Y[class] = (last vector of the class's name) . reader(X)
 
-    A name is embedded like a line of a story, by the same table: its last vector is that which
-    the last hop reads of a line.
+    The name of a class is embedded like a line of a story, with the same table. Of its vectors,
+    the last one counts, which is also what the last hop reads of a line.
 
     reader (Model): A ``thincdialog.MemoryReader.v1``.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).

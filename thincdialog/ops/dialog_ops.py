@@ -60,7 +60,7 @@ class DrawsAndProducts:
 
     @property
     def step(self) -> int:
-        """Number of the optimizer step, as ``seed`` was told it."""
+        """Number of the optimizer step that ``seed`` was called with."""
         return self._stream[1]
 
     @property
@@ -167,7 +167,7 @@ def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
 
 def training_step(ops: Ops) -> float:
     """Number of the optimizer step that the ops draw for, from 1; infinite for stock ops, which
-    are not told it."""
+    do not count steps."""
     return ops.step if isinstance(ops, DrawsAndProducts) else math.inf
 
 
