@@ -300,10 +300,9 @@ def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
     whole = runs.start(executor, "--training.max_steps", "60", "-o", "whole")
     assert whole.communicate(timeout=60) and whole.returncode == 0
     seconds = time.monotonic() - began
-    for _ in range(3 * TIMES):
+    for number in [signal.SIGTERM, signal.SIGINT, signal.SIGTERM] * TIMES:
         process = runs.start(executor, "--training.max_steps", "60", "--resume")
         time.sleep(rng.uniform(0.05, 1.0) * seconds)
-        number = rng.choice([signal.SIGTERM, signal.SIGINT])
         try:
             os.killpg(process.pid, number)
         except ProcessLookupError:
