@@ -31,8 +31,8 @@ FORMAT = 1
 # Models that a run's folder holds.
 BEST, LAST = "model-best", "model-last"
 CONFIG, META = "config.cfg", "meta.json"
-# A model that is replaced while it is read is read anew.
-N_LOOKS, LOOK_SECONDS = 20, 0.05
+# A model that is replaced while it is read is read again.
+N_LOOKS, LOOK_SECONDS = 3, 0.1
 
 T = TypeVar("T")
 
@@ -69,16 +69,23 @@ def read_meta(folder: Path) -> Dict[str, Any]:
     return meta
 
 
-def check_files(folder: Path, meta: Mapping[str, Any]) -> None:
-    """See that a model is as it was saved, but for its config. Models of before there were
-    checksums have none to compare with.
+def read_checked_meta(folder: Path) -> Dict[str, Any]:
+    """``meta.json`` of a saved model whose files are as they were saved, but for its config.
 
-    meta (Mapping[str, Any]): From ``read_meta``.
-    RAISES (ModelError): If a file is missing or another one.
+    RAISES (ModelError): If a file is missing or has changed, or the config is not a plain file.
     """
+    meta = read_meta(folder)
     reason = find_changes(folder, meta, but=CONFIG)
     if reason:
         raise ModelError(f"{folder}  is damaged: {reason}. Save the model again.")
+    try:
+        open_plain(folder / CONFIG).close()
+    except FileNotFoundError:
+        text = f"{folder / CONFIG}  is missing: the saved model is incomplete."
+        raise ModelError(text) from None
+    except OSError as error:
+        raise ModelError(f"{folder / CONFIG}  cannot be read: {error.strerror}.") from None
+    return meta
 
 
 def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
@@ -94,20 +101,6 @@ def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
         return f"{META} has no checksums where they should be"
 
 
-def check_config_file(folder: Path) -> None:
-    """See that a model's config can be read as what it is.
-
-    RAISES (ModelError): If it is missing or no plain file.
-    """
-    try:
-        open_plain(folder / CONFIG).close()
-    except FileNotFoundError:
-        text = f"{folder / CONFIG}  is missing: the saved model is incomplete."
-        raise ModelError(text) from None
-    except OSError as error:
-        raise ModelError(f"{folder / CONFIG}  cannot be read: {error.strerror}.") from None
-
-
 def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
     """What is found in a model's folder: in one and the same model, though another may take its
     place meanwhile, as training does with its own.
@@ -116,20 +109,19 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
     look (Callable): Reads it; called again if the model was replaced.
     RAISES (ModelError): As ``look``.
     """
-    for left in range(N_LOOKS, 0, -1):
+    for _ in range(N_LOOKS - 1):
         before = which_model(Path(path))
         try:
             found = look()
         except (DialogError, LookupError, OSError):
             # Between two renames there is none.
-            is_same = before == which_model(Path(path)) and not _is_replaced(Path(path))
-            if is_same or left == 1:
+            if any(before) and before == which_model(Path(path)):
                 raise
         else:
-            if before == which_model(Path(path)) or left == 1:
+            if before == which_model(Path(path)):
                 return found
         time.sleep(LOOK_SECONDS)
-    raise AssertionError  # The last look returns or raises.
+    return look()
 
 
 def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
@@ -143,11 +135,3 @@ def _identity(folder: Path) -> Optional[Tuple[int, ...]]:
     except OSError:
         return None
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
-
-
-def _is_replaced(path: Path) -> bool:
-    """Whether a model is on its way to or from its place."""
-    return any(
-        next(folder.parent.glob(f".{folder.name}.old.*"), None) is not None and not folder.exists()
-        for folder in (path, path / BEST)
-    )

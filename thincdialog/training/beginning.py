@@ -9,14 +9,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from ..config import CheckedConfig, read_sections
 from ..errors import ConfigError, Problem
-from ..files.saved_model import (
-    CONFIG,
-    check_config_file,
-    check_files,
-    look_again,
-    model_folder,
-    read_meta,
-)
+from ..files.saved_model import CONFIG, look_again, model_folder, read_checked_meta
 from ..loggers.values import leaves
 
 
@@ -32,8 +25,7 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
 
     def look() -> Tuple[Path, Any]:
         folder = model_folder(name)
-        check_files(folder, read_meta(folder))
-        check_config_file(folder)
+        read_checked_meta(folder)
         return folder, read_sections(folder / CONFIG).get("tokenizer")
 
     folder, saved = look_again(name, look)

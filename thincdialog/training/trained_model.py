@@ -18,14 +18,7 @@ from ..config import (
 )
 from ..contract import check_attributes
 from ..errors import DialogError
-from ..files.saved_model import (
-    CONFIG,
-    check_config_file,
-    check_files,
-    look_again,
-    model_folder,
-    read_meta,
-)
+from ..files.saved_model import CONFIG, look_again, model_folder, read_checked_meta
 from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
 from ..pretrained.saved_encoder import check_encoders, encoder_places
@@ -225,10 +218,8 @@ def open_model(
     **options (Any): Of ``load_config``.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
-    meta = read_meta(path)
-    check_files(path, meta)
+    meta = read_checked_meta(path)
     load_code(code)
-    check_config_file(path)
     given = overrides or {}
     checked = load_config(path / CONFIG, given, **options)
     places = encoder_places(path, checked.config)
