@@ -374,3 +374,19 @@ def test_reading_counts_conversations_without_the_label_speaker(
     # Of files that lie before its place, the second one knows nothing.
     assert shown[1] == shown[0][len(shown[0]) - len(shown[1]) :]
     assert wanted[-1] in shown[1] or not wanted[-1][2]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_reading_an_example_whose_labels_are_none(streaming):
+    def read():
+        yield [Message(text="a", labels=None, context=None)]
+        yield [Message(text="b", labels=["yes"])]
+
+    for prepare in (lambda teacher: teacher, ahead):
+        made = Teacher({"train": read}, streaming=streaming, single_turn=True)
+        teacher = prepare(made.for_split("train", training=True))
+        (shard,) = teacher.data_of("train").shards()
+        assert shard[0].n_examples == 2
+        teacher.set_batches(Fixed(2))
+        rows = sorted(teacher.batch_act(), key=lambda row: row["text"])
+        assert [row.get("labels") for row in rows] == [None, ["yes"]]

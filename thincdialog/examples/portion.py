@@ -164,8 +164,8 @@ def n_letters(message: Mapping[str, Any]) -> int:
     """Letters of a message's texts, labels and turns said before; lists of candidates, which many
     may share, do not count."""
     size = sum(len(value) for value in message.values() if type(value) is str)
-    size += sum(map(len, message.get("labels", ())))
-    return size + sum(len(turn[1]) for turn in message.get("context", ()))
+    size += sum(map(len, message.get("labels") or ()))
+    return size + sum(len(turn[1]) for turn in message.get("context") or ())
 
 
 def pack(

@@ -220,7 +220,7 @@ class MemoryStore(Store):
         n_rows = self.starts[-1]
         for message in episode:
             for name, value in message.items():
-                if name == "labels":
+                if name == "labels" and value is not None:
                     value = self._shared(value)
                 column = columns.get(name)
                 if column is None:
