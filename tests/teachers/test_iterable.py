@@ -56,3 +56,10 @@ def test_iterable_features_need_no_text():
 def test_iterable_says_what_is_wrong(data, message):
     with pytest.raises(DataError, match=f"^mine/train.*{message}"):
         messages(data, task="mine")
+
+
+@pytest.mark.parametrize("choice", ["streaming", "endless"])
+def test_iterable_refuses_to_stream_a_generator(choice):
+    data = ((f"q{n}", "a") for n in range(3))
+    with pytest.raises(DataError, match="^mine/train.*a generator.*pass a function that returns"):
+        IterableTeacher({"train": data}, task="mine", **{choice: True})

@@ -43,6 +43,10 @@ class IterableTeacher(Teacher):
         task: str = "task",
         endless: bool = False,
     ):
+        for split, episodes in splits.items() if streaming or endless else ():
+            if isinstance(episodes, Iterator):
+                text = "can be read only once: pass a function that returns a new one at each call"
+                raise DataError(f"{task}/{split}", f"is {show(episodes)}, which {text}")
         super().__init__(
             {split: _Source(episodes, f"{task}/{split}") for split, episodes in splits.items()},
             candidates=None if candidates is None else lambda: list(candidates),
