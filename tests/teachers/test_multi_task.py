@@ -116,6 +116,11 @@ def test_multi_task_files_are_those_of_its_tasks(tmp_path):
         mixture.check_sources()
 
 
+def test_multi_task_of_a_mixture_is_refused():
+    with pytest.raises(ValueError, match="the task 'b' is a mixture itself: mix all tasks at once"):
+        MultiTask({"a": make_teacher([1]), "b": mix([[1], [1]])})
+
+
 def test_mix_tasks_of_one_task_is_that_task():
     task = make_teacher([1, 2])
     assert mix_tasks({"a": task}) is task and mix_tasks({"a": task}, weights={"a": 2}) is task

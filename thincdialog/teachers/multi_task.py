@@ -58,7 +58,7 @@ class MultiTask(Teacher):
             raise ValueError("tasks for training cannot be mixed with tasks for evaluation")
         orders: Dict[str, Order] = {}
         for name, task in tasks.items():
-            if not isinstance(task._order, Order):
+            if isinstance(task, MultiTask):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
             orders[name] = task._order
         self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks), self.training))
