@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from tests.examples.talk import batches_left, whole_batches
 from thincdialog.api import Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
+from thincdialog.data import TextEncoder
+from thincdialog.data.tokenizers import HashNgramTokenizer
+from thincdialog.loader.readers import Readers
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.teachers import Teacher, mix_tasks
@@ -126,3 +129,23 @@ def test_mixture_in_memory_teaches_to_the_bit_what_streams_teach(kind, ops, batc
     )
     assert losses[0] == losses[1]
     assert values[0].tobytes() == values[1].tobytes()
+
+
+def test_mixture_of_packed_streams_numbers_the_labels_of_its_batches_only():
+    """Not those of whole blocks, for each batch again."""
+    some = [{"text": f"q {n}", **({"labels": [f"a {n % 20}"]} if n % 3 else {})} for n in range(50)]
+    shown = []
+    for streaming in (False, True):
+        teacher = mixture([some, some[10:]], [1, 1], streaming, window=99)
+        encoder = TextEncoder(HashNgramTokenizer(ngrams=1))
+        for task in teacher.by_task().values():
+            task.read_with(Readers(0), lambda encoder=encoder: encoder.encoding)
+        teacher.set_batches(Fixed(6))
+        batches = []
+        for batch in whole_batches(teacher):
+            labelled = batch.labelled()
+            batches.append((batch.ids(), labelled.first_labels(), repr(encoder.pairs(labelled))))
+            if streaming and len(set(batch.tasks.tolist())) == 2:
+                assert batch.store.encoder_keys and len(batch.store.label_texts) <= 6
+        shown.append(batches)
+    assert shown[0] == shown[1] and len(shown[0]) == 15

@@ -6,7 +6,7 @@ from typing import Any, Iterable, List, Optional, Sequence, Set, Union
 import numpy as np
 
 from ..messages import PARTNER, Columns, Message, Turn
-from .joined_store import JoinedStore
+from .joined_store import ChosenRows, JoinedStore
 from .store import NO_LABEL, MemoryStore, Store
 
 # Fields of an example that an agent encodes, by their places in ``max_tokens``.
@@ -194,10 +194,8 @@ def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Bat
     stores = list({id(part.store): part.store for part in parts}.values())
     rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, dtype=np.int64)
     if len(stores) > 1 and all(store.encoder_keys for store in stores):
-        joined = JoinedStore(stores)
-        first_rows = {id(store): first for store, first in zip(stores, joined.first_rows)}
-        rows = np.concatenate([part.rows + first_rows[id(part.store)] for part in parts])
-        stores = [joined]
+        stores = [JoinedStore([ChosenRows(part.store, part.rows) for part in parts])]
+        rows = np.arange(len(rows))
     elif len(stores) != 1:
         names = dict.fromkeys(name for store in stores for name in store.names)
         columns = {

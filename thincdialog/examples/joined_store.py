@@ -87,3 +87,32 @@ class JoinedStore(Store):
             # The last one is that of no label.
             ids.append(np.array([*known, NO_LABEL])[part.label_ids])
         return np.concatenate(ids), list(numbers)
+
+
+class ChosenRows(Store):
+    """Some rows of a store, each an episode: only their labels are numbered.
+
+    store (Store): Has the rows.
+    rows (np.ndarray): Their numbers in it, shape (n,), int64.
+    """
+
+    is_held = False
+
+    def __init__(self, store: Store, rows: np.ndarray):
+        self.store, self.rows = store, rows
+        self.names, self.starts = store.names, range(len(rows) + 1)
+        self.encoder_keys, self.is_mapped = store.encoder_keys, store.is_mapped
+
+    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        return self.store.cells(name, self.rows[rows])
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        return self.store.encoded(key, self.rows[rows])
+
+    @cached_property
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        used, ids = np.unique(self.store.label_ids[self.rows], return_inverse=True)
+        if len(used) and used[0] == NO_LABEL:
+            used, ids = used[1:], ids - 1
+        texts = self.store.label_texts
+        return ids, [texts[number] for number in used.tolist()]
