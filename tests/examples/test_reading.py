@@ -390,3 +390,36 @@ def test_reading_an_example_whose_labels_are_none(streaming):
         teacher.set_batches(Fixed(2))
         rows = sorted(teacher.batch_act(), key=lambda row: row["text"])
         assert [row.get("labels") for row in rows] == [None, ["yes"]]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_reading_refuses_two_examples_of_one_id(tmp_path, streaming):
+    path = tmp_path / "data.jsonl"
+    turns = '"turns": [{"speaker": "A", "text": "hi"}, {"speaker": "B", "text": "ho"}]'
+    path.write_text("".join(f'{{"id": "{name}", {turns}}}\n' for name in "abcbd"))
+    row = {"text": "a", "labels": ["x"]}
+    of_code = [[{**row, "id": name}] for name in "pqrq"]
+    hint = "give each example an id of its own"
+    for prepare in (lambda teacher: teacher, ahead):
+        for teacher, message in (
+            (
+                Conversations(str(path), streaming=streaming),
+                f"{path}:4  this line has the id 'b/0', as line 2 has: {hint}",
+            ),
+            (
+                IterableTeacher({"train": lambda: of_code}, streaming=streaming, task="t"),
+                f"t/train  episode 3 has the id 'q', as episode 1 has: {hint}",
+            ),
+            (
+                Teacher(
+                    {"train": lambda: [[Message(row)]]},
+                    mutators=[lambda episode: [episode, episode]],
+                    streaming=streaming,
+                    origin="t",
+                ),
+                f"t  two examples have the id '0/0': {hint}",
+            ),
+        ):
+            with pytest.raises(DataError) as caught:
+                rounds([prepare(teacher.for_split("train"))])
+            assert str(caught.value) == message

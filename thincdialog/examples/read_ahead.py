@@ -136,11 +136,11 @@ class ReadAhead:
                     waiting.append(whole.slice(first, first + n))
                     first, n_waiting = first + n, n_waiting + n
                     if n_waiting == window:
-                        yield Block(self._unpacked(waiting), np.arange(window), part, place)
+                        yield split.block(self._unpacked(waiting), part, place)
                         waiting, n_waiting, part = [], 0, part + 1
             number += whole.n_episodes
         if n_waiting:
-            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
+            yield split.block(self._unpacked(waiting), part, place)
 
     def shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
         """See ``Split.shards``.

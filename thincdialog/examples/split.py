@@ -1,6 +1,7 @@
 """One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
 import copy
+from collections import Counter
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -219,6 +220,7 @@ class Split:
                 else:
                     for episode in self.episodes():
                         store.append(episode)
+            self.check_ids(store)
             self._store = store
         return self._store
 
@@ -333,7 +335,7 @@ class Split:
                     raise self.more_turns(episode[0]["id"])
                 store.append(episode)
             if store.n_episodes == window:
-                yield Block(store, np.arange(store.n_episodes), part, start)
+                yield self.block(store, part, start)
                 store = MemoryStore(is_held=False)
                 part += 1
                 if watch is not None:
@@ -343,7 +345,41 @@ class Split:
                 yield from ahead.blocks(picked, here, store, start)
                 return
         if store.n_episodes:
-            yield Block(store, np.arange(store.n_episodes), part, start)
+            yield self.block(store, part, start)
+
+    def block(self, store: Store, part: int, start: Start) -> Block:
+        """A block of a stream, in the order of the data.
+
+        RAISES (DataError): If two of its examples have the same id.
+        """
+        self.check_ids(store)
+        return Block(store, np.arange(store.n_episodes), part, start)
+
+    def check_ids(self, store: Store) -> None:
+        """Check that no two examples of a store have the same id, unless all that is wrong is
+        to be gathered.
+
+        RAISES (DataError): If two have; it names both places if reading again leads there.
+        """
+        names = list(store.all_cells("id"))
+        if len(set(names)) == len(names) or tolerance().bad_data is not None:
+            return
+        ((name, _),) = Counter(names).most_common(1)
+        at = Bookmark()
+        reads = self.source_episodes(at if hasattr(self.source, "read_from") else None)
+        places = [
+            (str(at.path or self.origin), at.end[1] or None, number)
+            for number, episode in enumerate(reads)
+            for message in episode
+            if message["id"] == name
+        ]
+        hint = "give each example an id of its own"
+        if len(places) < 2:  # Mutators made one of the other.
+            raise DataError(self.origin, f"two examples have the id {short(name)}: {hint}")
+        (_, before, first), (path, line, number), *_ = places
+        text = f"episode {number}" if before is None else "this line"
+        other = f"episode {first}" if before is None else f"line {before}"
+        raise DataError(path, f"{text} has the id {short(name)}, as {other} has: {hint}", line)
 
     def shards(self, start: Optional[Start] = None) -> Generator[Shard, None, None]:
         """The episodes from the source, however many memory holds at once, and where to begin

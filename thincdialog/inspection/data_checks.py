@@ -55,7 +55,7 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
             yield check, f"{_share(some, 'have', f', such as {some.ids[0]}')} {what}", hint
     if part.repeated_ids.count:
         text = f"{_share(part.repeated_ids, 'have')} an id that was there before"
-        hint = "predictions cannot be told apart by it"
+        hint = "training refuses them: give each example an id of its own"
         yield "ids", f"{text}: {_names(part.repeated_ids)}", hint
     elif part.shared_ids:
         text = f"{part.shared_ids} conversations have the id of an earlier one"

@@ -153,6 +153,7 @@ class Stores:
                 bar = reading_bar(stderr, title, "examples")
                 with bar as progress, closing(data.shards(writer.next)) as shards:
                     for shard, after in shards:
+                        data.check_ids(shard)
                         writer.add(shard, {**after, "left_out": _left_out(data, writer)})
                         if progress is not None:
                             progress(writer.n_rows)
