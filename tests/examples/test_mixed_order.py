@@ -26,6 +26,7 @@ from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError
 from thincdialog.messages import Message
 from thincdialog.teachers import mix_tasks
+from thincdialog.training.progress import Epochs, Position
 
 MANY_SIZES = st.lists(SIZES, min_size=2, max_size=3)
 
@@ -120,6 +121,19 @@ def test_mixed_order_shows_a_repeated_task_in_another_order():
     said = rounds([mixture])
     passes = [name for name in said if name.startswith("a/")]
     assert len(passes) == 60 and len({tuple(passes[i : i + 20]) for i in (0, 20, 40)}) == 3
+
+
+@pytest.mark.parametrize("unit", ["episodes", "examples", "words"])
+@pytest.mark.parametrize("weights", [None, [1, 1, 1], [2, 0.5, 7]])
+def test_mixed_order_that_repeats_knows_the_length_of_its_epoch(unit, weights):
+    mixture = mix([[1, 3] * 60, [2] * 500, [4, 1, 1] * 30], weights, unit, repeat=True)
+    n_shown = len(rounds([mixture]))
+    assert mixture.n_examples == pytest.approx(n_shown, rel=0.02)
+    epochs, position = Epochs(mixture), Position()
+    epochs.begin(position)
+    position.examples = n_shown // 2
+    epochs.locate(position, False)
+    assert position.epoch == pytest.approx(0.5, abs=0.01)
 
 
 def test_mixed_order_of_given_weights_is_periodic():

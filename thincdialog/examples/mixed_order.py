@@ -66,7 +66,15 @@ class MixedOrder(Order):
 
     @property
     def n_examples(self) -> Optional[int]:
-        return _sum(part.n_examples for part in self.parts)
+        """Of an epoch; to within an episode of each task if they are repeated."""
+        counts = [part.n_examples for part in self.parts]
+        if None in counts or not self._repeat:
+            return _sum(counts)
+        sizes = [part.size(self._unit) for part in self.parts]
+        if None in sizes:
+            return None
+        lengths = np.array(sizes, dtype=float) / (self._weights or sizes)
+        return round((np.array(counts, dtype=float) * lengths.max() / lengths).sum())
 
     @cached_property
     def _joined(self) -> Optional[JoinedStore]:
