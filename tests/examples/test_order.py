@@ -21,7 +21,7 @@ from tests.examples.talk import (
     rounds,
     through_json,
 )
-from thincdialog.batchers import Batchsort
+from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message
 from thincdialog.metrics import merge_reports
@@ -286,3 +286,22 @@ def test_order_of_single_turns_is_known_of_a_stream_only_if_declared():
     assert make_teacher([1, 1]).is_single_turn and not make_teacher([1, 2]).is_single_turn
     assert make_teacher([1, 2], streaming=True, flat=True).is_single_turn
     assert not mix([[1, 1], [1, 2]]).is_single_turn and Flatten().single_turn
+
+
+@pytest.mark.parametrize("batcher", [Fixed(4), Words(12, buffer=4)])
+def test_order_state_of_other_data_of_the_same_size_is_an_error(batcher):
+    def teacher(word):
+        rows = [[(f"{word} {number}", "yes")] for number in range(20)]
+        made = IterableTeacher({"train": rows}).for_split("train", training=True)
+        made.set_batches(batcher)
+        return made
+
+    old = teacher("old")
+    answer_batch(old)
+    state = through_json(old.state())
+    again, other = teacher("old"), teacher("new")
+    again.restore(state)
+    assert answer_batch(again) == answer_batch(old)
+    with pytest.raises(DataError, match="when the state was saved"):
+        other.restore(state)
+        other.batch_act()

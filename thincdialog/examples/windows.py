@@ -181,6 +181,6 @@ class Windows:
 
 def _sum(window: Batch, planned: Sequence[np.ndarray]) -> int:
     """Tells whether a window is the same again, and cut alike."""
-    ids = "\n".join(map(str, window.ids()))
+    texts = "\n".join(map(str, [*window.ids(), *window.column("text")]))
     rows = [row for batch in planned for row in (-1, *batch.tolist())]
-    return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
+    return zlib.crc32(f"{texts}\n{rows}".encode("utf-8", "surrogatepass"))
