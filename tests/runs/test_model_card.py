@@ -3,7 +3,8 @@
 import pytest
 from thinc.api import Config
 
-from tests.training.examples import RANKER, REPLIES, quietly_train
+from tests.examples.talk import write_spoken
+from tests.training.examples import RANKER, REPLIES, TALKS, quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import evaluate_in_detail
 from thincdialog.config.shipped import shipped_configs
@@ -35,6 +36,18 @@ def test_model_card_has_scores_with_intervals_and_baselines(run):
         assert "over 10 conversations, drawn 1,000 times." in part
         found = evaluate_in_detail(best, split=split)
         assert found.scores == run.scores[split] and found.intervals == run.intervals[split]
+
+
+def test_model_card_says_among_how_many_candidates_it_chose(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for split in ("train", "dev", "test"):
+        write_spoken(tmp_path / f"{split}.jsonl", *["bot"] * 20)
+    # Its 20 replies are 7 different ones.
+    for wanted, n in ((5, 5), (100, 7)):
+        changes = {"evaluation__n_candidates": wanted, "training__max_steps": 1}
+        quietly_train(TALKS + REPLIES, tmp_path / str(n), **changes)
+        text = (tmp_path / str(n) / "model-best" / "README.md").read_text()
+        assert f"- In evaluation it chose among {n} candidates;" in text
 
 
 def test_model_card_has_data_sizes_and_settings(run):

@@ -66,7 +66,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _data(config, result),
         _model(config, meta, folder, result),
         _use(folder.name, meta.get("code", []), _answers_with_code(config)),
-        _limits(config, folder),
+        _limits(config, folder, result),
         _versions(meta),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -255,7 +255,7 @@ def _answers_with_code(config: Mapping[str, Any]) -> bool:
     return False
 
 
-def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def _limits(config: Mapping[str, Any], folder: Path, result: Optional[Result]) -> Iterator[str]:
     yield from ("", "## Limits", "")
     yield "- The scores hold for data of the kind it was measured on, not for other ones."
     agent = config.get("agent", {})
@@ -263,8 +263,11 @@ def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield "- It chooses among given replies and writes none of its own."
         n = config.get("evaluation", {}).get("n_candidates")
         if n:
-            yield f"- In evaluation it chose among {n} candidates where an example brought none;"
-            yield "  with more of them, scores are lower."
+            sizes = [size for size in (result.choices if result else ()) if size]
+            few, many = (min(sizes), max(sizes)) if sizes else (0, n)
+            among = f"{few} to {many}" if 0 < few < many else f"{'' if few else 'up to '}{many}"
+            yield f"- In evaluation it chose among {among} candidates; with more of them, scores"
+            yield "  are lower."
     if agent.get("@agents") == "thincdialog.Classifier.v1":
         yield "- It knows the classes of its training data only, and always answers with one."
     if "block_repeats" in agent:
