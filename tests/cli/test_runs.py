@@ -146,3 +146,13 @@ def test_train_file_friendly_on_a_terminal_is_plain_lines(on_a_terminal):
     text = on_a_terminal("--file-friendly")
     # A bar would go back to the line's beginning.
     assert "\x1b" not in text and "loss/example" in text and "\r" not in text
+
+
+def test_results_count_lines_of_the_log_that_cannot_be_read(run, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 5, "epoch": 1.5}\n{"step": 7, "epo\n\0\0\n')
+    for command in ("results", f"plot --svg {tmp_path / 'curves.svg'} --metrics epoch"):
+        code, _, err = run(f"{command} {tmp_path}")
+        assert code == 0 and f"{path}  2 of its lines cannot be read" in err
+    path.write_text('{"step": 5, "epoch": 1.5}\n')
+    assert "cannot be read" not in run(f"results {tmp_path}")[2]

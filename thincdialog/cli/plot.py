@@ -30,6 +30,7 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Draw on the terminal, or into files."""
     from ..api import plot
+    from ..runs.find_runs import lost_rows
 
     files = [path for path in (arguments.png, arguments.svg) if path]
     check_outputs(arguments, "png", "svg")
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
         colour=has_colour(sys.stdout),
         braille=can_show("⣿┤"),
     )
+    for line in lost_rows(arguments.runs):
+        messages.warn(line)
     if text:
         print(text)
     for path in files:

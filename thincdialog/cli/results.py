@@ -41,8 +41,11 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Print the table, the best run first."""
     from ..api import results
+    from ..runs.find_runs import lost_rows
 
     found = results(arguments.runs)
+    for line in lost_rows(arguments.runs):
+        messages.warn(line)
     rows = [result.flat() for result in found]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if arguments.columns:

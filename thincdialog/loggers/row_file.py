@@ -77,6 +77,14 @@ def read_rows(path: Path) -> List[Dict[str, Any]]:
     return [row for row in rows if isinstance(row.get("step"), (int, float))]
 
 
+def count_lost(path: Path) -> int:
+    """Lines of a file that ``read_rows`` leaves out because they are no JSON objects.
+
+    RAISES (OSError): If the file cannot be read.
+    """
+    return sum(not _parsed(line) for line in read_plain(path).splitlines())
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number that can be drawn: finite, and not too large."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

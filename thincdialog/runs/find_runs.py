@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from ..errors import DataError
 from ..files.real_path import real_path
-from ..loggers.row_file import is_number
+from ..loggers.row_file import count_lost, is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES
 
@@ -63,6 +63,20 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
         else:
             runs.append(Run(name, path, rows))
     return runs
+
+
+def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
+    """A line for each run whose rows cannot all be read, with their number.
+
+    paths (Sequence[Union[str, Path]]): As of ``find_runs``.
+    """
+    files = [run.path / LOG if run.path.is_dir() else run.path for run in find_runs(paths)]
+    counts = {path: count_lost(path) for path in files if path.is_file()}
+    return [
+        f"{path}  {n} of its lines cannot be read (a crash, or a full disk?) and are left out"
+        for path, n in counts.items()
+        if n
+    ]
 
 
 def _in_path(path: Path) -> List[Path]:
