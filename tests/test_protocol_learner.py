@@ -9,7 +9,8 @@ import pytest
 from tests.agents import colours
 from tests.cli.conftest import run as run_fixture
 from tests.processes import slow
-from thincdialog.api import Learner, Message
+from thincdialog.api import BatchWorld, IterableTeacher, Learner, Message
+from thincdialog.batchers import Fixed
 from thincdialog.protocol import NO_STEP, StepReport
 
 run = run_fixture
@@ -267,3 +268,19 @@ def test_learner_has_other_weights_for_a_while_and_its_own_again_to_the_bit():
     assert agent.weights.tobytes() == before.tobytes() and agent.n_changes == 2
     agent.use_weights(other)
     assert agent.weights is other
+
+
+@pytest.mark.parametrize("method", ["observe", "self_observe"])
+def test_learner_with_an_observe_of_its_own_observes_single_turns(method):
+    heard = []
+
+    def note(self, message):
+        heard.append(message.get("text"))
+        return getattr(super(own, self), method)(message)
+
+    own = type("Own", (Noting,), {method: note})
+    made = IterableTeacher({"train": [[(f"q{n}", "x")] for n in range(5)]})
+    world = BatchWorld(made.for_split("train", training=True), own(), Fixed(2))
+    while not world.epoch_done():
+        world.parley()
+    assert len(heard) == 5 and Noting.takes_batches

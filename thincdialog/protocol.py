@@ -120,6 +120,13 @@ class Agent(Contract):
     observation: Optional[Message] = None
     has_acted: bool = False
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        own = vars(cls)
+        # Whole batches are not observed.
+        if {"observe", "self_observe"} & own.keys() and not is_ours(cls):
+            cls.takes_batches = own.get("takes_batches", False)
+
     def observe(self, message: Message) -> Message:
         """Take in what another agent said; returns it, possibly enriched.
 
