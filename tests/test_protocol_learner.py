@@ -195,6 +195,13 @@ def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
         assert run_well(run, f"chat whole/model-best --code {code}").strip() == "go"
 
 
+def test_learner_that_reads_no_tokens_is_trained_from_a_store(run, code, folder):
+    tokenizer = '[tokenizer]\n@tokenizers = "thincdialog.Words.v1"\n'
+    (folder / "own.cfg").write_text(CONFIG + tokenizer)
+    run_well(run, f"train own.cfg --code {code} -o out --loader.store stores")
+    assert not list((folder / "stores").glob("tokenizer-*"))
+
+
 WORKERS = """
 [runner]
 @runners = "thincdialog.Hogwild.v1"

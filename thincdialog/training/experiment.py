@@ -273,7 +273,8 @@ class Experiment:
                 is_kept = place is not None and find(self.tokenizer, place)
                 self.agent.initialize(teacher, **known)
                 check_attributes(self.agent)
-                if place is not None and not is_kept and building != "none":
+                is_built = place is not None and self.agent.text_encoder is not None
+                if place is not None and is_built and not is_kept and building != "none":
                     keep(self.tokenizer, place)
             else:
                 head = look_again(name, lambda: self._initialize_from(teacher, known, shapes))
