@@ -156,6 +156,8 @@ def test_examples_run(name, folder, monkeypatch, capsys):
             .replace("=64,128", "=64")
             .replace("--folds 10", "--folds 2")
         )
+        if line.startswith("cross-validate"):
+            small += " --training.max_steps 8"
         assert run_line(small, monkeypatch) == 0, (line, capsys.readouterr().err)
 
 

@@ -244,8 +244,14 @@ def of_ray(session):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("begun", ["gcs_server", "default_worker.py|ray::", "ray::(?!IDLE)"])
+@pytest.mark.parametrize(
+    "begun, number",
+    [
+        ("gcs_server", signal.SIGINT),
+        ("default_worker.py|ray::", signal.SIGTERM),
+        ("ray::(?!IDLE)", signal.SIGINT),
+    ],
+)
 def test_ray_cluster_a_signal_as_it_begins_leaves_nothing(
     begun, number, ray_environment, temporary, tmp_path
 ):
