@@ -1,42 +1,40 @@
 """Results come in the order of the tasks, whoever carries them out; arrays as they were sent."""
 
 import os
+import time
 
 import numpy as np
 import pytest
 
 from tests.loader.sources import Echo
-from thincdialog.loader.hands import ProcessHands, ThreadHands
-from thincdialog.loader.ordered import OrderedMap, waits_alone
+from thincdialog.loader.ordered import AHEAD, Spent, ordered
+from thincdialog.loader.pool import Job, Pool
 
 
-def hands_of(kind, n):
-    if kind == "thread":
-        return ThreadHands(Echo(), n)
-    return ProcessHands(Echo(), n, kind, lambda line: None)
+def help_of(kind, n, make_work):
+    return Job(Pool(n, None if kind == "thread" else kind), make_work)
 
 
 @pytest.mark.parametrize("kind", ["thread", "fork", "forkserver"])
-@pytest.mark.parametrize("alone", [False, True])
-def test_ordered_results_small_and_large(kind, alone):
+@pytest.mark.parametrize("may_help", [False, True])
+def test_ordered_results_small_and_large(kind, may_help):
     # Beyond what goes through a pipe at once, and not.
     tasks = [np.arange(size) for size in (0, 3, 100_000, 5000, 1, 400_000) * 5]
-    mapped = OrderedMap(iter(tasks), Echo())
-    mapped.bring_in(hands_of(kind, 2))
-    token = waits_alone.set(alone)
-    try:
-        found = list(mapped)
-    finally:
-        waits_alone.reset(token)
-        mapped.close()
+    job = help_of(kind, 2, Echo())
+    found = list(ordered(iter(tasks), Echo(), lambda spent: job, may_help=may_help))
+    job.pool.end()
     assert len(found) == len(tasks)
     for (array, _), task in zip(found, tasks):
         np.testing.assert_array_equal(array, task)
+    processes = {process for _, process in found}
     if kind == "thread":
-        assert {process for _, process in found} == {os.getpid()}
+        assert processes == {os.getpid()}
+    elif not may_help:
+        assert os.getpid() not in processes
 
 
-def test_ordered_tasks_are_asked_for_as_they_are_needed():
+@pytest.mark.parametrize("n_ahead", [0, 50])
+def test_ordered_tasks_are_asked_for_as_they_are_needed(n_ahead):
     asked = []
 
     def tasks():
@@ -44,22 +42,60 @@ def test_ordered_tasks_are_asked_for_as_they_are_needed():
             asked.append(number)
             yield number
 
-    mapped = OrderedMap(tasks(), Echo())
-    mapped.bring_in(ThreadHands(Echo(), 3))
+    job = help_of("thread", 3, Echo())
+    mapped = ordered(tasks(), Echo(), lambda spent: job, lambda: n_ahead)
     assert [next(mapped)[0] for _ in range(100)] == list(range(100))
     mapped.close()
-    assert len(asked) < 120
+    job.pool.end()
+    assert len(asked) == 99 + n_ahead + AHEAD * 3
 
 
-def test_ordered_errors_come_in_their_turn():
+def test_ordered_work_is_done_here_until_others_help():
+    seen, jobs = [], []
+
+    def find_help(spent):
+        if spent.wall > 0.05:
+            jobs.append(help_of("fork", 1, Echo()))
+            return jobs[0]
+
+    def make_slow():
+        return lambda task: time.sleep(0.01) or (task, os.getpid())
+
+    for task, process in ordered(iter(range(100)), make_slow, find_help, may_help=False):
+        assert task == len(seen)
+        seen.append(process == os.getpid())
+    jobs[0].pool.end()
+    n_here = seen.count(True)
+    assert 1 <= n_here <= 6 and seen == [True] * n_here + [False] * (100 - n_here)
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize("kind", [None, "thread"])
+def test_ordered_errors_come_in_their_turn(kind):
     def work(task):
         if task == 20:
             raise KeyError(task)
         return task
 
-    mapped = OrderedMap(iter(range(40)), lambda: work)
+    job = kind and help_of(kind, 2, lambda: work)
+    mapped = ordered(iter(range(40)), lambda: work, lambda spent: job)
     seen = []
-    with pytest.raises(KeyError):
+    with pytest.raises(Exception, match="20"):
         for value in mapped:
             seen.append(value)
+    if job:
+        job.pool.end()
     assert seen == list(range(20))
+
+
+def test_spent_tells_sleep_from_work():
+    begin = Spent.now()
+    time.sleep(0.2)
+    asleep = Spent.now().since(begin)
+    assert asleep.wall > 0.2 and asleep.computing < 0.1
+    begin = Spent.now()
+    while time.thread_time() < begin.computing + 0.2:
+        pass
+    at_work = Spent.now().since(begin)
+    assert at_work.computing >= 0.2
+    assert asleep.plus(at_work).wall == asleep.wall + at_work.wall

@@ -1,5 +1,6 @@
 """Workers read: the same examples in the same order, whoever reads, and whatever happens to him."""
 
+import gc
 import multiprocessing
 import os
 import re
@@ -13,15 +14,16 @@ from pathlib import Path
 import pytest
 
 from tests.examples.talk import batches_left, rounds, through_json, write_spoken
-from tests.loader.sources import Broken, Generated, Modules, Numbers
+from tests.loader.sources import Answered, Broken, Generated, Modules, Numbers
+from tests.training.examples import REPLIES, quietly_train
 from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
 from thincdialog.examples.reading import needs_all
 from thincdialog.loader import readers as module
-from thincdialog.loader.clocks import Spent
-from thincdialog.loader.ordered import waits_alone
+from thincdialog.loader.ordered import Spent, ordered
 from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
+from thincdialog.registry import registry
 from thincdialog.teachers import Teacher
 from thincdialog.teachers.conversations import Conversations
 
@@ -40,24 +42,15 @@ def at_once(monkeypatch):
         return watch(self, split)
 
     monkeypatch.setattr(Readers, "watch", seen)
-    start = Readers._processes
-
-    def started(self, make_work, n, what):
-        hands = start(self, make_work, n, what)
-        while hands.n_ready < n:
-            assert not hands.wait(60.0)
-        return hands
-
-    monkeypatch.setattr(Readers, "_processes", started)
-    token = waits_alone.set(True)
-    yield
-    waits_alone.reset(token)
+    alone = lambda *given, **more: ordered(*given, **{**more, "may_help": False})  # noqa: E731
+    monkeypatch.setattr(module, "ordered", alone)
 
 
 @pytest.fixture(autouse=True)
 def nothing_left():
     """No process and no open file is left of a test."""
     yield
+    gc.collect()
     for _ in range(50):
         if not multiprocessing.active_children():
             break
@@ -172,7 +165,7 @@ def test_readers_that_would_all_wait_for_the_same_are_one():
 
 def test_readers_say_that_more_of_them_would_be_faster():
     split, notes = teacher_of(Numbers(60)).data_of("train"), []
-    waited, computed = Spent(1.0, 0.1, 0.0), Spent(1.0, 1.0, 0.0)
+    waited, computed = Spent(1.0, 0.1), Spent(1.0, 1.0)
     for n_workers, spent in ((2, computed), (16, waited), (2, waited)):
         assert Readers(n_workers, note=notes.append).choose(split, spent)
     (note,) = notes
@@ -213,20 +206,32 @@ def lives(tmp_path, n):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_readers_that_die_are_replaced(expected, tmp_path, method):
-    notes = []
-    source = Numbers(150, SECONDS, die_at=100, folder=lives(tmp_path, 1))
-    begin = time.monotonic()
-    assert order_of(source, Readers(2, method, note=notes.append)) == expected
-    assert time.monotonic() - begin < 60
-    assert len(notes) == 1 and "was killed by SIGKILL" in notes[0]
-    assert "Another one takes its place" in notes[0]
-
-
-def test_readers_that_die_again_end_the_run(tmp_path):
-    source = Numbers(150, SECONDS, die_at=100, folder=lives(tmp_path, 2))
+def test_readers_that_are_killed_end_the_run(expected, tmp_path, method):
+    teacher = teacher_of(
+        Numbers(150, SECONDS, die_at=100, folder=lives(tmp_path, 1)), Readers(2, method)
+    )
+    shown = []
     with pytest.raises(WorkerError, match=r"^Worker \d: its process \d+ was killed by SIGKILL"):
-        order_of(source, Readers(2))
+        while True:
+            shown.append(teacher.act()["id"])
+            teacher.observe({})
+    assert shown and shown == expected[: len(shown)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_readers_start_once_for_all_passes(tmp_path, method):
+    source = Numbers(150, SECONDS, log=tmp_path / "log")
+    teacher = Teacher({"train": source, "dev": source}, streaming=True, shuffle_window=40)
+    teacher.read_with(Readers(2, method))
+    train, dev = teacher.for_split("train", training=True), teacher.for_split("dev")
+    for epoch in range(3):
+        for each in (train, dev):
+            each.start_epoch(epoch, 0)
+            rounds([each])
+    processes = {line.split()[0] for line in (tmp_path / "log").read_text().splitlines()} - {
+        str(os.getpid())
+    }
+    assert len(processes) == 2 == len(multiprocessing.active_children())
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
@@ -380,3 +385,33 @@ def test_readers_count_what_is_left_out_once(monkeypatch, tmp_path, streaming, w
             left = teacher.bad_data("train")
             found.append([(bad.path, bad.n_read, bad.n_without) for bad in left])
     assert started and found == [[(path, 300, 100) for path in paths]] * 4
+
+
+ONCE = f"""
+[tasks.numbers]
+@teachers = "tests.numbers.v1"
+{REPLIES}
+[training]
+max_epochs = 2
+eval_every_epochs = 1
+
+[loader]
+workers = 2
+"""
+
+
+@registry.teachers("tests.numbers.v1")
+def numbers():
+    source = Answered(90, SECONDS, log=os.environ["LOG"])
+    splits = dict.fromkeys(("train", "dev", "test"), source)
+    return Teacher(splits, streaming=True, single_turn=True, shuffle_window=40)
+
+
+@pytest.mark.parametrize("method", [None, "fork"])
+def test_readers_start_once_in_a_run(tmp_path, monkeypatch, method):
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    quietly_train(ONCE, loader__start_method=method)
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) >= 2 * 90 * 2 + 90
+    assert len({line.split()[0] for line in lines} - {str(os.getpid())}) == 2
+    assert not multiprocessing.active_children()  # Also if the experiment is still known.

@@ -22,7 +22,7 @@ from thinc.api import Model
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DataError, IterableTeacher, registry
 from thincdialog.loader import readers
-from thincdialog.loader.readers import Readers
+from thincdialog.loader.pool import Job
 from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 from thincdialog.runners.hogwild import Hogwild
@@ -43,16 +43,15 @@ def note(**what):
 
 def helped_at_once():
     """Others help to read from now on, however fast that is; notes who."""
-    make = Readers._hands
 
-    def noted(self, reading):
-        hands = make(self, reading)
-        with open(os.environ["HELPED"], "a") as file:
-            file.write(f"{type(hands).__name__}\n")
-        return hands
+    class Noted(Job):
+        def __init__(self, pool, *given, **more):
+            with open(os.environ["HELPED"], "a") as file:
+                file.write("processes\n" if pool.start_method else "threads\n")
+            super().__init__(pool, *given, **more)
 
     readers.LOOK_SECONDS = readers.WORTH_SECONDS = -1.0
-    Readers._hands = noted  # type: ignore[method-assign]
+    readers.Job = Noted
 
 
 if "HELPED" in os.environ and multiprocessing.parent_process() is not None:

@@ -45,7 +45,6 @@ from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.loader import readers
 from thincdialog.loader.cores import n_cores
-from thincdialog.loader.readers import Readers
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.shared_state import settings_of
@@ -197,22 +196,22 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
 
 
 @pytest.mark.parametrize(
-    "executor, hands", [slow("thread", "ProcessHands"), slow("process", "ThreadHands")]
+    "executor, helpers", [slow("thread", "processes"), slow("process", "threads")]
 )
 def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
-    make, executor, hands, tmp_path, monkeypatch
+    make, executor, helpers, tmp_path, monkeypatch
 ):
     log = tmp_path / "helped"
     monkeypatch.setenv("HELPED", str(log))
     monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
-    monkeypatch.setattr(Readers, "_hands", Readers._hands)
+    monkeypatch.setattr(readers, "Job", readers.Job)
     if executor == "thread":
         noting.helped_at_once()
     text, expected, _ = EPOCHS["columns of a stream, Words"]
     run = make(hogwild(text, 2, executor) + "\n[loader]\nworkers = 2\n")
     check_epochs(run, expected)
-    assert hands in log.read_text().split()
+    assert set(log.read_text().split()) == {helpers}
 
 
 def of_workers(run):

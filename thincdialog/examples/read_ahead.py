@@ -10,7 +10,6 @@ from typing import (
     Protocol,
     Sequence,
     Tuple,
-    TypeVar,
 )
 
 import numpy as np
@@ -23,17 +22,12 @@ from .portion import Encoding, Portion, pack_store
 from .reading import Read, Reading, Tasks
 from .store import MemoryStore, collection_paused
 
-T = TypeVar("T")
-
 
 class Readers(Protocol):
     """Others who read ahead (see ``loader.Readers``)."""
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
-
-    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
-        """The same blocks, or shards; while one is in use, the next one is read."""
 
     def watch(self, split: Any) -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if they do."""
@@ -63,12 +57,11 @@ class ReadAhead:
         """What sees whether they should; None if they do."""
         return self.readers.watch(self.split)
 
-    def _read(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
+    def _read(self, tasks: Tasks, encoding: Optional[Encoding]) -> Iterator[Read]:
         """Portions of the episodes from a place on, which others may have read."""
         split = self.split
         split.fixed_candidates()
-        tasks = Tasks(split, start)
-        is_empty = start == BEGIN
+        is_empty = tasks.start == BEGIN
         reads = self.readers.read(tasks, tasks.reading(encoding))
         try:
             for read in reads:
@@ -100,15 +93,6 @@ class ReadAhead:
         store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
         place (Start): Where these begin.
         """
-        return self.readers.ahead(self._blocks(picked, start, store, place))
-
-    def _blocks(
-        self,
-        picked: Optional[np.ndarray],
-        start: Start,
-        store: Optional[MemoryStore],
-        place: Start,
-    ) -> Iterator[Block]:
         split = self.split
         wanted = None if picked is None else picked.tolist()
         encoding = split.encoding() if split.streaming and wanted is None else None
@@ -118,7 +102,8 @@ class ReadAhead:
         waiting = []
         if store is not None and n_waiting:
             waiting = [pack_store(store, encoding, split.in_common())]
-        for read in self._read(start, encoding):
+        tasks = Tasks(split, start)
+        for read in self._read(tasks, encoding):
             whole, first = read.portion, min(skipped, read.portion.n_episodes)
             skipped -= first
             if split.must_be_single and (np.diff(whole.starts) > 1).any():
@@ -136,6 +121,7 @@ class ReadAhead:
                     waiting.append(whole.slice(first, first + n))
                     first, n_waiting = first + n, n_waiting + n
                     if n_waiting == window:
+                        tasks.end_block()
                         yield split.block(self._unpacked(waiting), part, place)
                         waiting, n_waiting, part = [], 0, part + 1
             number += whole.n_episodes
@@ -148,12 +134,10 @@ class ReadAhead:
         store (MemoryStore): Episodes before the start that belong to the first shard.
         size (int): Letters in it.
         """
-        return self.readers.ahead(self._shards(start, store, size))
-
-    def _shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
         skipped, behind = start["skip"], start
         number = origin = start["episode"] - skipped
-        for read in self._read(start, None):
+        tasks = Tasks(self.split, start)
+        for read in self._read(tasks, None):
             whole, first = read.portion, min(skipped, read.portion.n_episodes)
             skipped -= first
             letters, rows = whole.n_letters(), whole.starts
@@ -169,6 +153,7 @@ class ReadAhead:
                 own = {"skip": since, "episode": number + last, "part": 0}
                 first, behind = last, {**(read.mark or start), **own}
                 if full.any():
+                    tasks.end_block()
                     yield store, behind
                     store, size = MemoryStore(is_held=False), 0
             number += whole.n_episodes

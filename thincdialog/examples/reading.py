@@ -100,12 +100,15 @@ class Tasks:
     start (Mapping): Where to begin (see ``Split.blocks``).
     is_serial (bool): Whether one has to carry out all of them: mutators have to see everything.
     are_apart (bool): Whether a task needs nothing of what stands before it.
+    n_ahead (int): How many to carry out ahead of time: as many as a block takes, the last one or
+        the one that is read.
     """
 
     def __init__(self, split: Any, start: Mapping[str, Any]):
         self.split, self.start = split, start
         self.is_serial = needs_all(split)
         self._is_over = False
+        self.n_ahead = self._n_of_block = 0
         self.are_apart = are_apart(split)
         self._by_number = self.are_apart and isinstance(split.source, Sharded)
         self._by_line = self.are_apart and not self._by_number
@@ -124,11 +127,17 @@ class Tasks:
         else:
             getattr(self.split.source, "bad", {}).update(read.bad)
         self._is_over |= read.is_last
+        self._n_of_block += 1
+        self.n_ahead = max(self.n_ahead, self._n_of_block)
         # What is gone in no time at all is twice as large next time.
         wanted = read.size * SECONDS / max(read.seconds, SECONDS / 4)
         most = MOST_BYTES if self._by_line else MOST_EPISODES
         self._size = min(most, max(1.0, wanted, 0.25 * self._size))
         return read
+
+    def end_block(self) -> None:
+        """Learn that a block, or a shard, is whole."""
+        self.n_ahead, self._n_of_block = self._n_of_block, 0
 
     def _add_lines(self, read: Read) -> Read:
         at, source = self._at, self.split.source

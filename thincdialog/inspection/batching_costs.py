@@ -12,7 +12,7 @@ from ..config import build_block
 from ..data import TextEncoder
 from ..examples.batch import Batch
 from ..examples.store import Store
-from ..loader.clocks import Spent
+from ..loader.ordered import Spent
 from ..loader.readers import choice
 from ..messages import Message
 from ..registry import registry

@@ -1,40 +1,35 @@
 """Reads tasks of a split, alone or with others, and says who did."""
 
-import contextvars
 import multiprocessing
 import pickle
 import threading
 import time
-from contextlib import suppress
+import weakref
 from functools import partial
 from multiprocessing.forkserver import set_forkserver_preload
-from queue import Full, Queue
 from typing import (
     Any,
     Callable,
     Dict,
     Generator,
     Iterable,
-    Iterator,
     Literal,
     NamedTuple,
     Optional,
     Sequence,
     Tuple,
-    TypeVar,
     Union,
 )
 
 from ..errors import ConfigError, Problem
 from ..examples.reading import Read, Reading, Tasks, are_apart, needs_all
 from ..examples.split import Split
-from .clocks import NO_TIME, Spent
 from .cores import n_cores
-from .hands import MakeWork, ProcessHands, ThreadHands
-from .ordered import Hands, OrderedMap, waits_alone
+from .ordered import Spent, ordered
+from .pool import NO_WORKERS, Job, MakeWork, Pool
+from .starting import check_script_is_guarded
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
-T = TypeVar("T")
 Workers = Union[int, Literal["auto"]]
 
 # What is seen before it is said that a source waits; and of computing before workers are worth it,
@@ -46,12 +41,8 @@ WAITING_SHARE = 0.5
 N_WAITING = 16
 # What a fork server imports once, so that no worker does.
 PRELOADED = [
-    f"thincdialog.{name}"
-    for name in ("loader.untold", "loader.hands", "teachers", "mutators", "data.tokenizers")
+    f"thincdialog.{name}" for name in ("loader.readers", "teachers", "mutators", "data.tokenizers")
 ]
-# How often a thread that reads ahead looks whether it is still wanted, and how long it is waited
-# for if not.
-LOOK_AGAIN_SECONDS, END_SECONDS = 0.1, 2.0
 
 
 class Readers:
@@ -74,30 +65,29 @@ class Readers:
         self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
         # By what is read: threads, and processes, that help.
         self._chosen: Dict[Tuple[str, str], Tuple[int, int]] = {}
-        # Passes that others help with now.
-        self._n_helped = 0
+        # By number and start method; one for all that is read.
+        self._pools: Dict[Tuple[int, Optional[str]], Pool] = {}
+        self._starting = threading.Lock()
+        weakref.finalize(self, _end, self._pools)
         set_forkserver_preload(PRELOADED)
+
+    def close(self) -> None:
+        """End all workers; the next one that is needed is started again."""
+        _end(self._pools)
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
-        mapped = OrderedMap(iter(tasks), reading, tasks.are_apart)
-        hands = self._hands(reading)
-        try:
-            if hands is not None:
-                mapped.bring_in(hands)
-                self._n_helped += 1
-            yield from mapped
-        finally:
-            self._n_helped -= mapped.has_hands
-            mapped.close()
+        split = reading.split
+        n_threads, n_processes = self._chosen.get(_name(split), (0, 0))
+        what = f"reads '{split.name}' of {split.origin}"
 
-    def _hands(self, reading: Reading) -> Optional[Hands]:
-        """Who helps, if anybody."""
-        n_threads, n_processes = self._chosen.get(_name(reading.split), (0, 0))
-        if n_threads:
-            return ThreadHands(reading, n_threads)
-        what = f"reads '{reading.split.name}' of {reading.split.origin}"
-        return self._processes(reading, n_processes, what) if n_processes else None
+        def find_help(spent: Spent) -> Optional[Job]:
+            if n_processes:
+                return self._processes(reading, n_processes, what)
+            return Job(self._pool(n_threads), reading) if n_threads else None
+
+        n_ahead = lambda: tasks.n_ahead  # noqa: E731
+        return ordered(iter(tasks), reading, find_help, n_ahead, may_help=tasks.are_apart)
 
     def carry_out(
         self, tasks: Iterable[Any], make_work: MakeWork, what: str
@@ -109,19 +99,19 @@ class Readers:
         what (str): It does, in words.
         """
         n = self.workers if self.workers != "auto" else n_cores() if n_cores() > 1 else 0
-        mapped = OrderedMap(iter(tasks), make_work)
-        try:
-            for made in mapped:
-                if n and not mapped.has_hands and mapped.seconds > WORTH_SECONDS:
-                    mapped.bring_in(self._processes(make_work, n, what))
-                    if self.workers == "auto":
-                        self.note(f"[loader] workers: {n} processes for what {what}: it computes")
-                yield made
-        finally:
-            mapped.close()
+
+        def find_help(spent: Spent) -> Optional[Job]:
+            if not n or spent.wall < WORTH_SECONDS:
+                return None
+            if self.workers == "auto":
+                self.note(f"[loader] workers: {n} processes for what {what}: it computes")
+            return self._processes(make_work, n, what)
+
+        return ordered(iter(tasks), make_work, find_help)
 
     def watch(self, split: Split) -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if it is clear."""
+        check_script_is_guarded("[loader] workers", NO_WORKERS)
         if not self.workers or _name(split) in self._chosen:
             return None
         return Watch(self, split)
@@ -142,28 +132,30 @@ class Readers:
             self.note(f'[loader] workers = {self.workers}: "auto" would choose {best.text}')
         return True
 
-    def _processes(self, make_work: MakeWork, n: int, what: str) -> Hands:
+    def _pool(self, n: int, method: Optional[str] = None) -> Pool:
+        with self._starting:
+            if (n, method) not in self._pools:
+                self._pools[n, method] = Pool(n, method)
+            return self._pools[n, method]
+
+    def _processes(self, make_work: MakeWork, n: int, what: str) -> Job:
         if multiprocessing.current_process().daemon:
             # A worker that is a process may start none.
-            return ThreadHands(make_work, n)
+            return Job(self._pool(n), make_work)
         method = self.start_method or "forkserver"
-        if method != "fork":
-            try:
-                make_work = partial(_opened, tuple(self.code), pickle.dumps(make_work))
-            except Exception as error:
-                if self.start_method is not None:
-                    raise _cannot_go(what, method, error) from None
-                method = "fork"
-        return ProcessHands(make_work, n, method, self.note)
+        try:
+            sent = partial(_opened, tuple(self.code), pickle.dumps(make_work))
+        except Exception as error:
+            if self.start_method not in (None, "fork"):
+                raise _cannot_go(what, method, error) from None
+            return Job(Pool(n, "fork"), make_work, is_forked=True)
+        return Job(self._pool(n, method), sent)
 
-    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
-        """The same blocks, or shards; where others help to read, the next one is read while one
-        is in use."""
-        for block in blocks:
-            if self._n_helped:
-                yield from _ahead(block, blocks)
-                return
-            yield block
+
+def _end(pools: Dict[Any, Pool]) -> None:
+    for pool in pools.values():
+        pool.end()
+    pools.clear()
 
 
 class Watch:
@@ -174,7 +166,7 @@ class Watch:
 
     def __init__(self, readers: Readers, split: Split):
         self.readers, self.split = readers, split
-        self._spent = NO_TIME
+        self._spent = Spent()
         self.begin()
 
     def begin(self) -> None:
@@ -212,7 +204,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
     if spent.wall < LOOK_SECONDS:
         return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
-    share = spent.waiting / spent.wall
+    share = max(0.0, 1 - spent.computing / spent.wall)
     is_waiting = share >= WAITING_SHARE
     if not is_waiting and spent.computing < WORTH_SECONDS:
         return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
@@ -250,44 +242,3 @@ def _cannot_go(what: str, method: str, error: Exception) -> ConfigError:
     text += f"cannot be sent to a process: {error}"
     hint = "define it at the top of its file, or leave start_method out"
     return ConfigError([Problem("", " ".join(text.split()), hint)])
-
-
-def _ahead(first: T, others: Iterator[T]) -> Iterator[T]:
-    """Blocks that a thread reads, one ahead."""
-    following: "Queue[Any]" = Queue(maxsize=1)
-    is_over = threading.Event()
-
-    def put(block: Optional[T], error: Optional[BaseException] = None) -> None:
-        while not is_over.is_set():
-            with suppress(Full):
-                following.put((block, error), timeout=LOOK_AGAIN_SECONDS)
-                return
-
-    def read() -> None:
-        waits_alone.set(True)
-        try:
-            for block in others:
-                put(block)
-                if is_over.is_set():
-                    break
-            put(None)
-        except BaseException as error:
-            put(None, error)
-        finally:
-            others.close()  # type: ignore[attr-defined]
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(read,), name="loader", daemon=True)
-    thread.start()
-    block: Optional[T] = first
-    try:
-        while block is not None:
-            yield block
-            block, error = following.get()
-            if error is not None:
-                raise error
-    finally:
-        is_over.set()
-        # One that hangs keeps nobody from leaving. (It may be the thread itself that lets go.)
-        if thread is not threading.current_thread():
-            thread.join(END_SECONDS)

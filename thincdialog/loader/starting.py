@@ -1,69 +1,51 @@
-"""What holds while worker processes are started, whoever starts them."""
+"""How worker processes are started, and what is said if one ends too early."""
 
 import multiprocessing
 import os
 import signal
-from contextlib import ExitStack, contextmanager
-from multiprocessing import resource_tracker, spawn, util
-from pathlib import Path
-from typing import Any, Dict, Iterator, List
+import sys
+import threading
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from typing import Iterator, Optional
 
-from ..files.held import held, temporary_folder
+from ..errors import ConfigError, Problem
 from ..signals import SIGNALS
 
 SAFE_PATH = "PYTHONSAFEPATH"
-# Of the temporary folder; short, as paths of sockets must be.
-NAME = "thincdialog"
-# Kept here, as a process that was forked drops what is to be done at the end of its parent.
-_own_folder = ExitStack()
-_UNTOLD = str(Path(__file__).with_name("untold.py"))
+# Threads that start processes take turns: each changes the environment and the signal mask.
+_turn = threading.RLock()
+GUARD = (
+    "A worker that is a process imports the script that was started: put all that the script "
+    'does under `if __name__ == "__main__":`, or {}'
+)
+NO_FILE = (
+    "A worker that is a process imports the script that was started, but this one is no file "
+    "(it came from standard input, perhaps): save it as a file, or {}"
+)
 
 
 @contextmanager
 def starting_processes() -> Iterator[None]:
     """A stretch in which Python processes are started. They import nothing from the current
-    folder (Python 3.11 and later), which may be a stranger's; they get no signal before they
-    call ``leave_signals_to_parent``; and they say nothing if this one dies before it has told
-    them what to do."""
-    before, command_line = os.environ.get(SAFE_PATH), spawn.get_command_line
-
-    def quiet_command_line(**given: Any) -> List[str]:
-        words = command_line(**given)
-        if "-c" in words:  # Not in a program that was frozen.
-            at = words.index("-c") + 1
-            words[at] = f"import runpy; runpy.run_path({_UNTOLD!r}); {words[at]}"
-        return words
-
-    os.environ[SAFE_PATH] = "1"
-    spawn.get_command_line = quiet_command_line
-    try:
-        resource_tracker.ensure_running()  # As it starts, it would let signals through again.
-        # A process that starts inherits it. Here they wait.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    folder (Python 3.11 and later), which may be untrusted, and they get no signal before they call
+    ``leave_signals_to_parent``."""
+    with _turn:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
         try:
-            yield
+            resource_tracker.ensure_running()  # As it starts, it would let signals through again.
+            # A process that starts inherits it. Here they wait.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+            try:
+                yield
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    finally:
-        spawn.get_command_line = command_line
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
-
-
-def use_own_folder() -> None:
-    """Give the fork server's socket a temporary folder of this program's. The one that Python
-    makes would stay if this process was killed; ours goes when the next one starts.
-
-    RAISES (OSError): If it cannot be made.
-    """
-    known: Dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
-    if known.get("tempdir") is None:
-        folder = _own_folder.enter_context(held(temporary_folder() / NAME, 0o700, is_folder=True))
-        known["tempdir"] = str(folder)
-        # When Python itself would remove its own, behind the end of the fork server.
-        util.Finalize(None, _own_folder.close, exitpriority=-100)
+            if before is None:
+                del os.environ[SAFE_PATH]
+            else:
+                os.environ[SAFE_PATH] = before
 
 
 def leave_signals_to_parent() -> None:
@@ -72,3 +54,46 @@ def leave_signals_to_parent() -> None:
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def check_script_is_guarded(setting: str, remedy: str) -> None:
+    """See that this process is not a worker that still imports the script.
+
+    setting (str): What would start workers here.
+    remedy (str): What to set to have none.
+    RAISES (ConfigError): If it is.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        text = f"{setting} was met while a worker was importing the script"
+        raise ConfigError([Problem("", text, GUARD.format(remedy))])
+
+
+def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remedy: str) -> str:
+    """Say how a worker process ended.
+
+    pid (Optional[int]): Its number.
+    code (Optional[int]): Its exit code; None if it is still there.
+    has_begun (bool): Whether it has said that it could begin.
+    remedy (str): What to set to have no processes.
+    """
+    text = f"its process {pid} "
+    if code is None:
+        text += "closed its connection"
+    elif code < 0:
+        known = {each.value for each in signal.Signals}
+        name = signal.Signals(-code).name if -code in known else f"signal {-code}"
+        text += f"was killed by {name}" + " (too little memory?)" * (-code == signal.SIGKILL)
+    else:
+        text += f"ended, with exit code {code}"
+    if not has_begun:
+        text += f" before it could begin; see its own message. {_advice(remedy)}"
+    return text.rstrip()
+
+
+def _advice(remedy: str) -> str:
+    """What to do if a script was started, rather than a module (-m), or nothing with a name."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is None or getattr(main, "__spec__", None) is not None:
+        return ""
+    return (GUARD if os.path.isfile(path) else NO_FILE).format(remedy)

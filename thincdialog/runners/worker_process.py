@@ -3,7 +3,6 @@
 import atexit
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 import time
@@ -13,19 +12,17 @@ from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from ..errors import ConfigError, Problem, WorkerError
+from ..errors import WorkerError
 from ..loader.failure import Failure
-from ..loader.starting import leave_signals_to_parent, starting_processes
+from ..loader.starting import (
+    check_script_is_guarded,
+    how_it_ended,
+    leave_signals_to_parent,
+    starting_processes,
+)
 from .crew import FEWER
 
-GUARD = (
-    "A worker that is a process imports the script that was started: put all that the script "
-    'does under `if __name__ == "__main__":`, or set executor = "thread"'
-)
-NO_FILE = (
-    "A worker that is a process imports the script that was started, but this one is no file "
-    '(it came from standard input, perhaps): save it as a file, or set executor = "thread"'
-)
+REMEDY = 'set executor = "thread"'
 
 
 class WorkerProcess:
@@ -88,7 +85,8 @@ class WorkerProcess:
                     return value
                 tell(value)
         except (EOFError, OSError):
-            return Failure(self._death())
+            ended = how_it_ended(self._pid, self.exit_code(5.0), self._has_started, REMEDY)
+            return Failure(ended)
 
     def exit_code(self, seconds: float) -> Optional[int]:
         """How the process ended; None if it is there after so long, or was forgotten."""
@@ -99,22 +97,6 @@ class WorkerProcess:
                     self._process.join()
                     return self._process.exitcode
         return None
-
-    def _death(self) -> str:
-        code = self.exit_code(5.0)
-        text = f"its process {self._pid} "
-        if code is None:
-            text += "closed its connection"
-        elif code < 0:
-            known = {each.value for each in signal.Signals}
-            name = signal.Signals(-code).name if -code in known else f"signal {-code}"
-            text += f"was killed by {name}"
-            text += " (too little memory?)" * (-code == signal.SIGKILL)
-        else:
-            text += f"ended, with exit code {code}"
-        if not self._has_started:
-            text += f" before it could begin; see its own message. {_advice()}"
-        return text.rstrip()
 
 
 @contextmanager
@@ -127,9 +109,7 @@ def worker_processes(
     make_worker, arguments: As of ``WorkerProcess``.
     RAISES (ConfigError): In a process that still imports a script.
     """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        text = '[runner] executor = "process" was met while a worker was importing the script'
-        raise ConfigError([Problem("", text, GUARD)])
+    check_script_is_guarded('[runner] executor = "process"', REMEDY)
     workers: List[WorkerProcess] = []
     end = partial(_end, workers)
     # At the end of the program, before multiprocessing waits for processes without limit.
@@ -156,15 +136,6 @@ def _end(workers: List[WorkerProcess]) -> None:
         if worker.exit_code(5.0) is not None:
             worker._process.close()
         workers.pop()
-
-
-def _advice() -> str:
-    """What to do if a script was started, rather than a module (-m), or nothing with a name."""
-    main = sys.modules["__main__"]
-    path = getattr(main, "__file__", None)
-    if path is None or getattr(main, "__spec__", None) is not None:
-        return ""
-    return GUARD if os.path.isfile(path) else NO_FILE
 
 
 # --- in the process ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Builds the stores that a config names: its data made once, before any training."""
 
 import sys
+from contextlib import closing
 from functools import partial
 from typing import List, Optional, TextIO
 
@@ -27,9 +28,8 @@ def build(
     RAISES (DialogError): If the config names no store, or data or folder go wrong.
     """
     experiment, stderr = Experiment.from_config(config, overrides, code), stderr or sys.stderr
-    if experiment.readers is not None:
-        experiment.readers.note = partial(print, file=stderr, flush=True)
-    with experiment.working():
+    experiment.readers.note = partial(print, file=stderr, flush=True)
+    with experiment.working(), closing(experiment.readers):
         if experiment.stores is None:
             text = "[loader] 'store' is null: there is nothing to build"
             hint = "give a folder, with --loader.store FOLDER"

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -78,7 +79,7 @@ def train(
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
         experiment = Experiment.from_config(config, overrides, code)
-        with experiment.working():
+        with experiment.working(), closing(experiment.readers):
             prepare(experiment)
             run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
             run.interruption = interruption
@@ -125,8 +126,7 @@ class TrainingRun:
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
         self._noted: Set[str] = set()
-        if experiment.readers is not None:
-            experiment.readers.note = self._note
+        experiment.readers.note = self._note
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""

@@ -75,7 +75,7 @@ class Experiment:
     training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
     optimizer (Optimizer): Of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
-    readers (Optional[Readers]): Who reads beside this process, if it says so.
+    readers (Readers): The workers of ``[loader]``, which live until they are closed.
     stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
@@ -101,10 +101,9 @@ class Experiment:
         self.optimizer: Any = self.training["optimizer"]
         self.loader: Dict[str, Any] = parts["loader"]
         workers, method = self.loader["workers"], self.loader["start_method"]
-        self.readers = Readers(workers, method, self.code) if workers else None
-        if self.readers is not None:
-            for task in self.tasks.values():
-                task.read_with(self.readers, self._encoding)
+        self.readers = Readers(workers, method, self.code)
+        for task in self.tasks.values() if workers else ():
+            task.read_with(self.readers, self._encoding)
         window, root = self.loader["shuffle_window"], self.loader["store"]
         for task in self.tasks.values() if window is not None else ():
             task.set_shuffle_window(window, is_stored=root is not None)
@@ -118,7 +117,7 @@ class Experiment:
             settings = checked.interpolated["tasks"]
             # Both decide on which labels are errors.
             outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
-            carry_out = alone if self.readers is None else self.readers.carry_out
+            carry_out = self.readers.carry_out if workers else alone
             self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
         self.scratch = temporary_folder()
 
