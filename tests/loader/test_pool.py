@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -162,3 +163,27 @@ def test_pool_whose_work_hangs_lets_the_program_end(tmp_path, root, method):
     done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and "hangs" in done.stdout
     assert time.monotonic() - begin < 60
+
+
+class Large(Echo):
+    """Gives its process, and 8 MB, which take longer to write than to make."""
+
+    def work(self, task):
+        return os.getpid(), bytes(1 << 23)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_pool_does_not_wait_for_a_worker_that_was_killed_while_it_wrote(make_pool, method):
+    rng = random.Random(0)
+    for _ in range(20):
+        pool = make_pool(2, method)
+        job = Job(pool, Large())
+        process, _ = job.submit(0).result(60)
+        futures = [job.submit(task) for task in range(30)]
+        time.sleep(0.03 * rng.random())
+        os.kill(process, signal.SIGKILL)
+        errors = [future.exception(60) for future in futures]
+        assert errors[0] is None or isinstance(errors[0], WorkerError)
+        assert any(isinstance(error, WorkerError) for error in errors)
+        pool.end()
