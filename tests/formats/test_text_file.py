@@ -7,6 +7,7 @@ import pytest
 
 from thincdialog.errors import DataError
 from thincdialog.formats import text_file
+from thincdialog.formats.bookmark import Bookmark
 from thincdialog.formats.formats import FORMATS
 from thincdialog.teachers.labelled_text import LabelledText
 
@@ -164,3 +165,30 @@ def test_a_folder_is_no_pipe(tmp_path):
 def test_json_readers_name_the_line_of_a_mistake(reader, line, message):
     text = reader.error(f"{reader.file('a')}{line}\n".encode())
     assert text.startswith(":2  ") and message in text
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_file_that_is_replaced_while_it_is_read_is_an_error(tmp_path, cut, is_zipped):
+    pack = gzip.compress if is_zipped else bytes
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+
+    def read():
+        if cut:
+            return text_file.cut_lines([str(path)], Bookmark(), lambda: 3)
+        return text_file.read_lines(path)
+
+    said = "a.txt.*(changed while it was read|gzip data is damaged)"
+    path.write_bytes(pack(b"one\ntwo\n"))
+    assert len(list(read())) == 2 + cut
+    for change in (
+        lambda: os.replace(other, path),
+        lambda: path.write_bytes(pack(b"one\ntwo\nthree\n" * 9)),
+    ):
+        path.write_bytes(pack(b"one\ntwo\n"))
+        other.write_bytes(pack(b"six\nten\n"))
+        lines = read()
+        next(lines)
+        change()
+        with pytest.raises(DataError, match=said):
+            list(lines)

@@ -339,6 +339,7 @@ def _opened(
         with io.BufferedReader(file, 1 << 18) as packed:
             if stat.S_ISCHR(os.fstat(packed.fileno()).st_mode) and not packed.isatty():
                 raise DataError(path, "is a device: give a file or a pipe")
+            before = os.fstat(packed.fileno())
             if str(path) != STDIN:
                 check_whole(path, file)
             if packed.peek(2)[:2] != GZIP_MAGIC:
@@ -346,6 +347,9 @@ def _opened(
             else:
                 with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
                     yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
+            after = before if str(path) == STDIN else os.stat(path)
+            if not os.path.samestat(before, after) or before.st_size != after.st_size:
+                raise DataError(path, "changed while it was read: begin again when it is whole")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = at.end[1] if at and at.end[1] else None
         text = f"the gzip data is damaged or cut off{' behind this line' if line else ''}"
