@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.training.examples import quietly_train
 from thincdialog.agents.retrieval import RetrievalAgent
+from thincdialog.api import evaluate_in_detail
 from thincdialog.errors import ModelError
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
@@ -149,3 +151,20 @@ def test_retrieval_reaches_the_published_baselines(data, name, speaker, least):
     test = task.for_split("test", n_candidates=100, max_examples=2000)
     test.set_metrics([Ranking([1])])
     assert evaluate_agent(agent, test, PartnerWorld)["hits@1"] >= least
+
+
+def test_retrieval_counts_labels_outside_their_candidates_as_wrong(tmp_path):
+    line = "text:q {}\tlabels:a {}\tlabel_candidates:a 0|a 1\tepisode_done:True\n"
+    (tmp_path / "data.txt").write_text("".join(line.format(n % 2, n) for n in range(4)))
+    config = f"""
+[tasks.t]
+@teachers = "thincdialog.ParlAIText.v1"
+train = "{tmp_path / "data.txt"}"
+dev = ${{tasks.t.train}}
+
+[agent]
+@agents = "thincdialog.Retrieval.v1"
+"""
+    quietly_train(config, tmp_path / "out")
+    found = evaluate_in_detail(tmp_path / "out" / "model-best", split="dev")
+    assert found.scores["examples"] == 4 and found.scores["accuracy"] == 0.5

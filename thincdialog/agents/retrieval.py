@@ -44,6 +44,8 @@ class RetrievalAgent(ConversationAgent):
     """
 
     id = "retrieval"
+    # An example whose label is no candidate counts as wrong; nothing else comes of it.
+    ignore_bad_candidates = True
 
     def __init__(
         self,
