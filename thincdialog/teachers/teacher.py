@@ -21,6 +21,7 @@ from ..formats.wording import nearest
 from ..messages import Message
 from ..metrics.accuracy import Accuracy
 from ..metrics.example_metric import ExampleMetric
+from ..metrics.f1 import F1
 from ..metrics.metric import Metric
 from ..protocol import Agent
 from ..registry import registry
@@ -234,7 +235,7 @@ class Teacher(Agent):
             raise DataError(order.origin, text)
         scores = Scores()
         if not training:  # What is learnt, the agent tells.
-            scores.set_metrics([Accuracy()])
+            scores.set_metrics([Accuracy(), F1()])
         teacher._show(order, scores)
         return teacher
 
@@ -483,8 +484,8 @@ class Teacher(Agent):
     # --- scores ---------------------------------------------------------------------------
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Score replies by these from now on (they are filled in place). Until then, the accuracy
-        alone is told in evaluation, and nothing in training."""
+        """Score replies by these from now on (they are filled in place). Until then,
+        accuracy and F1 in evaluation, and nothing in training: what is learnt, the agent tells."""
         self._scores.set_metrics(metrics)
 
     def report(self) -> Dict[str, Metric]:
