@@ -1,18 +1,19 @@
 """Batches of one size from rows of like length."""
 
-from typing import List
+from typing import List, Optional
 
 import numpy as np
 
+from ..errors import ConfigError, Problem
 from ..registry import registry
 from .batcher import Batcher
 from .lengths import Lengths
 from .like_lengths import order_by_length
-from .sizes import SizeT, check_size
+from .sizes import Sizes, SizeT, check_size
 
 
 @registry.batchers("thincdialog.Batchsort.v1")
-def Batchsort(size: SizeT, buffer: int = 256) -> Batcher:
+def Batchsort(size: SizeT, buffer: int = 256, max_range: Optional[int] = None) -> Batcher:
     """Batches of ``size`` rows of like length. (ParlAI's batchsort, with two lengths.)
 
     Twelve quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words make, by 3, the
@@ -20,15 +21,34 @@ def Batchsort(size: SizeT, buffer: int = 256) -> Batcher:
 
     size (SizeT): Rows in a batch, 1 or more, or a schedule of it.
     buffer (int): Batches' worth of rows to choose from, 1 or more.
-    RAISES (ConfigError): If size or buffer is less than 1.
+    max_range (Optional[int]): Most tokens by which the contexts of a batch may differ in length,
+        and so its labels, 0 or more (ParlAI's `--batch-length-range`): some batches have fewer
+        rows than `size` then. None for no limit.
+    RAISES (ConfigError): If size or buffer is less than 1, or max_range less than 0.
     """
-    return BatchsortBatcher(check_size("thincdialog.Batchsort.v1", "size", size, buffer), buffer)
+    if max_range is not None and max_range < 0:
+        text = f"'max_range' of thincdialog.Batchsort.v1 is {max_range}"
+        raise ConfigError([Problem("", text, "give 0 tokens or more, or null for no limit")])
+    sizes = check_size("thincdialog.Batchsort.v1", "size", size, buffer)
+    return BatchsortBatcher(sizes, buffer, max_range)
 
 
 class BatchsortBatcher(Batcher):
     """See ``Batchsort``."""
 
+    def __init__(self, sizes: Sizes, buffer: int, max_range: Optional[int] = None):
+        super().__init__(sizes, buffer)
+        self.max_range = max_range
+
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
         """Neighbours on the line of like lengths, ``limit`` at a time."""
         order = order_by_length(lengths.counts, rows=limit)
-        return [order[start : start + limit] for start in range(0, len(order), limit)]
+        if self.max_range is None:
+            return [order[start : start + limit] for start in range(0, len(order), limit)]
+        starts, low, high = [0], lengths.counts[order[0]], lengths.counts[order[0]]
+        for place, counts in enumerate(lengths.counts[order]):
+            low, high = np.minimum(low, counts), np.maximum(high, counts)
+            if place - starts[-1] == limit or (high - low > self.max_range).any():
+                starts.append(place)
+                low = high = counts
+        return np.split(order, starts[1:])
