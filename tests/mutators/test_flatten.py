@@ -52,6 +52,14 @@ def test_flatten_is_what_a_listener_would_keep(n_turns, context_length, include_
     assert [dict(message) for message in given_messages] == before
 
 
+def test_flatten_squashes_the_context_into_the_text():
+    for settings, text in (((3, True), "x2\ny2\nx3\ny3\nx4"), ((-1, False), "x1\nx2\nx3\nx4")):
+        before = conversation(4)
+        (example,) = Flatten(*settings, squash=True)(before)[-1]
+        assert example == {**before[-1], "text": text}
+    assert [message["text"] for message in before] == ["x1", "x2", "x3", "x4"]
+
+
 def test_flatten_keeps_a_context_that_is_there():
     once = Flatten()(conversation(3))[2]
     assert Flatten()(once) == [once]

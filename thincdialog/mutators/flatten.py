@@ -18,17 +18,20 @@ class Flatten:
 
     context_length (int): Turns of the partner, 1 or more, the current one counted; -1 for all.
     include_labels (bool): Whether the answers given so far are part of the context.
+    squash (bool): Whether the context is put into `text`, one turn a line, as ParlAI does it: for
+        an agent that reads nothing but `text`. The example has no `context` then.
     RAISES (ConfigError): If context_length is 0 or less than -1.
     """
 
     single_turn = True
 
-    def __init__(self, context_length: int = -1, include_labels: bool = True):
+    def __init__(self, context_length: int = -1, include_labels: bool = True, squash: bool = False):
         if context_length == 0 or context_length < -1:
             text = f"'context_length' of thincdialog.Flatten.v1 is {context_length}"
             raise ConfigError([Problem("", text, "give 1 or more turns, or -1 for all")])
         self.context_length = context_length
         self.include_labels = include_labels
+        self.squash = squash
 
     def __call__(self, episode: Episode) -> List[Episode]:
         """One single-turn episode for each turn."""
@@ -40,7 +43,11 @@ class Flatten:
             starts.append(len(history))
             is_cut = 0 < self.context_length <= len(starts)
             first = starts[-self.context_length] if is_cut else 0
-            examples.append([Message(message, context=history[first:])])
+            example = Message(message, context=history[first:])
+            if self.squash:
+                said = [text for _, text in example.pop("context")]
+                example["text"] = "\n".join([*said, message["text"]])
+            examples.append([example])
             if message["text"] != SILENCE:
                 history.append((PARTNER, message["text"]))
             labels = message.get("labels")
