@@ -24,7 +24,7 @@ from thincdialog.config import load_config, shipped_configs
 
 WRITTEN = r"(?:>|-o|--output|--json|--log|--png|--svg|--predictions|--errors) (?=(\S+))"
 # The others take many seconds: so little text is hashed into so many rows.
-QUICK = ("babi",)
+QUICK = ("babi", "dialog_memory")
 PROGRAM = "python -m thincdialog "
 # Where the package writes a command, and the test that runs it.
 PRINTED = {
@@ -185,12 +185,14 @@ def test_what_init_config_prints(name, folder, capsys):
     yours = "train.jsonl"
     if name in ("intent", "intent_pretrained", "fasttext", "multi_label", "torch_intent"):
         yours = "intents.csv"
-    if name == "babi":
+    if name in QUICK:
         yours = "story.txt"
         story = "1 Mary moved to the {0}.\n2 Where is Mary?\t{0}\t1\n"
         (folder / yours).write_text("".join(map(story.format, ("garden", "kitchen") * 8)))
+        (folder / "places.txt").write_text("garden\nkitchen\nhall\n")
+    given = {"--paths.encoder": "minilm", "--paths.candidates": "places.txt"}
     words = [
-        {"--paths.encoder": "minilm"}.get(before, yours) if before.startswith("--paths.") else word
+        given.get(before, yours) if before.startswith("--paths.") else word
         for before, word in zip(["", *words], words)
     ]
     if name.endswith("_ray"):  # The same run without Ray, which is not installed everywhere.
