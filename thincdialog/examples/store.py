@@ -1,6 +1,7 @@
 """The store contract, episodes that stay as they are, field by field; and the store in memory."""
 
 import gc
+import zlib
 from array import array
 from contextlib import contextmanager
 from functools import cached_property
@@ -18,6 +19,8 @@ from .encoded import Encoded
 Unit = Literal["episodes", "examples", "words"]
 # Rows that are looked at together where all are.
 CHUNK = 4096
+# Rows that are looked at to tell other data.
+N_COMPARED = 16
 NO_LABEL = -1
 # Distinct lists of labels that are looked out for again.
 MAX_KNOWN_LISTS = 4096
@@ -164,6 +167,15 @@ class Store(Contract):
         if unit == "examples":
             return self.starts
         return range(self.n_episodes + 1) if unit == "episodes" else self._word_bounds
+
+    @cached_property
+    def sample_checksum(self) -> int:
+        """Of the id, text and labels of some rows, evenly spread: it tells other data of the same
+        size."""
+        rows = np.linspace(0, self.n_examples - 1, N_COMPARED).astype(np.int64)
+        rows = rows[: self.n_examples]
+        cells = [self.cells(name, rows) for name in ("id", "text", "labels")]
+        return zlib.crc32(repr(cells).encode("utf-8", "surrogatepass"))
 
     @cached_property
     def _word_bounds(self) -> Sequence[int]:
