@@ -84,3 +84,10 @@ def test_store_in_memory_holds_equal_lists_of_labels_once():
     store = in_memory([[{"id": str(n), "labels": ["x"]}] for n in range(3)])
     first, *others = store.columns["labels"]
     assert all(each is first for each in others)
+
+
+@pytest.mark.parametrize("make", [Plain, in_memory, joined])
+def test_store_counts_words_in_an_array(make):
+    """Of eight bytes an episode, whatever the number of episodes."""
+    sizes = make([[{"id": "a", "text": "one two"}]] * 4).sizes("words")
+    assert isinstance(sizes, np.ndarray) and sizes.tolist() == [0, 2, 4, 6, 8]

@@ -145,8 +145,8 @@ class Order:
             return None
         bounds = self.data.store().sizes(unit)
         if self.picked is None:
-            return bounds[-1]
-        return sum(bounds[number + 1] - bounds[number] for number in self.picked.tolist())
+            return int(bounds[-1])
+        return sum(int(bounds[number + 1] - bounds[number]) for number in self.picked.tolist())
 
     def texts(self) -> Iterator[str]:
         """Every text and label of the whole data once, in its order; of an endless task, of

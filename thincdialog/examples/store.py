@@ -178,9 +178,9 @@ class Store(Contract):
         return zlib.crc32(repr(cells).encode("utf-8", "surrogatepass"))
 
     @cached_property
-    def _word_bounds(self) -> Sequence[int]:
+    def _word_bounds(self) -> Any:
         upto = np.concatenate([[0], self.n_words.cumsum()])
-        return upto[np.asarray(self.starts)].tolist()
+        return upto[np.asarray(self.starts)]
 
 
 @contextmanager
