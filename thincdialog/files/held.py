@@ -1,6 +1,7 @@
 """Temporary files and folders, each held by a lock. It goes with the process, however that ends:
 so whoever comes next sees what is left of dead ones, and takes it away."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -10,11 +11,6 @@ import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, Optional
-
-try:
-    import fcntl
-except ImportError:  # Windows: nobody can tell there who is dead.
-    fcntl = None  # type: ignore[assignment]
 
 # What stands beside its place while it is written, and (old) while it is replaced.
 _BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}", re.DOTALL)
@@ -108,8 +104,6 @@ def _lock(path: Path) -> Optional[int]:
 
     RETURNS (Optional[int]): None if it is gone, somebody holds it, or it cannot be held.
     """
-    if fcntl is None:
-        return None
     with suppress(OSError):
         handle = os.open(path, _READ)
         try:

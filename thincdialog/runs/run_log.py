@@ -1,5 +1,6 @@
 """The rows of a run in its own folder, whatever logger it has: for plots and tables."""
 
+import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -12,11 +13,6 @@ from ..files.whole_file import writing
 from ..loggers.logger import Finalize, LoggedRun, LogStep
 from ..loggers.row_file import RowFile, read_rows
 from .scores_file import remove_scores
-
-try:
-    import fcntl
-except ImportError:  # Windows: there a run that crashed looks like one that is running.
-    fcntl = None  # type: ignore[assignment]
 
 LOG = "log.jsonl"
 ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
@@ -86,8 +82,6 @@ def _locked(folder: Path) -> RowFile:
 
 
 def _lock(rows: RowFile) -> bool:
-    if fcntl is None:
-        return True
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(rows.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,7 +113,7 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
 def is_running(folder: Path) -> bool:
     """Whether a process is training in a folder now, on a file system that can tell."""
     path = folder / LOG
-    if fcntl is None or not path.is_file():
+    if not path.is_file():
         return False
     try:
         with path.open("rb") as file:
