@@ -1,6 +1,7 @@
 """One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
 import copy
+import gc
 from collections import Counter
 from functools import partial
 from itertools import chain, islice
@@ -37,6 +38,9 @@ from .portion import Encoding, n_letters
 from .read_ahead import ReadAhead, Readers, Watch
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
+
+# Episodes of a user's reader between two searches for unreachable objects.
+COLLECT_EVERY = 4096
 
 
 class Split:
@@ -212,7 +216,7 @@ class Split:
     def store(self) -> Store:
         """All episodes, read once."""
         if self._store is None:
-            store = MemoryStore()
+            store, is_own = MemoryStore(), is_users(self._given)
             with collection_paused():
                 if self._ahead is not None:
                     for block in self._streamed(None, BEGIN):
@@ -220,6 +224,8 @@ class Split:
                 else:
                     for episode in self.episodes():
                         store.append(episode)
+                        if is_own and store.n_episodes % COLLECT_EVERY == 0:
+                            gc.collect(0)  # It may leave cycles of objects.
             self.check_ids(store)
             self._store = store
         return self._store
