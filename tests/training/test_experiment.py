@@ -12,7 +12,9 @@ from thincdialog.api import (
     ConfigError,
     DataError,
     DialogError,
+    Experiment,
     Message,
+    ProtocolError,
     Tokenizer,
     evaluate,
     load,
@@ -219,3 +221,9 @@ def test_good_ones_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
     result = two_steps(config + MUTATOR.format("a good one"))
     assert result.stopped_because == "max_steps = 2 reached"
+
+
+def test_teachers_have_the_names_of_their_tasks():
+    teacher = Experiment.from_config(RANKER).training_split()
+    with pytest.raises(ProtocolError, match=r"coffee.batch_act\(\) was called before set_batches"):
+        teacher.batch_act()

@@ -36,7 +36,7 @@ def test_multi_agent_world_from_a_config_hears_everybody():
         experiment.agent.initialize(train, tokenizer=experiment.tokenizer)
         world = experiment.make_world(train, experiment.agent)
         world.parley()
-    assert [act["agent"] for act in world.acts] == ["task", "ranker", "waiter"]
+    assert [act["agent"] for act in world.acts] == ["coffee", "ranker", "waiter"]
     assert world.display().splitlines()[3] == "   [waiter]: Next, please!"
     assert world.report()["examples"].value() == 1
 

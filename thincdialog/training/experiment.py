@@ -92,6 +92,8 @@ class Experiment:
         parts = resolve_config(checked)
         self.seed: int = parts["system"]["seed"]
         self.tasks: Dict[str, Teacher] = parts["tasks"]
+        for name, task in self.tasks.items():
+            task.task = name
         self.agent: Agent = parts["agent"]
         self.tokenizer: Any = parts["tokenizer"]
         self.make_world: WorldFactory = parts["world"]
