@@ -1,6 +1,7 @@
 """What a user registers with ``--code`` stands in by its name; and what does not do what it
 must gets one error that names it, and no traceback."""
 
+import gc
 import re
 
 import numpy as np
@@ -21,6 +22,7 @@ from thincdialog.api import (
     registry,
 )
 from thincdialog.contract import CodeError
+from thincdialog.examples import split
 from thincdialog.files.saved_model import BEST
 
 CODE = '''
@@ -227,3 +229,12 @@ def test_teachers_have_the_names_of_their_tasks():
     teacher = Experiment.from_config(RANKER).training_split()
     with pytest.raises(ProtocolError, match=r"coffee.batch_act\(\) was called before set_batches"):
         teacher.batch_act()
+
+
+def test_searches_for_garbage_leave_out_large_data_until_the_work_ends(monkeypatch):
+    monkeypatch.setattr(split, "MANY", 5)
+    experiment = Experiment.from_config(RANKER)
+    with experiment.working():
+        assert experiment.training_split().n_examples >= 5
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0

@@ -41,6 +41,8 @@ from .store import MemoryStore, Store, collection_paused
 
 # Episodes of a user's reader between two searches for unreachable objects.
 COLLECT_EVERY = 4096
+# Examples in memory from which on these searches leave them out: each would take seconds.
+MANY = 100_000
 
 
 class Split:
@@ -226,6 +228,8 @@ class Split:
                         store.append(episode)
                         if is_own and store.n_episodes % COLLECT_EVERY == 0:
                             gc.collect(0)  # It may leave cycles of objects.
+                if store.n_examples >= MANY:
+                    gc.freeze()  # ``Experiment.working`` ends it.
             self.check_ids(store)
             self._store = store
         return self._store

@@ -1,5 +1,6 @@
 """Everything that a config describes, built once."""
 
+import gc
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -203,6 +204,8 @@ class Experiment:
                 text = "what [agent.model] and [training.optimizer] keep. Set a smaller width or "
                 text += "vocabulary, or use the CPU (--gpu-id -1)."
                 raise no_room(text) from error
+            finally:
+                gc.unfreeze()  # ``Split.store`` has frozen data of many examples.
 
     @contextmanager
     def naming_tasks(self) -> Iterator[None]:
