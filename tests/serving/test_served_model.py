@@ -104,3 +104,37 @@ def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypa
     # The new one from some batch on, with all that were asked in it.
     assert replies == sorted(replies, key="warm".__eq__) and len(set(replies)) == 2
     assert "is incomplete" in caplog.text or "is missing" in caplog.text
+
+
+def test_a_replacement_that_fails_in_any_way_is_not_the_last_one(models, tmp_path, monkeypatch):
+    monkeypatch.setattr(served_model, "LOOK_SECONDS", 0.02)
+    shutil.copytree(models / "barista", tmp_path / "model")
+    application, act = app(tmp_path / "model"), TrainedModel.act
+    wrong, failed = ValueError("an agent's own mistake"), asyncio.Event()
+
+    def broken(*given):
+        failed.set()
+        raise wrong
+
+    async def said(http):
+        answer = await http.post(CHAT, json={"messages": messages("warm 1")})
+        return answer.json()["choices"][0]["message"]["content"]
+
+    async def work(http):
+        assert await said(http) != "warm"
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainedModel, "act", broken)
+            (tmp_path / "model" / "meta.json").touch()
+            await asyncio.wait_for(failed.wait(), 30)
+            await asyncio.sleep(0.2)
+        assert TrainedModel.act is act and await said(http) != "warm"
+        shutil.copytree(models / "intents", tmp_path / "new")
+        (tmp_path / "model").rename(tmp_path / "old")
+        (tmp_path / "new").rename(tmp_path / "model")
+        while await said(http) != "warm":
+            await asyncio.sleep(0.02)
+
+    async def in_time(http):
+        await asyncio.wait_for(work(http), 60)
+
+    Client(application).run(in_time)

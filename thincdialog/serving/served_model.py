@@ -5,7 +5,6 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from ..errors import DialogError
 from ..files.saved_model import which_model
 from ..messages import Message
 from ..training.trained_model import Reply, TrainedModel
@@ -127,7 +126,7 @@ class ServedModel:
             try:
                 self.model = await asyncio.to_thread(self._loaded)
                 LOG.warning("'%s' was replaced; the new model answers", self.name)
-            except DialogError as error:
+            except Exception as error:  # An agent's own code may fail in any way.
                 LOG.error("%s; the old model of '%s' still answers", error, self.name)
 
     def _loaded(self) -> TrainedModel:
