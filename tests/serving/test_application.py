@@ -328,6 +328,17 @@ def test_it_can_be_mounted_elsewhere(models):
     assert found[0] == 200 and found[1]["model"] == "b"
 
 
+def test_an_agent_that_fails_is_an_error_in_the_shape_of_openai(models, monkeypatch, caplog):
+    client = Client(app(models / "barista"))
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainedModel, "act", lambda *given: {}["no key"])
+        status, answer = client.post(CHAT, {"messages": messages("hi")})
+    assert (status, answer["error"]["type"]) == (500, "server_error")
+    assert "no key" in caplog.text and "no key" not in answer["error"]["message"]
+    assert f'requests_total{{path="{CHAT}",status="500"}} 1.0' in client.get("/metrics").text
+    assert client.post(CHAT, {"messages": messages("hi")})[0] == 200
+
+
 def test_one_message_at_fault_leaves_the_others_their_answers(models, monkeypatch, caplog):
     act = TrainedModel.act
 

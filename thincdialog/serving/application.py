@@ -61,7 +61,7 @@ async def _unknown(request: Request, error: HTTPException) -> Response:
 
 def _refused(refusal: Refusal) -> Response:
     """An error in the shape of OpenAI's."""
-    types = {429: "rate_limit_error", 503: "server_error"}
+    types = {429: "rate_limit_error", 500: "server_error", 503: "server_error"}
     error = {
         "message": refusal.detail,
         "type": types.get(refusal.status_code, "invalid_request_error"),
@@ -143,6 +143,9 @@ class Service:
                 response = _refused(Refusal(400, str(error)))
             except ClientDisconnect:
                 response = Response(status_code=499)
+            except Exception:  # A defect, or an agent's own code.
+                LOG.exception("a request failed")
+                response = _refused(Refusal(500, "The server made a mistake; its log has details."))
             self.metrics.requests.labels(path, response.status_code).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
             return response
