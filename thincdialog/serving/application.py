@@ -184,7 +184,7 @@ class Service:
     async def chat(self, body: Body) -> Response:
         """A chat completion: the reply, and further candidates as further choices."""
         model, message = self._model(body), conversation_in(body, self.limits)
-        n = number_in(body, "n", RANKED, 1)
+        n = number_in(body, "n", 1, RANKED)
         (reply,) = await model.ask([message], n, self.threshold)
         turns = [*message["context"], (PARTNER, message["text"])]
         if self.log is not None:
@@ -233,7 +233,8 @@ class Service:
         """The scores of documents for a query."""
         model, query = self._model(body), " ".join(texts_in(body, "query", self.limits))
         documents = texts_in(body, "documents", self.limits)
-        top = number_in(body, "top_n", len(documents), len(documents))
+        # Clients ask for their usual number of fewer documents, too.
+        top = number_in(body, "top_n", len(documents))
         distinct = list(dict.fromkeys(documents))
         message = Message(text=query, label_candidates=distinct, agent="user")
         (reply,) = await model.ask([message], len(distinct), 0.0)

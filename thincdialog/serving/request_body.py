@@ -1,5 +1,6 @@
 """Reads the bodies of requests, and says which field is wrong."""
 
+import math
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Dict, List, Optional, Tuple
@@ -61,16 +62,17 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
     return Message(text=turns[-1][1], context=turns[:-1], agent="user")
 
 
-def number_in(body: Dict[str, Any], name: str, most: int, default: int) -> int:
+def number_in(body: Dict[str, Any], name: str, default: int, most: float = math.inf) -> int:
     """Read a whole number.
 
-    RAISES (Refusal): If it is something else, or not from 1 to ``most``.
+    RAISES (Refusal): If it is something else, less than 1 or greater than ``most``.
     """
     value = body.get(name)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise _wrong(name, value, f"a whole number from 1 to {most}")
+        limit = "1 or more" if most == math.inf else f"from 1 to {most}"
+        raise _wrong(name, value, f"a whole number {limit}")
     return value
 
 
