@@ -175,6 +175,8 @@ WRONG = [
      "a number ('5')"),
     (CHAT, {**OK, "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400,
      "messages[0].content[0]", '{"type": "text"'),
+    (CHAT, {**OK, "messages": [{"role": "user", "contents": "hi"}]}, 400, "messages[0].content",
+     "is missing, expected a string"),
     (CHAT, {**OK, "messages": messages("hi", "oh")}, 400, "messages", "last message must be"),
     (CHAT, {**OK, "messages": [{"role": "system", "content": "x"}]}, 400, "messages", "last"),
     (CHAT, {**OK, "n": 0}, 400, "n", "a whole number from 1 to 100"),

@@ -49,7 +49,10 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
         name = f"messages[{number}]"
         if not isinstance(message, dict):
             raise _wrong(name, message, "an object")
-        role, text = message.get("role"), _text_in(message.get("content"), f"{name}.content")
+        role, content = message.get("role"), message.get("content")
+        if content is None and role == "user":  # Another side may have called a tool instead.
+            raise _wrong(f"{name}.content", None, "a string, or a list of parts")
+        text = _text_in(content, f"{name}.content")
         if isinstance(role, str) and role in ROLES:
             said.append((ROLES[role], text))
         elif role not in IGNORED:
