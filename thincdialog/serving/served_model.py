@@ -58,8 +58,11 @@ class ServedModel:
     ) -> List[Reply]:
         """Wait for the replies to messages; arguments as of ``TrainedModel.answer``.
 
-        RAISES (Refusal): If too many messages wait.
+        RAISES (Refusal): If too many messages wait, or these alone are too many.
         """
+        if len(messages) > self.max_waiting:  # Trying again would not help.
+            text = f"{len(messages):,} texts at once, and this server takes {self.max_waiting:,}."
+            raise Refusal(413, text)
         if self.n_waiting + len(messages) > self.max_waiting:
             text = f"{self.n_waiting:,} messages wait for '{self.name}' already. Try again."
             raise Refusal(429, text, code="rate_limit_exceeded", headers={"Retry-After": "1"})
