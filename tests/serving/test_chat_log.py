@@ -4,6 +4,7 @@ import io
 import json
 import os
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.training.examples import REPLIES, quietly_train
 from thincdialog.api import DataError, OutputError
 from thincdialog.cli.main import main
 from thincdialog.messages import PARTNER, SELF
+from thincdialog.serving import chat_log
 from thincdialog.serving.chat_log import ChatLog, keep_longest
 
 TASK = """
@@ -49,6 +51,19 @@ def test_the_longest_of_each_conversation_is_kept(tmp_path_factory, talks):
     expected = {a for a in distinct if not any(a == b[: len(a)] and a != b for b in distinct)}
     assert set(kept) == expected and len(kept) == len(expected) == n_kept
     assert n_read == sum(map(len, talks))
+
+
+def test_a_long_conversation_is_read_in_linear_time(tmp_path, monkeypatch):
+    path, encoded = tmp_path / "log.jsonl", []
+
+    def dumps(value):
+        encoded.append(json.dumps(value))
+        return encoded[-1]
+
+    ChatLog(path).add([(place % 2, f"turn {place}") for place in range(999)], "the end")
+    monkeypatch.setattr(chat_log, "json", SimpleNamespace(dumps=dumps))
+    assert keep_longest(str(path), str(tmp_path / "kept.jsonl")) == (1, 1)
+    assert sum(map(len, encoded)) < 3 * path.stat().st_size
 
 
 def write_lines(path, number):

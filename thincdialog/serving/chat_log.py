@@ -38,7 +38,8 @@ class ChatLog:
             {"role": "assistant" if role == SELF else "user", "content": text}
             for role, text in (*turns, (SELF, reply))
         ]
-        line = as_json({"id": _digest(messages[:1])[:16], "messages": messages}) + "\n"
+        identity = next(_digests(messages))[:16]
+        line = as_json({"id": identity, "messages": messages}) + "\n"
         data = ("\n" * self._is_torn + line).encode("utf8")
         # One call, so that lines of several workers do not mix.
         n_written = os.write(self._file, data)
@@ -62,10 +63,10 @@ def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, in
     n_read = n_kept = 0
     for _, messages in _chats(source):
         n_read += 1
-        continued.update(_digest(messages[:n]) for n in range(1, len(messages)))
+        continued.update(list(_digests(messages))[:-1])
     with open_output(target, force, [source]) as write:
         for line, messages in _chats(source):
-            digest = _digest(messages)
+            digest = list(_digests(messages))[-1]
             if digest not in continued:
                 continued.add(digest)
                 write(line)
@@ -83,5 +84,9 @@ def _chats(source: str) -> Iterator[Tuple[str, List[Chat]]]:
         yield as_json(chat), messages
 
 
-def _digest(messages: Sequence[Chat]) -> str:
-    return hashlib.sha256(json.dumps(messages).encode()).hexdigest()
+def _digests(messages: Sequence[Chat]) -> Iterator[str]:
+    """A digest of the first message, of the first two, and so on; of none if there are none."""
+    whole = hashlib.sha256()
+    for message in messages or [{}]:
+        whole.update(json.dumps(message).encode())
+        yield whole.hexdigest()
