@@ -154,11 +154,21 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
         assert code == 0 and "Traceback" not in err
 
 
+def test_an_address_of_ipv6_is_shown_as_a_url_has_it(models):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with serving(models / "barista", "--host", "::1") as server:
+        assert httpx.get(f"{server.url}/healthz").json() == {"status": "ok"}
+
+
 def test_what_cannot_be_served_ends_in_one_line(models, tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for words, code, text in (
             ([models / "barista", "--port", port], 1, f"127.0.0.1:{port} cannot be listened at"),
+            ([models / "barista", "--port", "65536"], 2, "--port: should be 65535 or less"),
             ([tmp_path / "nothing", "--port", "0"], 1, "is not a folder"),
             ([models / "barista", models / "barista", "--port", "0"], 1, "the name 'barista'"),
             ([models / "barista", "--api-key-file", tmp_path / "no"], 1, "file not found"),

@@ -25,10 +25,18 @@ LIMITS = {
     "max_seconds": "seconds to receive a request and answer it, together (default: 30)",
 }
 
+
+def _port(text: str) -> int:
+    number = count(text)
+    if number > 65_535:
+        raise argparse.ArgumentTypeError(f"should be 65535 or less, got {number}")
+    return number
+
+
 ARGUMENTS = [
     argument("MODEL...", "folders of saved models or runs; NAME=FOLDER names one", dest="models"),
     argument("--host HOST", "address to listen at (default: 127.0.0.1)", default="127.0.0.1"),
-    argument("--port N", "port to listen at, 0 for a free one (default: 8000)", count, 8000),
+    argument("--port N", "port to listen at, 0 for a free one (default: 8000)", _port, 8000),
     argument("--workers N", "processes, each with its own models (default: 1)", positive, 1),
     THRESHOLD,
     argument("--api-key-file FILE", "keys that requests must have one of, one per line"),

@@ -53,7 +53,8 @@ def serve(
             proxy_headers=False,
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
         )
-        started(f"http://{host}:{listening.getsockname()[1]}")
+        name = f"[{host}]" if ":" in host else host
+        started(f"http://{name}:{listening.getsockname()[1]}")
         if workers > 1:
             del application
             Multiprocess(config, sockets=[listening]).run()
