@@ -154,6 +154,22 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
         assert code == 0 and "Traceback" not in err
 
 
+@pytest.mark.slow
+def test_workers_that_start_slowly_are_waited_for(models, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys, time\n"
+        "if any('spawn_main' in word for word in sys.orig_argv):\n"
+        f"    open({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w').close()\n"
+        "    time.sleep(8)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with serving(models / "barista", "--workers", "2") as server:
+        assert httpx.post(server.url + CHAT, json=BODY, timeout=60).status_code == 200
+        time.sleep(4)
+        started = {int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()}
+        assert started == set(children(server.process.pid)) and len(started) == 2
+
+
 def test_an_address_of_ipv6_is_shown_as_a_url_has_it(models):
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()

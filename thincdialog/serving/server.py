@@ -52,6 +52,8 @@ def serve(
             access_log=False,
             proxy_headers=False,
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
+            # A worker that imports longer would be killed, and so would its successors.
+            timeout_worker_healthcheck=60,
         )
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{listening.getsockname()[1]}")
