@@ -98,6 +98,28 @@ def test_clients_that_vanish_and_slow_ones_hinder_nobody(server):
         client.close()
 
 
+def test_heads_that_are_long_or_slow_end_the_connection(models):
+    with serving(models / "barista", "--max-seconds", "1") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+
+        def sent(*parts):
+            """What comes until the end of a connection; parts have a pause between them."""
+            with socket.create_connection((host, int(port)), timeout=20) as client:
+                for part in parts:
+                    client.sendall(part)
+                    time.sleep(0.3)
+                return client.makefile("rb").read()
+
+        head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+        assert sent(b"") == sent(head) == b""
+        close, long = b"Connection: close\r\n\r\n", b"A: " + b"a" * 50_000
+        # One that has been answered may take its time for another.
+        twice = sent(head + b"\r\n", head, long + b"\r\n", close)
+        assert twice.count(b"200 OK") == 2
+        assert b"400 Bad Request" in sent(head, long, long)
+        assert httpx.post(server.url + CHAT, json=BODY).status_code == 200
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
 def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
     code = tmp_path / "slow.py"

@@ -32,8 +32,10 @@ def serve(
     try:
         import uvicorn
         from uvicorn.supervisors import Multiprocess
-    except ImportError:
-        raise MissingPackageError("uvicorn", "serve", "A server") from None
+
+        from .connection import Connection
+    except ImportError as error:
+        raise MissingPackageError(str(error.name), "serve", "A server") from None
     with ExitStack() as stack:
         listening = stack.enter_context(_listen(host, port))
         if workers > 1:
@@ -47,6 +49,7 @@ def serve(
         config = uvicorn.Config(
             partial(app, **options) if workers > 1 else application,
             factory=workers > 1,
+            http=partial(Connection, options["limits"].max_seconds),  # type: ignore[arg-type]
             workers=workers,
             log_level="warning",
             access_log=False,
