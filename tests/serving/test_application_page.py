@@ -140,3 +140,13 @@ def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_pat
         if PICTURES:
             page.screenshot(path=f"{PICTURES}/unknown.png")
         page.close()
+
+
+def test_unknown_of_a_classifier_is_said_plainly(browser, models):
+    with serving(models / "intents", "--threshold", "1") as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.get_by_role("heading", name="intents").wait_for()
+        say(page, "warm 1", 2)
+        assert "does not know a reply" in page.locator("li.unknown").inner_text(timeout=2000)
+        page.close()
