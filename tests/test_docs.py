@@ -236,7 +236,7 @@ def test_docs_changelog_keeps_to_its_form():
 
 def test_docs_data_names_every_key_of_a_layout():
     page = (ROOT / "docs" / "data.md").read_text(encoding="utf8")
-    table = page[page.index("| key | says where stands |") : page.index("A place is a path")]
+    table = page[page.index("| key | value |") : page.index("A path has dots")]
     keys = {
         name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row[2:].split("|")[0])
     }
