@@ -70,7 +70,7 @@ def read_meta(folder: Path) -> Dict[str, Any]:
 
 
 def read_checked_meta(folder: Path) -> Dict[str, Any]:
-    """``meta.json`` of a saved model whose files are as they were saved, but for its config.
+    """Return ``meta.json`` of a saved model, whose files, except its config, must be unchanged.
 
     RAISES (ModelError): If a file is missing or has changed, or the config is not a plain file.
     """
