@@ -1,10 +1,15 @@
 """Code of users that gives what it must not, or fails: one line says where, in every command."""
 
 import inspect
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import catalogue
 import pytest
+import thinc
 
 from tests.cli.conftest import run as run_fixture
 from tests.processes import slow
@@ -775,6 +780,16 @@ def test_workers_say_where(run, folder, executor):
 def test_what_is_ours_is_no_users():
     assert not is_users(Agent.act) and not is_users(re.compile) and not is_users(pytest.raises)
     assert is_users(test_what_is_ours_is_no_users)
+
+
+def test_what_is_installed_beside_thinc_is_no_users(tmp_path):
+    # As "pip install --target" does it.
+    (tmp_path / "thinc").symlink_to(Path(thinc.__file__).parent)
+    script = "from thinc.layers.chain import forward; from thincdialog.contract import is_users; "
+    script += "print(forward.__code__.co_filename, is_users(forward))"
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == [str(tmp_path / "thinc" / "layers" / "chain.py"), "False"]
 
 
 def test_places_are_the_innermost_of_users():

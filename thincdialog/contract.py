@@ -17,9 +17,10 @@ import site
 import sys
 import sysconfig
 from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional
+from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional, cast
 
 from .errors import DialogError
 
@@ -30,11 +31,14 @@ CODE_PREFIX = f"{PACKAGE}_code_"
 SHOWN = 60
 # Cells of an array up to which it is shown whole.
 MAX_CELLS = 6
-# Folders of what is installed, and of Python itself.
+# Folders of Python itself, and of installed packages: also the folder of Thinc, because
+# ``pip install --target`` installs into any folder.
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_INSTALLED = tuple(
-    {*(sysconfig.get_path(name) for name in ("purelib", "platlib")), *site.getsitepackages()}
-)
+_INSTALLED = tuple({
+    *(sysconfig.get_path(name) for name in ("purelib", "platlib")),
+    *site.getsitepackages(),
+    str(Path(cast(Any, find_spec("thinc")).origin).parents[1]),
+})  # fmt: skip
 
 
 class CodeError(DialogError):
