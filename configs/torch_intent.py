@@ -30,7 +30,8 @@ class Encoder(torch.nn.Module):
         self.blocks = torch.nn.TransformerEncoder(block, depth, enable_nested_tensor=False)
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        places = torch.arange(tokens.shape[1]).clamp(max=self.positions.num_embeddings - 1)
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        places = places.clamp(max=self.positions.num_embeddings - 1)
         X = self.dropout(self.words(tokens[..., 0]) + self.positions(places))
         return self.blocks(X, src_key_padding_mask=~mask)
 
