@@ -301,7 +301,7 @@ def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_pat
     assert (code, out, err) == (0, "milk then\n", "")
     (tmp_path / "none.txt").write_text("\n")
     code, _, err = run(f"i {MODEL} --candidates {tmp_path}/none.txt")
-    assert code == 1 and "none.txt  holds no candidates" in err
+    assert code == 1 and "none.txt  has blank lines only" in err
     monkeypatch.setattr(sys, "stdin", None)
     assert run(f"chat {MODEL}") == (0, "", "")
 

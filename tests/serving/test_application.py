@@ -181,6 +181,7 @@ WRONG = [
     (CHAT, {**OK, "messages": [{"role": "system", "content": "x"}]}, 400, "messages", "last"),
     (CHAT, {**OK, "n": 0}, 400, "n", "a whole number from 1 to 100"),
     (CHAT, {**OK, "n": True}, 400, "n", "true or false"),
+    (CHAT, {**OK, "stream": "no"}, 400, "stream", "a string ('no'), expected true or false"),
     ("/classify", {"model": "intents"}, 400, "input", "missing"),
     ("/classify", {"model": "intents", "input": [3]}, 400, "input[0]", "expected a string"),
     ("/classify", {"model": "barista", "input": "hi"}, 400, "model", "has no classes"),
@@ -261,8 +262,11 @@ def test_a_slow_sender_and_a_slow_model_end_after_their_seconds(models, monkeypa
 def test_a_key_is_needed_where_keys_are_given(models):
     client = Client(app(models / "barista", api_keys=["one", "two"]))
     body = {"messages": messages("hi")}
-    for key, expected in (("two", 200), ("one", 200), ("three", 401), ("", 401), ("\xe9", 401)):
-        headers = {"Authorization": f"Bearer {key}".encode("latin-1")}
+    for given, expected in (
+        ("Bearer two", 200), ("Bearer one", 200), ("bearer one", 200), ("Bearer three", 401),
+        ("Bearer ", 401), ("Bearer \xe9", 401), ("one", 401), ("Basic one", 401),
+    ):  # fmt: skip
+        headers = {"Authorization": given.encode("latin-1")}
         status, answer = client.post(CHAT, body, headers=headers)
         assert status == expected
     assert answer["error"]["code"] == "invalid_api_key"
@@ -320,7 +324,10 @@ def test_it_logs_conversations_that_train_reads(models, tmp_path, capsys):
 def test_a_full_disk_is_no_reason_to_refuse(models, caplog):
     client = Client(app(models / "barista", log="/dev/full"))
     assert client.post(CHAT, {"messages": messages("hi")})[0] == 200
-    assert "a conversation was not logged: No space left" in caplog.text
+    assert (
+        "a conversation was not logged: /dev/full  could not be written: No space left"
+        in caplog.text
+    )
     assert "thincdialog_unlogged_total 1.0" in client.get("/metrics").text
 
 

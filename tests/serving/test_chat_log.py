@@ -98,7 +98,7 @@ def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     log, write = ChatLog(path), os.write
     log.add([(PARTNER, "a")], "b")
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="in part"):
+    with monkeypatch.context() as patch, pytest.raises(OutputError, match="in part"):
         patch.setattr(os, "write", lambda file, data: write(file, data[:9]))
         log.add([(PARTNER, "c")], "d")
     log.add([(PARTNER, "e")], "f")
@@ -124,3 +124,9 @@ def test_chat_writes_the_same_lines(models, tmp_path, monkeypatch, capsys):
         ["Good\nmorning!", replies[1]],
         ["Good\nmorning!", replies[1], "A latte.", replies[2]],
     ]
+
+
+def test_chat_on_a_full_disk_names_the_log(models, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi!\n"))
+    assert main(["chat", str(models / "barista"), "--log", "/dev/full"]) == 1
+    assert "✘ /dev/full  could not be written: No space left on device" in capsys.readouterr().err

@@ -57,5 +57,5 @@ def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
             lines = [line.partition(" ")[2] for line in lines]
         lines = [line.replace("\\n", "\n") for line in lines]
     if not lines:
-        raise DataError(path, "holds no candidates: expected one a line")
+        raise DataError(path, "has blank lines only: expected one text per line")
     return list(dict.fromkeys(lines))

@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..config import PathLike
-from ..errors import DialogError
+from ..errors import DialogError, OutputError
 from ..files.json_text import parse_json
 from ..formats.wording import kind
 from ..messages import PARTNER, Message
@@ -30,7 +30,7 @@ from ..training.trained_model import TrainedModel
 from .chat_log import ChatLog
 from .limits import Limits
 from .metrics import Metrics
-from .request_body import Refusal, conversation_in, number_in, texts_in
+from .request_body import Refusal, conversation_in, flag_in, number_in, texts_in
 from .served_model import LOG, ServedModel
 
 Body = Dict[str, Any]
@@ -153,9 +153,10 @@ class Service:
         return answer
 
     def _check_key(self, given: str) -> None:
-        key = given.removeprefix("Bearer ").encode()
+        scheme, _, key = given.partition(" ")
         # All are compared, each in constant time.
-        if self.keys and not sum(hmac.compare_digest(key, each) for each in self.keys):
+        is_known = sum(hmac.compare_digest(key.encode(), each) for each in self.keys)
+        if self.keys and not (is_known and scheme.lower() == "bearer"):
             text = "Give a key of this server: Authorization: Bearer KEY."
             raise Refusal(401, text, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
@@ -184,15 +185,15 @@ class Service:
     async def chat(self, body: Body) -> Response:
         """A chat completion: the reply, and further candidates as further choices."""
         model, message = self._model(body), conversation_in(body, self.limits)
-        n = number_in(body, "n", 1, RANKED)
+        n, is_stream = number_in(body, "n", 1, RANKED), flag_in(body, "stream")
         (reply,) = await model.ask([message], n, self.threshold)
         turns = [*message["context"], (PARTNER, message["text"])]
         if self.log is not None:
             try:
                 self.log.add(turns, reply.text or "")
-            except OSError as error:  # A full disk is no reason to refuse an answer.
+            except OutputError as error:  # A full disk is no reason to refuse an answer.
                 self.metrics.unlogged.inc()
-                LOG.error("a conversation was not logged: %s", error.strerror or error)
+                LOG.error("a conversation was not logged: %s", error)
         head = {**_head("chatcmpl", model), "object": "chat.completion"}
         if reply.guess is not None:
             head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
@@ -203,9 +204,9 @@ class Service:
         ]  # fmt: skip
         said = [choice["message"]["content"] for choice in choices]
         usage = _usage([text for _, text in turns], said)
-        if body.get("stream"):
+        if is_stream:
             options = body.get("stream_options")
-            has_usage = isinstance(options, dict) and options.get("include_usage")
+            has_usage = isinstance(options, dict) and flag_in(options, "include_usage")
             events = _events(head, choices, usage if has_usage else None)
             return StreamingResponse(events, media_type="text/event-stream")
         return _as_json({**head, "choices": choices, "usage": usage})

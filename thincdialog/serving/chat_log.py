@@ -1,5 +1,6 @@
 """A log of conversations, one line per reply, from which models can be trained again."""
 
+import errno
 import hashlib
 import json
 import os
@@ -25,14 +26,15 @@ class ChatLog:
     """
 
     def __init__(self, path: Union[str, Path]):
-        with writing(Path(path)):
+        self.path = Path(path)
+        with writing(self.path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._is_torn = False
 
     def add(self, turns: Sequence[Turn], reply: str) -> None:
         """Append a conversation and the reply to it.
 
-        RAISES (OSError): If the line cannot be written, because the disk is full, for example.
+        RAISES (OutputError): If the line cannot be written, because the disk is full, for example.
         """
         messages = [
             {"role": "assistant" if role == SELF else "user", "content": text}
@@ -41,11 +43,12 @@ class ChatLog:
         identity = next(_digests(messages))[:16]
         line = as_json({"id": identity, "messages": messages}) + "\n"
         data = ("\n" * self._is_torn + line).encode("utf8")
-        # One call, so that lines of several workers do not mix.
-        n_written = os.write(self._file, data)
-        self._is_torn = n_written < len(data)
-        if self._is_torn:
-            raise OSError("the line was written in part")
+        with writing(self.path):
+            # One call, so that lines of several workers do not mix.
+            n_written = os.write(self._file, data)
+            self._is_torn = n_written < len(data)
+            if self._is_torn:
+                raise OSError(errno.ENOSPC, "the line was written in part")
 
 
 def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int]:

@@ -79,6 +79,17 @@ def number_in(body: Dict[str, Any], name: str, default: int, most: float = math.
     return value
 
 
+def flag_in(body: Dict[str, Any], name: str) -> bool:
+    """Read true or false; false for null.
+
+    RAISES (Refusal): If it is something else.
+    """
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise _wrong(name, value, "true or false")
+    return bool(value)
+
+
 def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
     """Read a text, or a list of texts; each may be an object with a `text`.
 
