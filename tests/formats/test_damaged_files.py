@@ -14,7 +14,7 @@ from tests.formats.test_json_layout import SAMPLES
 from tests.fuzzing import SEED, TIMES, mangle, within_time
 from tests.processes import little_memory, slow
 from thincdialog.errors import DataError, DialogError
-from thincdialog.formats.candidates import read_list
+from thincdialog.formats.candidates import read_candidates
 from thincdialog.formats.convert import convert
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.guessing import guess_format
@@ -59,7 +59,7 @@ READERS = {
     "named side": (partial(read_talk, label_speaker="b"), ".jsonl", lines(TALK)),
     "a layout": (gives(CorpusLayout, read_layout), ".yml", LAYOUT),
     "JSON layout": (gives(CorpusLayout, read_layout), ".json", b'{"turns": "a", "text": ["b"]}'),
-    "candidates": (gives(list, partial(read_list, numbered=True)), ".txt", b"1 hello\n2 bye\n"),
+    "candidates": (gives(list, read_candidates), ".txt", b"1 hello\n2 bye\n"),
     "format": (gives(str, guess_format), ".txt", NUMBERED),
 }
 GOOD = {

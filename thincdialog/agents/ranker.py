@@ -28,7 +28,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
-from ..formats.candidates import read_list
+from ..formats.candidates import read_candidates
 from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
@@ -162,7 +162,7 @@ class RankerAgent(ModelAgent):
     def reading(self) -> ReadingOptions:
         path, options = self.fixed_path, super().reading()
         # A saved model knows them: the file may be gone.
-        return options if path is None else options._replace(labels=self.fixed or read_list(path))
+        return options if path is None else options._replace(labels=self.fixed or read_candidates(path))
 
     def reachable(self, example: Message) -> Optional[Collection[str]]:
         own: Optional[Sequence[str]] = example.get("label_candidates")
@@ -178,7 +178,7 @@ class RankerAgent(ModelAgent):
     def survey(self, train: Teacher) -> None:
         self._check_labels(train)
         if self.fixed_path is not None:
-            found = list(dict.fromkeys(read_list(self.fixed_path)))
+            found = read_candidates(self.fixed_path)
         else:
             found = train.frequent_labels(self.max_fixed_candidates)
             if not found:
@@ -321,7 +321,7 @@ class RankerAgent(ModelAgent):
             return np.flatnonzero(is_good)
         at = int(is_good.argmin())
         found = f"has the label {labels[at]!r}, which is not among its" if known[at] else "has no"
-        remedy = 'Mend the data, or set candidates = "batch" or ignore_bad_candidates = true'
+        remedy = 'Correct the data, or set candidates = "batch" or ignore_bad_candidates = true'
         text = f"example {batch.ids()[at]} {found} {what}. {remedy} in [agent]."
         raise DataError("training data", text)
 

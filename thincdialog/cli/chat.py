@@ -39,10 +39,10 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Load the model and talk until the input ends."""
     from ..api import load
-    from ..formats.candidates import read_list
+    from ..formats.candidates import read_candidates
     from ..serving.chat_log import ChatLog
 
-    candidates = read_list(arguments.candidates) if arguments.candidates else None
+    candidates = read_candidates(arguments.candidates) if arguments.candidates else None
     chatbot = load(arguments.model, **common(arguments))
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:

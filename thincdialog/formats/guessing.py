@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import List, Optional
 
 from ..errors import DataError
+from .candidates import NUMBERED
 from .formats import FORMATS
 from .text_file import read_json_lines, read_lines, suffix_of
 from .wording import short
 
 N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)})"
-NUMBERED = re.compile(r"\d+ ")
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
 
 

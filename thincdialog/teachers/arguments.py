@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.candidates import read_list
+from ..formats.candidates import read_candidates
 from ..formats.text_file import PathOrPaths, check_encoding
 from ..formats.tolerance import tolerance
 from ..messages import Episode
@@ -226,12 +226,10 @@ class CandidateFile:
     """The fixed candidates in a file, one a line, read when they are needed.
 
     path (str): The file.
-    numbered (bool): Whether leading line numbers are taken off (fbdialog).
     """
 
     path: str
-    numbered: bool = False
 
     def __call__(self) -> List[str]:
         """Read them."""
-        return read_list(self.path, self.numbered)
+        return read_candidates(self.path)

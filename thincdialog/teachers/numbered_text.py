@@ -65,7 +65,7 @@ def NumberedText(
     )
     return Teacher(
         file_sources(options, lambda _: reader, train=train, dev=dev, test=test),
-        candidates=CandidateFile(candidates, numbered=True) if candidates else None,
+        candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,
     )
