@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import os
 
@@ -211,3 +212,42 @@ def test_evaluate_says_what_it_left_out(folder, run):
     assert "bad.csv  1 of 3 examples skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
     code, _, err = run(command)
     assert code == 1 and "max_bad_share = 0.05 allows 5 %" in err
+
+
+def test_predict_writes_what_the_name_of_the_output_says(folder, run):
+    (folder / "in.csv").write_text('n;text\n1;warm\n2;"cold; no"\n')
+    assert run("predict model in.csv -o a.jsonl.gz --top 2")[0] == 0
+    rows = packed(folder / "a.jsonl.gz")
+    assert [(row["n"], row["text"]) for row in rows] == [("1", "warm"), ("2", "cold; no")]
+    assert [len(row["candidates"]) for row in rows] == [2, 2]
+    (folder / "in.jsonl").write_text('{"text": "warm", "n": [1]}\n{"text": "cold, no"}\n')
+    assert run("predict model in.jsonl -o b.csv --top 2")[0] == 0
+    found = list(csv.DictReader((folder / "b.csv").read_text().splitlines()))
+    assert [(row["text"], row["n"]) for row in found] == [("warm", "[1]"), ("cold, no", "")]
+    assert found[0]["reply"] == found[0]["candidate_1"] and found[0]["score_2"]
+    # What a table cannot hold is an error, and no file.
+    (folder / "more.jsonl").write_text('{"text": "warm"}\n{"text": "cold", "n": 1}\n')
+    code, _, err = run("predict model more.jsonl -o c.tsv")
+    assert (code, (folder / "c.tsv").exists()) == (1, False)
+    assert "have a field 'n' which the first row has not" in err
+
+
+@pytest.mark.parametrize("name, sign", [("in.csv", ","), ("in.tsv", "\t")])
+def test_predict_of_a_table_without_rows_writes_its_header(folder, run, name, sign):
+    (folder / name).write_text(f"n{sign}text\n")
+    code, out, _ = run(f"predict model {name} --prefix my_")
+    assert (code, out) == (0, sign.join(["n", "text", "my_reply", "my_score"]) + "\n")
+    (folder / "in.jsonl").write_text("\n")
+    assert run("predict model in.jsonl")[1] == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_predict_writes_json_whatever_the_encoding_of_stdout(folder, run, encoding, monkeypatch):
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", stdout)
+    (folder / "in.txt").write_text("warm \u00e9 \u4f60 \U0001f44d\n", encoding="utf-8")
+    run("predict model in.txt")
+    stdout.flush()
+    shown = stdout.buffer.getvalue()
+    assert json.loads(shown.decode("utf-8"))["text"] == "warm \u00e9 \u4f60 \U0001f44d"
+    assert shown.isascii() == (encoding != "utf-8")

@@ -356,3 +356,29 @@ def test_predict_writes_labels_into_a_table_as_they_are_read(topics):
     assert header == ["text", "reply", "score"]
     assert sorted(both[1].split(";")) == ["parcel", "refund"] and len(both[2].split(";")) == 2
     assert none[1:] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "teacher, more, line",
+    [
+        ("ParlAIText", "", "text:{0} {1}\tlabels:{0}\tepisode_done:True"),
+        ("NumberedText", "", "1 {0} {1}\t{0}\t1"),
+        ("NumberedText", "supporting = false", "1 {0} {1}\t{0}\t0.5"),
+    ],
+)
+def test_predict_reads_the_very_file_that_the_model_learned_from(tmp_path, teacher, more, line):
+    lines = [line.format(a, b) for a in WORDS for b in WORDS]
+    (tmp_path / "data.txt").write_text("\n".join(lines))
+    task = f"""
+[tasks.words]
+@teachers = "thincdialog.{teacher}.v1"
+train = "{tmp_path}/data.txt"
+{more}
+"""
+    quietly_train(f"{task}{CLASSIFIER}[training]\nmax_steps = 2\n", tmp_path / "run")
+    rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "data.txt"))
+    assert [row["text"] for row in rows] == [f"{a} {b}" for a in WORDS for b in WORDS]
+    # A text that does not look so is a text.
+    (tmp_path / "texts.txt").write_text("tall\n1 short\n")
+    rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "texts.txt"))
+    assert [row["text"] for row in rows] == ["tall", "1 short"]

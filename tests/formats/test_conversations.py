@@ -121,3 +121,10 @@ def test_conversations_without_the_label_speaker_are_answered_where_labels_are_n
     with tolerating(unlabelled=True):
         assert len(list(read_conversations(written([TALK]), "nobody", at))) == 1
     assert at.counts.n_without == 0
+
+
+def test_conversations_whole_numbers_as_speakers_are_their_digits(written):
+    path = written([turns((1, "a1"), (2, "b1"), (1, "a2"), (2, "b2"))])
+    assert pairs(path, "2") == pairs(path, "second") == [[("a1", "b1"), ("a2", "b2")]]
+    path = written([{"dialog": [[{"id": 1, "text": "a1"}, {"id": 2, "text": "b1"}]]}])
+    assert pairs(path, "2") == [[("a1", "b1")]]

@@ -51,7 +51,11 @@ def test_inputs_keep_all_of_a_row(written, name, text, reading, row, message):
         ("cba", "b", [(PARTNER, "c0"), (SELF, "b1")], "a2"),
         ("abc", "b", [(PARTNER, "a0"), (SELF, "b1")], "c2"),
         ("cab", None, [(SELF, "c0\na1")], "b2"),
-        # What the model's side said to it is a label.
+        # What the model's side said to it is a label: of a second speaker's, every second turn.
+        ("abab", "second", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
+        ("abba", "first", [(SELF, "a0")], "b1\nb2"),
+        ("aba", "both", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
+        ("abab", "both", [(SELF, "a0"), (PARTNER, "b1"), (SELF, "a2")], "b3"),
         ("abab", "b", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
         ("abb", "b", [], "a0"),
     ],
@@ -242,3 +246,34 @@ def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):
         layout_of("tvs")
     with pytest.raises(TypeError, match="row 1 should be"):
         list(given_inputs([3], InputReading(), Bookmark()))
+
+
+def test_inputs_never_put_an_answer_into_a_row_of_the_models_own(written):
+    rows = "talk,who,text\n1,x,a\n1,bot,b\n1,x,c\n1,bot,d\n1,bot,e\n2,x,f\n"
+    layout = layout_of(written("group: talk\nspeaker: who\nlabel_speaker: bot\n", "own.yml"))
+    found = inputs(written(rows, "a.csv"), layout=layout)
+    assert [row["text"] for row, _ in found] == list("abcdef")
+    assert [message and message["text"] for _, message in found] == [
+        None, None, "c", None, None, "f"
+    ]  # fmt: skip
+    assert found[2].message["context"] == [(PARTNER, "a"), (SELF, "b")]
+
+
+def test_inputs_in_records_that_are_lists_or_texts_keep_all_of_them(written):
+    lists = layout_of(written('text: "0"\nlabel: "1"\n', "lists.yml"))
+    found = inputs(written('[["warm", "x", 3], ["cold", "y"]]', "a.json"), layout=lists)
+    assert found[0] == ({"0": "warm", "1": "x", "2": 3}, {"text": "warm", "context": []})
+    assert [row for row, _ in found[1:]] == [{"0": "cold", "1": "y"}]
+    texts = layout_of(written('text: ""\nlabel: "0"\n', "texts.yml"))
+    ((row, message),) = inputs(written('["warm"]', "b.json"), layout=texts)
+    assert (row, message["text"]) == ({"text": "warm"}, "warm")
+
+
+@pytest.mark.parametrize("turns", [{"turns": None}, {"dialog": None}])
+def test_inputs_of_speakers_that_are_whole_numbers(written, turns):
+    (name,) = turns
+    said = [{"speaker" if name == "turns" else "id": who, "text": f"{who}!"} for who in (7, 3, 7)]
+    row = {name: said if name == "turns" else [said]}
+    ((found, message),) = inputs(written([row], "a.jsonl"), label_speaker="3")
+    assert found == row  # As they stand there.
+    assert message == {"text": "7!", "context": [(PARTNER, "7!"), (SELF, "3!")]}

@@ -162,7 +162,8 @@ class RankerAgent(ModelAgent):
     def reading(self) -> ReadingOptions:
         path, options = self.fixed_path, super().reading()
         # A saved model knows them: the file may be gone.
-        return options if path is None else options._replace(labels=self.fixed or read_candidates(path))
+        labels = None if path is None else self.fixed or read_candidates(path)
+        return options._replace(labels=labels)
 
     def reachable(self, example: Message) -> Optional[Collection[str]]:
         own: Optional[Sequence[str]] = example.get("label_candidates")

@@ -1,6 +1,9 @@
 """Results as JSON, which any reader takes: numbers that are not finite become null."""
 
+import codecs
 import json
+import re
+import sys
 from typing import Any, Optional
 
 from .output import messages
@@ -14,7 +17,16 @@ def print_json(value: Any, indent: Optional[int] = 2) -> None:
     """
     from ..loggers.row_file import finite
 
-    print(json.dumps(finite(value), indent=indent, ensure_ascii=False, default=_plain))
+    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, default=_plain)
+    print(for_stdout(text))
+
+
+def for_stdout(text: str) -> str:
+    """JSON as stdout can hold it: letters beyond ASCII are escaped unless its encoding is UTF-8."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    if codecs.lookup(encoding).name == "utf-8":
+        return text
+    return re.sub(r"[^\x00-\x7f]", lambda letter: json.dumps(letter[0])[1:-1], text)
 
 
 def write_json(path: str, value: Any) -> None:

@@ -16,6 +16,7 @@ from .arguments import (
     common,
     positive,
 )
+from .json_output import for_stdout
 from .output import counted, messages
 from .writing import check_outputs
 
@@ -28,11 +29,11 @@ EXAMPLES = [
 
 ABOUT = """
 Answers each text, row or conversation of a file; the output has the same order and keeps all
-fields. Labels are ignored. In a conversation, the model answers the partner's last turn. A CSV or
-TSV file stays a table and gets new columns; every other format becomes JSON lines. Line n of a
-text file becomes line n of the output, with the reply null if it is blank. Files may have any
-size, because 1,024 rows are held in memory at a time. An invalid row is named and left out; the
-exit code is then 1."""
+fields. Labels are ignored. In a conversation, the model answers the partner's last turn. The name
+of the output file says whether it is a table (.csv, .tsv) or JSON lines (.jsonl). Otherwise a CSV
+or TSV file stays a table, and every other format becomes JSON lines. Line n of a text file becomes
+line n of the output, with the reply null if it is blank. Files may have any size, because 1,024
+rows are held in memory at a time. An invalid row is named and left out; the exit code is then 1."""
 
 FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
 
@@ -46,7 +47,8 @@ def _formats() -> Iterable[str]:
 ARGUMENTS = [
     MODEL,
     argument("FILE", "input file, may be gzip-compressed; - for stdin"),
-    argument("-o --output FILE", "output file; NAME.gz is gzip-compressed (default: stdout)"),
+    argument("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
+             "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),
     THRESHOLD,
     argument("--format NAME", f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as "
@@ -76,11 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments, "output")
     names = ("format", "text_field", "label_speaker", "system_turns", "columns", "delimiter")
     options = common(arguments, "top", "threshold", "prefix", "encoding", *names)
-    options["on_error"] = _say
+    options.update(on_error=_say, output=arguments.output)
     answers = predict(arguments.model, arguments.file, **options)
     if arguments.output in (None, "-"):
         for line in answers.lines():
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{for_stdout(line) if answers.form == 'jsonl' else line}\n")
             sys.stdout.flush()
     else:
         with open_output(arguments.output, arguments.force) as write:

@@ -1,5 +1,6 @@
 """``predict``: a saved model's replies or classes for what nobody has labelled."""
 
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
@@ -8,11 +9,14 @@ from ..errors import MAX_LISTED, DataError, DialogError
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
+from ..formats.guessing import guess_format
 from ..formats.inputs import (
+    OF_PARLAI,
     TABLES,
     InputReading,
     InputRow,
     check_format,
+    format_by_suffix,
     format_of,
     given_inputs,
     has_records,
@@ -30,6 +34,9 @@ OF_TASKS = (
     "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns",
     "label_separator",
 )  # fmt: skip
+
+# Formats that the name of a file does not tell, by the teachers that read them.
+FORMS = {"thincdialog.ParlAIText.v1": "parlai", "thincdialog.NumberedText.v1": "babi"}
 
 Source = Union[str, Path, Iterable[Any]]
 OnError = Callable[[DataError], Any]
@@ -85,12 +92,15 @@ class Answers:
         None: the first of them is raised.
     encoding (Optional[str]): Of the file; if None, that of the tasks' or UTF-8, or as a byte order
         mark says.
+    output (Optional[str]): Name of the file that ``lines`` are for: .csv, .tsv or .jsonl, each
+        with .gz behind it or not; if None, or it ends in something else, as the source.
     **reading (Any): Fields of ``InputReading``: `format` (also the name of a layout, or its
         file), `text_field`, `label_speaker`, `system_turns`, `columns`, `delimiter`; None as if
         it was not given.
     RAISES (DialogError): If there is no such format, or it cannot hold what the model reads; when
         rows come, if there is a threshold and the model gives no probabilities.
 
+    form (str): What ``lines`` gives: "csv", "tsv" or "jsonl".
     bad (BadData): How many rows were read so far, and what could not be; its `n_answered` is
         the number of answers.
     """
@@ -105,6 +115,7 @@ class Answers:
         prefix: str = "",
         on_error: Optional[OnError] = None,
         encoding: Optional[str] = None,
+        output: Optional[str] = None,
         **reading: Any,
     ):
         if top < 1:
@@ -144,8 +155,13 @@ class Answers:
         own = InputReading(
             **{**of_tasks, **given}, layout=layout, may_have_header="columns" not in given
         )
-        form = format_of(self.source, own) if isinstance(self.source, str) else None
-        self.form = form if form in TABLES else "jsonl"
+        form = None
+        if isinstance(self.source, str):
+            form = format_of(self.source, own) or _as_tasks(model, self.source)
+            own = own._replace(format=form)
+        of_source = form if form in TABLES else "jsonl"
+        self.is_table = of_source in TABLES
+        self.form = format_by_suffix(output or "") or of_source
         agent, reads = model.agent, model.agent.reading()
         self.reading = own._replace(
             taken=self._added_names(),
@@ -177,14 +193,21 @@ class Answers:
                 yield {**row, **self._added(None if message is None else next(replies))}
 
     def lines(self) -> Iterator[str]:
-        """The same as lines: of a table if the source is one, else of JSON."""
+        """The same as lines: of a table if ``form`` says so, else of JSON.
+
+        RAISES (DataError): If a row has a field that the table has no column for.
+        """
         lines = None
         for row in self:
-            if lines is None:
-                delimiter = self.reading.delimiter or self._at.delimiter or ","
-                has_header = self._at.columns is not None
-                lines = AnswerLines(self.form, delimiter, has_header)
+            lines = lines or self._answer_lines()
             yield from lines(row)
+        if lines is None and self._at.columns is not None and self.form in TABLES:
+            yield from self._answer_lines().header([*self._at.columns, *self.reading.taken])
+
+    def _answer_lines(self) -> AnswerLines:
+        delimiter = self.reading.delimiter or self._at.delimiter or ","
+        has_header = self._at.columns is not None or not self.is_table
+        return AnswerLines(self.form, delimiter, has_header)
 
     def _counted(self, rows: Iterator[InputRow]) -> Iterator[InputRow]:
         for row in rows:
@@ -253,6 +276,21 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
         if values and is_known and all(value == values[0] for value in values):
             found[name] = values[0]
     return found
+
+
+def _as_tasks(model: TrainedModel, path: str) -> Optional[str]:
+    """The format of ParlAI that the tasks read their files in, if a file looks like it."""
+    forms = set()
+    for task in model.checked.interpolated["tasks"].values():
+        form = FORMS.get(task["@teachers"])
+        forms.add("fbdialog" if form == "babi" and not task["supporting"] else form)
+    if forms.isdisjoint(OF_PARLAI) or len(forms) > 1 or path == STDIN:
+        return None
+    (form,) = forms
+    with suppress(DataError):  # That it cannot be told.
+        found = guess_format(path)
+        return form if found == form or {found, form} == {"babi", "fbdialog"} else None
+    return None
 
 
 def _is_text(value: Any) -> bool:

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Dict, Iterator, List, Sequence
 
+from ..errors import DataError
 from ..files.json_file import as_json
 
 _IN_TSV = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -20,16 +21,29 @@ class AnswerLines:
 
     def __init__(self, form: str, delimiter: str = ",", has_header: bool = True):
         self.form, self.delimiter, self.has_header = form, delimiter, has_header
+        self.names: List[str] = []
 
     def __call__(self, row: Dict[str, Any]) -> Iterator[str]:
-        """The line of a row, before it that of the header if it is the first."""
+        """The line of a row, before it that of the header if it is the first.
+
+        RAISES (DataError): If a row has a field that the first row of a table has not.
+        """
         if self.form == "jsonl":
             yield as_json(row)
             return
-        if self.has_header:
-            self.has_header = False
-            yield self._line(list(row))
-        yield self._line([_cell(value) for value in row.values()])
+        yield from self.header(list(row))
+        new = next((name for name in row if name not in self.names), None)
+        if new is not None:
+            text = f"have a field '{new}' which the first row has not, so the table has no column"
+            raise DataError("rows", f"{text} for it: write JSON lines (.jsonl)")
+        yield self._line([_cell(row.get(name)) for name in self.names])
+
+    def header(self, names: List[str]) -> Iterator[str]:
+        """The line with the names of a table's columns, if it has one and this is the first."""
+        if not self.names:
+            self.names = names
+            if self.has_header:
+                yield self._line(names)
 
     def _line(self, cells: Sequence[str]) -> str:
         if self.form == "tsv":

@@ -21,12 +21,14 @@ class Conversation(NamedTuple):
     said (List[Said]): What is said.
     background (Sequence[str]): Lines to stand before the first text.
     system (Sequence[str]): What a system told the speakers before they began.
+    turns (Sequence[Any]): Where each of what is said stands, if the reader keeps that.
     """
 
     name: str
     said: List[Said]
     background: Sequence[str] = ()
     system: Sequence[str] = ()
+    turns: Sequence[Any] = ()
 
 
 # Fields of conversations and their turns that have a meaning here.
@@ -105,6 +107,7 @@ def conversation_turns(
             raise at.error(f"turn {place} must be an object, found {kind(turn)}")
         speaker: Any = turn.get(speaker_field)
         text: Any = turn.get("text")
+        speaker = str(speaker) if type(speaker) is int else speaker
         for field, value in ((speaker_field, speaker), ("text", text)):
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
@@ -132,7 +135,7 @@ def spoken_episodes(
     speakers: Dict[str, None] = {}
     counts = at.counts
     counts.unit = "conversations"
-    for name, said, background, system in conversations:
+    for name, said, background, system, _ in conversations:
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)
         is_left_out = True

@@ -22,7 +22,7 @@ from typing import (
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .bookmark import Bookmark
-from .conversations import SIDES, Said, conversation_turns
+from .conversations import Said, conversation_turns
 from .formats import FORMATS
 from .guessing import format_by_name
 from .json_layout import SystemTurns, conversation_of, examples_of, read_parts, records_of
@@ -51,7 +51,7 @@ class InputRow(NamedTuple):
     row (Dict[str, Any]): All that stands in it.
     message (Optional[Message]): Its `text`, with `context`, `label_candidates` and `features` if
         it has. None if the row only keeps its place: a line of text that is blank or cannot be
-        read, and every row but the last of a conversation whose rows are its turns.
+        read, and in a conversation whose rows are its turns, every row but the one to answer.
     """
 
     row: Dict[str, Any]
@@ -115,8 +115,13 @@ def has_records(source: Any) -> bool:
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:
     """The format of a file; None if its first line is to tell."""
-    is_json = reading.layout is not None or suffix_of(path) in JSON
-    return reading.format or format_by_name(path) or ("jsonl" if is_json else None)
+    found = reading.format or format_by_suffix(path)
+    return found or ("jsonl" if reading.layout is not None else None)
+
+
+def format_by_suffix(path: str) -> Optional[str]:
+    """What the name of a file of rows or answers tells: csv, tsv, jsonl, or nothing."""
+    return format_by_name(path) or ("jsonl" if suffix_of(path) in JSON else None)
 
 
 def check_format(path: str, form: Optional[str], reading: InputReading) -> None:
@@ -263,13 +268,13 @@ def _spoken(
     conversation = conversation_of(name, rows, turns, layout, at)
     wrong = partial(_wrong, rows[0])
     speaker = reading.label_speaker or layout.label_speaker
-    message = _last_turn(conversation.said, speaker, conversation.background, wrong)
+    message, n_turns = _last_turn(conversation.said, speaker, conversation.background, wrong)
     if conversation.system and reading.system_turns != "drop":
         message["system"] = "\n".join(conversation.system)
     if reading.system_turns == "context":
         before = [(PARTNER, text) for text in conversation.system]
         message["context"] = [*before, *message["context"]]
-    *_, last = turns if layout.group else rows
+    last = conversation.turns[n_turns - 1] if layout.group else rows[-1]
     return [
         _checked(_fields(row), message, reading, partial(_wrong, row))
         if row is last
@@ -302,9 +307,11 @@ def _asked(
 
 
 def _fields(record: Located) -> Dict[str, Any]:
-    if not isinstance(record.value, dict):
-        raise record.error(f"is {kind(record.value)}, not an object")
-    return dict(record.value)
+    """The fields of a record; of a list its elements, by the names that a layout has for them."""
+    value = record.value
+    if isinstance(value, list):
+        return {str(number): each for number, each in enumerate(value)}
+    return dict(value) if isinstance(value, dict) else {"text": value}
 
 
 def _wrong(record: Located, text: str) -> DataError:
@@ -354,7 +361,7 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     message = Message()
     if "turns" in row or "dialog" in row:
         said = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
-        message = _last_turn(said, reading.label_speaker, (), at.error)
+        message, _ = _last_turn(said, reading.label_speaker, (), at.error)
     elif reading.text_field in row or not (
         "features" in row or reading.n_features or reading.other_fields
     ):
@@ -429,28 +436,32 @@ def _check_kind(message: Message, reading: InputReading, wrong: Wrong) -> None:
 
 def _last_turn(
     said: Sequence[Said], label_speaker: Optional[str], background: Sequence[str], wrong: Wrong
-) -> Message:
-    """The last turn that is not the model's own, with those before it; neighbours of one side
-    are joined. What the model's side said to it is a label, and not looked at."""
-    own = None if label_speaker in SIDES else label_speaker
-    turns = list(said)
-    while own is not None and turns and turns[-1][0] == own:
-        turns.pop()
+) -> Tuple[Message, int]:
+    """The last turn that is not the model's own, with those before it, and how many turns these
+    are; neighbours of one side are joined. What the model's side said to it is a label, and not
+    looked at."""
+    sides = [list(side) for _, side in groupby(said, itemgetter(0))]
+    if label_speaker in ("first", "second"):
+        is_own = [number % 2 == (label_speaker == "second") for number in range(len(sides))]
+    elif label_speaker in (None, "both"):
+        is_own = [side[0][0] != said[-1][0] for side in sides]
+    else:
+        is_own = [side[0][0] == label_speaker for side in sides]
+    while is_own and is_own[-1]:
+        is_own.pop()
+    turns = [
+        (SELF if own else PARTNER, text) for own, side in zip(is_own, sides) for _, text in side
+    ]
     if not turns:
         raise wrong("has no turn that could be answered")
-    last = turns[-1][0]
-    roles = [
-        (SELF if (who == own if own is not None else who != last) else PARTNER, text)
-        for who, text in turns
-    ]
     joined: List[Turn] = [
-        (role, "\n".join(text for _, text in side)) for role, side in groupby(roles, itemgetter(0))
+        (role, "\n".join(text for _, text in side)) for role, side in groupby(turns, itemgetter(0))
     ]
     if background:
         opening = [joined.pop(0)[1]] if joined[0][0] == PARTNER else []
         joined.insert(0, (PARTNER, "\n".join([*background, *opening])))
     context = [turn for turn in joined[:-1] if turn[1] != SILENCE]
-    return Message(context=context, text=joined[-1][1])
+    return Message(context=context, text=joined[-1][1]), len(turns)
 
 
 def _layout_hint(row: Mapping[str, Any], has_flags: bool) -> str:

@@ -217,24 +217,25 @@ def conversation_of(
 ) -> Conversation:
     """The conversation that some turns are."""
     said: List[Said] = []
+    spoken: List[Located] = []
     system: List[str] = []
     for turn in turns:
         if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
             at.leave_out("calls of tools without a text")
             continue
         text = _text(turn, layout, at)
-        if not layout.speaker:
-            said.append((str(len(said) % 2 + 1), text))
-            continue
-        who = turn.find(layout.speaker)
-        speaker = str(who.value) if type(who.value) is int else who.text()
+        speaker = str(len(said) % 2 + 1)
+        if layout.speaker:
+            who = turn.find(layout.speaker)
+            speaker = str(who.value) if type(who.value) is int else who.text()
         if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
+            spoken.append(turn)
         elif said:
             at.leave_out("turns of a system or tool within conversations")
         elif text:
             system.append(text)
-    return Conversation(name, said, _background(rows[0], layout), system)
+    return Conversation(name, said, _background(rows[0], layout), system, spoken)
 
 
 def _has_text(turn: Located, layout: CorpusLayout) -> bool:
