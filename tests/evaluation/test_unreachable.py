@@ -90,7 +90,7 @@ def test_unreachable_labels_make_a_check_of_debug_data_fail(folder, run):  # noq
 
 def test_unreachable_classes_are_told_of_with_another_remedy(folder, run):  # noqa: F811
     classes(folder / "train.jsonl", ["yes", "no"] * 60)
-    classes(folder / "dev.jsonl", ["Yes", "no", "No"] * 5)
+    classes(folder / "dev.jsonl", ["yep", "no", "nope"] * 5)
     code, _, err = run("train classes.cfg")
     assert code == 0
     expected = (

@@ -26,6 +26,7 @@ from ..contract import is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
+from ..formats.spellings import Place
 from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
@@ -125,6 +126,7 @@ class Split:
     def use(self, store: MappedStore) -> None:
         """Show what a store holds, which was made of these very episodes, in their place."""
         self._store = self.built_store = store
+        self.compare_labels(store)
         self.streaming = False
         self._lengths = self._replies = None
 
@@ -367,10 +369,11 @@ class Split:
 
     def check_ids(self, store: Store) -> None:
         """Check that no two examples of a store have the same id, unless all that is wrong is
-        to be gathered.
+        to be gathered, and that no labels that are classes differ only by case or blanks.
 
         RAISES (DataError): If two have; it names both places if reading again leads there.
         """
+        self.compare_labels(store)
         names = list(store.all_cells("id"))
         if len(set(names)) == len(names) or tolerance().bad_data is not None:
             return
@@ -390,6 +393,25 @@ class Split:
         text = f"episode {number}" if before is None else "this line"
         other = f"episode {first}" if before is None else f"line {before}"
         raise DataError(path, f"{text} has the id {short(name)}, as {other} has: {hint}", line)
+
+    def compare_labels(self, store: Store) -> None:
+        """Check that no labels that are classes differ only by case or blanks, of a store from a
+        source that has not done that, or that was built for an agent without classes.
+
+        RAISES (DataError): If two do.
+        """
+        classes = tolerance().classes
+        if classes is None:
+            return
+        labelled: Iterable[Tuple[str, Sequence[str]]] = ()
+        if store.is_mapped:  # It may be too large to go through.
+            labelled = (("", [label]) for label in store.label_texts)
+        elif not getattr(self.source, "compares_labels", False):
+            labelled = zip(store.all_cells("id"), store.all_cells("labels"))
+        for name, labels in labelled:
+            for label in labels or ():
+                if label not in classes.known:
+                    classes.add(label, Place(self.origin, None, f"example {name}" if name else ""))
 
     def shards(self, start: Optional[Start] = None) -> Generator[Shard, None, None]:
         """The episodes from the source, however many memory holds at once, and where to begin

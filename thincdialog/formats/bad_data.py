@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import List, Tuple
 
 from ..errors import MAX_LISTED, DataError
+from .spellings import Spellings
 
 # Problems that a summary of what was skipped names.
 N_NAMED = 5
@@ -20,6 +21,7 @@ class BadData:
     n_without (int): Of those that were read, conversations that give no example.
     unit (str): What is counted: "conversations", "episodes", "examples".
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
+    names (List[Spellings]): Of a part of a file, its speakers and its classes.
     """
 
     path: str
@@ -29,6 +31,7 @@ class BadData:
     n_without: int = 0
     unit: str = "episodes"
     first: List[DataError] = field(default_factory=list)
+    names: List[Spellings] = field(default_factory=list)
 
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.

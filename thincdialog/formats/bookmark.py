@@ -4,7 +4,9 @@ from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ..errors import DataError
+from ..messages import Episode
 from .bad_data import BadData
+from .spellings import Place, Spellings
 
 # A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
 Spot = Tuple[int, int]
@@ -34,6 +36,9 @@ class Bookmark:
     last (Optional[int]): Number of the unit, of a source that is read by numbers, that is not to
         be read any more.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
+    speakers (Optional[Spellings]): Of all that were read; None: it does not matter.
+    lines (List[Optional[int]]): Those of the messages of the episode that was read last; none if
+        all stand in the line that was read last.
     """
 
     def __init__(
@@ -43,6 +48,8 @@ class Bookmark:
         self.left_out = left_out
         self.encoding: Optional[str] = None
         self.bad: Optional[BadData] = None
+        self.speakers: Optional[Spellings] = None
+        self.lines: List[Optional[int]] = []
         self.has_flags = False
         self.piece: Optional[Tuple[bytes, str]] = None
         self.last: Optional[int] = None
@@ -87,12 +94,46 @@ class Bookmark:
         mark.update((name, value) for name, value in more.items() if value is not None)
         return mark
 
-    def counted(self, episodes: Iterable[Any]) -> Iterator[Any]:
+    def counted(
+        self, episodes: Iterable[Episode], classes: Optional[Spellings] = None
+    ) -> Iterator[Episode]:
         """The same episodes. Each counts as read, unless the reader counts conversations, when
-        the next one is wanted: a mark that is made before leads to it."""
+        the next one is wanted: a mark that is made before leads to it.
+
+        classes (Optional[Spellings]): Of the labels; None: it does not matter.
+        RAISES (DataError): If labels differ only by case or blanks, and none may be left out.
+        """
         for episode in episodes:
+            if classes is not None:
+                try:
+                    self._compare(episode, classes)
+                except DataError as error:
+                    self.refuse(error)
+                    continue
             yield episode
             self.counts.n_read += self.counts.unit != "conversations"
+
+    def _compare(self, episode: Episode, classes: Spellings) -> None:
+        for number, message in enumerate(episode):
+            for label in message.get("labels", ()):
+                if label not in classes.known:
+                    line = self.lines[number] if self.lines else self.end[1]
+                    name = f"example {message.get('id', number)}"
+                    classes.add(label, Place(self.counts.path, line, name))
+
+    def compare_speakers(
+        self, names: Iterable[str], line: Optional[int] = None, within: str = ""
+    ) -> None:
+        """See that speakers are spelled as before.
+
+        line (Optional[int]), within (str): Where they stand (see ``Place``).
+        RAISES (DataError): If not.
+        """
+        speakers = self.speakers
+        if speakers is not None:
+            for name in names:
+                if name not in speakers.known:
+                    speakers.add(name, Place(self.counts.path, line, within))
 
     def error(self, text: str) -> DataError:
         """What is wrong with the line that was read last."""

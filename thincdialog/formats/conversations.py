@@ -65,6 +65,7 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
         at.before()
         try:
             turns = list(conversation_turns(conversation, at))
+            at.compare_speakers({who: None for who, _, _ in turns if who is not None}, number)
         except DataError as error:
             at.refuse(error)
             continue
@@ -135,6 +136,8 @@ def spoken_episodes(
     speakers: Dict[str, None] = {}
     counts = at.counts
     counts.unit = "conversations"
+    if at.speakers is not None and label_speaker not in SIDES:
+        at.speakers.main = label_speaker
     for name, said, background, system, _ in conversations:
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)

@@ -228,6 +228,7 @@ def conversation_of(
         if layout.speaker:
             who = turn.find(layout.speaker)
             speaker = str(who.value) if type(who.value) is int else who.text()
+            at.compare_speakers((speaker,), who.line, who.name)
         if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
             spoken.append(turn)
@@ -283,6 +284,7 @@ def examples_of(
 ) -> Episode:
     """The episode that some examples are."""
     episode: Episode = []
+    at.lines = [place.line for place in places]
     for place in places:
         message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout, at))
         label = place.find(layout.label, None if tolerance().unlabelled else ...)

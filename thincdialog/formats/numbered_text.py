@@ -70,6 +70,7 @@ class _Episode:
         self.episode: Episode = []
         self._statements: List[str] = []
         self._reward = 0.0
+        at.lines = []
 
     def add(self, rest: str, name: str, path: File, line: int) -> None:
         """Add a line: a statement or a question.
@@ -99,6 +100,7 @@ class _Episode:
             message["label_candidates"] = cells[3].replace("\\n", "\n").split("|")
             check_candidates(message, path, line)
         self.episode.append(message)
+        self.at.lines.append(line)
         self._statements, self._reward = [], 0.0
 
     def end(self) -> bool:

@@ -49,7 +49,10 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
         else:
             is_last = message.pop("episode_done", False)
             message["id"] = f"{number}/{len(episode)}"
+            if not episode:
+                at.lines = []
             episode.append(message)
+            at.lines.append(line_number)
         if is_last:
             if not is_bad:
                 yield episode

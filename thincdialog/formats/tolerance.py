@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from typing import Dict, Iterator, NamedTuple, Optional
 
 from .bad_data import BadData
+from .spellings import Spellings
 
 
 class Tolerance(NamedTuple):
@@ -16,12 +17,15 @@ class Tolerance(NamedTuple):
     empty_labels (bool): Empty lists of labels, for agents that also learn from texts without any.
     bad_data (Optional[Dict[str, BadData]]): Takes by path what cannot be read, whatever the
         teachers' settings; no problem of a file then ends its reading.
+    classes (Optional[Spellings]): Those of the labels, if they are classes; None tolerates
+        labels that differ only by case or blanks, as replies may.
     """
 
     unlabelled: bool = False
     outside_labels: bool = False
     empty_labels: bool = False
     bad_data: Optional[Dict[str, BadData]] = None
+    classes: Optional[Spellings] = None
 
 
 TRAINING = Tolerance()
@@ -42,6 +46,7 @@ def tolerating(
     outside_labels: bool = False,
     empty_labels: bool = False,
     bad_data: Optional[Dict[str, BadData]] = None,
+    classes: Optional[Spellings] = None,
 ) -> Iterator[None]:
     """A stretch in which this is tolerated, too; arguments as of ``Tolerance``."""
     before = tolerance()
@@ -51,6 +56,7 @@ def tolerating(
             before.outside_labels or outside_labels,
             before.empty_labels or empty_labels,
             before.bad_data if bad_data is None else bad_data,
+            before.classes if classes is None else classes,
         )
     )
     try:

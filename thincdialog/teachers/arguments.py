@@ -1,5 +1,6 @@
 """What the arguments that registered teachers share mean."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -7,7 +8,8 @@ from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
-from ..formats.text_file import PathOrPaths, check_encoding
+from ..formats.spellings import Counted, Spellings
+from ..formats.text_file import PathOrPaths, check_encoding, is_pipe
 from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
@@ -94,6 +96,8 @@ class FileSource:
 
     # Whether a path may be a folder (see ``Split.check_source``).
     takes_folders = False
+    # It knows the lines of labels (see ``Split.compare_labels``).
+    compares_labels = True
 
     def __init__(
         self,
@@ -109,6 +113,9 @@ class FileSource:
         self.origin = ", ".join(self.paths)
         self.held_out, self.layout_file = options.held_out, options.layout_file
         self.bad: Dict[str, BadData] = {}
+        self.speakers = Spellings("speaker")
+        # The classes that the spellings were counted for; nobody asked yet.
+        self._counted_for: Any = ...
 
     @property
     def is_by_line(self) -> bool:
@@ -130,6 +137,8 @@ class FileSource:
         at (Bookmark): Lies where to begin, and is moved along.
         """
         at.encoding = self.options.encoding
+        if self.options.on_bad_data == "skip" and self._counted_for is not tolerance().classes:
+            self._count_spellings()
         for number, path in enumerate(self.paths[at.file :], start=at.file):
             at.open(number)
             for episode in self._read(path, at):
@@ -142,13 +151,37 @@ class FileSource:
             if at.piece is not None:
                 return
 
+    def _count_spellings(self) -> None:
+        """Read the files once more, so that of two spellings the rarer one is left out."""
+        at, classes = Bookmark(), tolerance().classes
+        at.encoding = self.options.encoding
+        speakers, labels = Counted("speaker"), Counted("label")
+        at.speakers = speakers
+        for number, path in enumerate(self.paths):
+            at.open(number)
+            at.bad = at.counts = BadData(path)
+            if is_pipe(path):  # It can be read only once.
+                continue
+            with suppress(DataError):  # It comes again.
+                for _ in at.counted(self.reader(path, at=at), labels if classes else None):
+                    pass
+        self.speakers.main = speakers.main
+        self.speakers.prefer(speakers)
+        if classes is not None:
+            classes.prefer(labels)
+        self._counted_for = classes
+
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
         counts, is_begin = at.counts, at.is_at_begin
         counts.path = path
         bad = at.bad = counts if skips or gathered is not None else None
+        at.speakers, classes = self.speakers, tolerance().classes
+        if at.piece is not None:  # Who puts them together compares them.
+            at.speakers, classes = Spellings("speaker"), classes and Spellings("label")
+            counts.names = [at.speakers, *filter(None, [classes])]
         try:
-            yield from at.counted(self.reader(path, at=at))
+            yield from at.counted(self.reader(path, at=at), classes)
         except DataError as error:
             problem = self._judged(error, path, bad, is_begin and not counts.n_read)
             if problem is not None:
@@ -160,6 +193,16 @@ class FileSource:
             gathered[path] = counts
         if at.piece is None:
             self.bad[path] = counts
+
+    def compare(self, part: BadData) -> None:
+        """Compare the names in a part of a file, which was read elsewhere, with those before it.
+
+        RAISES (DataError): If two differ only by case or blanks.
+        """
+        for seen, names in zip(filter(None, [self.speakers, tolerance().classes]), part.names):
+            seen.main = names.main
+            for name, place in names.known.items():
+                seen.add(name, place)
 
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool

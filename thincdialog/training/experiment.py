@@ -29,6 +29,7 @@ from ..examples.portion import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.bad_data import BadData
+from ..formats.spellings import Counted, Place, Spellings
 from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
@@ -96,6 +97,7 @@ class Experiment:
         for name, task in self.tasks.items():
             task.task = name
         self.agent: Agent = parts["agent"]
+        self.classes = Spellings("label") if self.agent.has_classes else None
         self.tokenizer: Any = parts["tokenizer"]
         self.make_world: WorldFactory = parts["world"]
         self.training: Dict[str, Any] = parts["training"]
@@ -176,6 +178,11 @@ class Experiment:
             with using_ops(ops_to_answer(checked.interpolated["system"])):
                 experiment = cls(checked, code)
                 load_agent(experiment.agent, path, experiment.tokenizer)
+            if experiment.classes is not None:
+                found = Counted("label")
+                for name in experiment.agent.classes:
+                    found.add(name, Place("a class of the model"))
+                experiment.classes.prefer(found)
             experiment.meta = meta
             return experiment
 
@@ -190,7 +197,9 @@ class Experiment:
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
         reading = tolerating(
-            outside_labels=self.agent.ignore_bad_candidates, empty_labels=self.agent.has_label_sets
+            outside_labels=self.agent.ignore_bad_candidates,
+            empty_labels=self.agent.has_label_sets,
+            classes=self.classes,
         )
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:

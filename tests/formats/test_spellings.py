@@ -1,0 +1,287 @@
+"""Speakers and classes that differ only by case or blanks are an error in every format."""
+
+import json
+from contextlib import suppress
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.examples import reading
+from thincdialog.formats.spellings import MOST, Place, Spellings
+from thincdialog.formats.tolerance import tolerating
+from thincdialog.loader.readers import Readers
+from thincdialog.teachers import IterableTeacher
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.dataset import Dataset
+from thincdialog.teachers.json_layout import JSONLayout
+from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.ml_datasets import MLDatasets
+from thincdialog.teachers.numbered_text import NumberedText
+from thincdialog.teachers.parlai_text import ParlAIText
+
+
+def read(teacher, split="train"):
+    with tolerating(classes=Spellings("label")):
+        return [message.all_labels for message in teacher.for_split(split).examples()]
+
+
+# Labels in every format, of which the one in the third place is a slip.
+def lines(row):
+    return lambda labels: "".join(row.format(n=n, label=label) for n, label in enumerate(labels))
+
+
+def in_json(labels):
+    return json.dumps([{"text": "t", "label": label} for label in labels])
+
+
+def in_episodes(labels):
+    a, b, c, d = labels
+    return f"text:t\tlabels:{a}\ntext:t\tlabels:{b}\n\ntext:t\tlabels:{c}\ntext:t\tlabels:{d}\n"
+
+
+def numbered(labels):
+    a, b, c, d = labels
+    return f"1 t\t{a}\n2 t\t{b}\n3 said\n4 t\t{c}\n5 t\t{d}\n"
+
+
+LABELS = {
+    "csv": (LabelledText, {}, "a.csv", lambda of: "text,label\n" + lines("t,{label}\n")(of), 4, 2),
+    "tsv": (
+        LabelledText,
+        {},
+        "a.tsv",
+        lambda of: "text\tlabel\n" + lines("t\t{label}\n")(of),
+        4,
+        2,
+    ),
+    "jsonl": (LabelledText, {}, "a.jsonl", lines('{{"text": "t", "label": "{label}"}}\n'), 3, 1),
+    "ParlAI's text": (ParlAIText, {}, "a.txt", in_episodes, 4, 1),
+    "fbdialog": (NumberedText, {"supporting": False}, "a.txt", numbered, 4, 1),
+    "bAbI": (NumberedText, {}, "a.txt", numbered, 4, 1),
+    "a layout of lines": (
+        JSONLayout,
+        {"layout": "own.yml"},
+        "a.jsonl",
+        lines('{{"text": "t", "label": "{label}"}}\n'),
+        3,
+        1,
+    ),
+    "a layout of a whole file": (JSONLayout, {"layout": "own.yml"}, "a.json", in_json, None, None),
+}
+PAIRS = [("greet", "greet "), ("greet", "Greet"), ("set alarm", "set  alarm"), ("ok", "OK")]
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch, written):
+    """Makes the teacher of a file in a format."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(name, labels, streaming=False, **more):
+        teacher, options, file, text, *_ = LABELS[name]
+        written("label: label\n", "own.yml")
+        written(text(labels), file)
+        return teacher(train=file, streaming=streaming, **options, **more)
+
+    return make
+
+
+@pytest.mark.parametrize("one, other", PAIRS)
+@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_labels_that_differ_by_case_or_blanks_are_an_error(made, name, one, other, streaming):
+    labels = [one, "bye", other, one]
+    teacher = made(name, labels, streaming)
+    file, line, first = LABELS[name][2], *LABELS[name][4:]
+    with pytest.raises(DataError) as caught:
+        read(teacher)
+    text = f"the label {other!r} differs from {one!r} ({file}"
+    where = f"{file}:{line}  {text}:{first}) only" if line else f"{file}  example 2/0 has {text}"
+    assert str(caught.value).startswith(where)
+    # Replies are texts, and may.
+    found = [message.all_labels[0] for message in teacher.for_split("train").examples()]
+    assert found == labels
+
+
+@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_rarer_spelling_of_a_label_is_skipped_and_counted(made, name, streaming):
+    is_long = name in ("ParlAI's text", "fbdialog", "bAbI")  # One episode.
+    labels = ["Greet", "bye", "greet", "greet"]
+    teacher = made(name, labels, streaming, on_bad_data="skip", max_bad_share=1.0)
+    if is_long:
+        with pytest.raises(DataError, match="no examples"):
+            read(teacher)
+        return
+    for _ in range(2):
+        assert read(teacher) == [["bye"], ["greet"], ["greet"]]
+        (bad,) = teacher.bad_data("train")
+        assert (bad.n_read, bad.n_skipped) == (3, 1)
+        assert "the label 'Greet' differs from 'greet'" in bad.summary()
+
+
+def parts(speakers):
+    turns = [{"speaker": who, "text": str(n)} for n, who in enumerate(speakers)]
+    return [turns[n : n + 2] for n in range(0, len(turns), 2)]
+
+
+def talks(speakers):
+    return "".join(json.dumps({"turns": turns}) + "\n" for turns in parts(speakers))
+
+
+def dialogs(speakers):
+    turns = [[{"id": t["speaker"], "text": t["text"]} for t in part] for part in parts(speakers)]
+    return "".join(json.dumps({"dialog": [part]}) + "\n" for part in turns)
+
+
+def table(speakers):
+    rows = (f"{n // 2},{who},{n}\n" for n, who in enumerate(speakers))
+    return "talk,who,text\n" + "".join(rows)
+
+
+def whole(speakers):
+    return json.dumps([{"turns": turns} for turns in parts(speakers)])
+
+
+TURNS = "turns: turns\nspeaker: speaker\nlabel_speaker: bot\n"
+ROWS = "group: talk\nspeaker: who\nlabel_speaker: bot\n"
+SPEAKERS = {
+    "turns": (Conversations, "", "a.jsonl", talks, ":2", ":1"),
+    "ParlAI's turns": (Conversations, "", "a.jsonl", dialogs, ":2", ":1"),
+    "a layout of lines": (JSONLayout, TURNS, "a.jsonl", talks, ":2", ":1"),
+    "a layout of rows": (JSONLayout, ROWS, "a.csv", table, ":5", ":3"),
+    "a layout of a file": (
+        JSONLayout,
+        TURNS,
+        "a.json",
+        whole,
+        "  1.turns.1.speaker has",
+        " 0.turns.1",
+    ),
+}
+
+
+@pytest.fixture
+def spoken(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+
+    def make(name, speakers, **options):
+        teacher, layout, file, text, *_ = SPEAKERS[name]
+        written(text(speakers), file)
+        if layout:
+            return teacher(written(layout, "own.yml"), train=file, **options)
+        return teacher(train=file, label_speaker="bot", **options)
+
+    return make
+
+
+@pytest.mark.parametrize("slip", ["Bot", "bot ", "b ot"])
+@pytest.mark.parametrize("name", SPEAKERS)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_speakers_that_differ_by_case_or_blanks_are_an_error(spoken, name, slip, streaming):
+    teacher = spoken(name, ["x", "bot", "x", slip, "x", "bot"], streaming=streaming)
+    file, line, first = SPEAKERS[name][2], *SPEAKERS[name][4:]
+    with pytest.raises(DataError) as caught:
+        read(teacher)
+    assert str(caught.value).startswith(f"{file}{line}")
+    assert f"the speaker {slip!r} differs from 'bot' ({file}{first}" in str(caught.value)
+    options = {"on_bad_data": "skip", "max_bad_share": 0.4, "streaming": streaming}
+    teacher = spoken(name, ["x", slip, "x", "bot", "x", "bot"], **options)
+    for _ in range(2):
+        assert read(teacher) == [["3"], ["5"]]
+        assert [bad.n_skipped for bad in teacher.bad_data("train")] == [1]
+
+
+def test_spellings_are_compared_across_files_and_splits(written, tmp_path):
+    def rows(*labels):
+        return [{"text": f"t{n}", "label": label} for n, label in enumerate(labels)]
+
+    train = [written(rows("greet", "bye"), "a.jsonl"), written(rows("bye", "Greet"), "b.jsonl")]
+    with pytest.raises(DataError, match=r"b.jsonl:2 .*'Greet' differs from 'greet' .*a.jsonl:1"):
+        read(LabelledText(train=train))
+    teacher = LabelledText(train=train[0], test=train[1])
+    with tolerating(classes=Spellings("label")):
+        assert len(list(teacher.for_split("train").examples())) == 2
+        with pytest.raises(DataError, match=r"b.jsonl:2 .*'Greet' differs from 'greet'"):
+            list(teacher.for_split("test").examples())
+    # A part that is held out does not hide one of two.
+    many = written(rows(*["greet"] * 40, "Greet"), "many.jsonl")
+    with pytest.raises(DataError, match="many.jsonl:41"):
+        read(LabelledText(train=many, dev_share=0.5))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("place", [3, 200])
+def test_spellings_are_compared_where_others_read(written, monkeypatch, streaming, place):
+    monkeypatch.setattr(reading, "FIRST_BYTES", 1)
+    monkeypatch.setattr(reading, "MOST_BYTES", 300)
+    rows = [{"text": f"t{n}", "label": "ab"[n % 2]} for n in range(300)]
+    rows[place]["label"] = "A"
+    teacher = LabelledText(train=written(rows, "a.jsonl"), streaming=streaming)
+    teacher.read_with(Readers(0), lambda: None)
+    with pytest.raises(DataError, match=f"a.jsonl:{place + 1}  the label 'A' differs from 'a'"):
+        with tolerating(classes=Spellings("label")):
+            list(teacher.for_split("train").texts())
+    said = [{"turns": [{"speaker": "x", "text": "t"}, {"speaker": "y", "text": "t"}]}] * 300
+    said[place] = {"turns": [{"speaker": "X", "text": "t"}, {"speaker": "y", "text": "t"}]}
+    teacher = Conversations(train=written(said, "b.jsonl"), streaming=streaming)
+    teacher.read_with(Readers(0), lambda: None)
+    with pytest.raises(DataError, match=f"b.jsonl:{place + 1}  the speaker 'X' differs from 'x'"):
+        list(teacher.for_split("train").texts())
+
+
+@pytest.fixture
+def of_loader():
+    import catalogue
+    from ml_datasets._registry import register_loader
+
+    def make(rows):
+        register_loader("spelled", func=lambda: ([(row["text"], row["label"]) for row in rows], []))
+        return MLDatasets("spelled")
+
+    yield make
+    with suppress(catalogue.RegistryError):
+        catalogue._remove(("ml-datasets", "spelled"))
+
+
+def of_parquet(rows, tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    return Dataset(train=str(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("source", ["list", "Parquet", "ml_datasets", "Python"])
+def test_spellings_are_compared_in_data_without_lines(source, tmp_path, of_loader):
+    rows = [{"text": f"t{n}", "label": label} for n, label in enumerate(["yes", "no", "Yes"])]
+    teacher = {
+        "list": lambda: Dataset(train=rows),
+        "Parquet": lambda: of_parquet(rows, tmp_path),
+        "ml_datasets": lambda: of_loader(rows),
+        "Python": lambda: IterableTeacher({"train": [(r["text"], r["label"]) for r in rows]}),
+    }[source]()
+    with pytest.raises(DataError, match="example 2.* has the label 'Yes' differs from 'yes'"):
+        read(teacher)
+
+
+@pytest.mark.parametrize("on_bad_data", ["error", "skip"])
+def test_nicknames_are_not_compared_but_with_the_speaker_who_answers(spoken, on_bad_data):
+    names = [name for n in range(MOST["speaker"]) for name in (f"user{n}", "bot")]
+    options = {"on_bad_data": on_bad_data, "max_bad_share": 1.0}
+    teacher = spoken("turns", [*names, "USER3", "bot"], **options)
+    expected = read(teacher)
+    assert len(expected) == 21 and not teacher.bad_data("train")
+    teacher = spoken("turns", [*names, "USER3", "Bot"], **options)
+    if on_bad_data == "error":
+        with pytest.raises(DataError, match=":21  the speaker 'Bot' differs from 'bot'"):
+            read(teacher)
+    else:
+        assert read(teacher) == expected[:20]
+
+
+def test_spellings_take_little_memory():
+    names = Spellings("label")
+    for number in range(2 * MOST["label"]):
+        names.add(f"class {number}", Place("a", number))
+    assert len(names.known) == MOST["label"]
