@@ -3,14 +3,17 @@
 import csv
 import gzip
 import json
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from thincdialog.errors import DataError
+from thincdialog.formats.bookmark import Bookmark
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
 from thincdialog.formats.json_layout import read_layout_file
-from thincdialog.formats.layout_file import CorpusLayout, find_layout, shipped_layouts
+from thincdialog.formats.layout_file import CorpusLayout, find_layout, read_layout, shipped_layouts
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
@@ -81,6 +84,111 @@ SAMPLES = {
         [("L1#first/0", SILENCE, ["a"]), ("L1#second/0", "a", ["b"]),
          ("L3#first/0", SILENCE, ["c"])],
     ),
+    "metalwoz": (
+        [{"id": "m", "bot_id": "b", "turns": ["what can I do?", "a kite", "done", "ta"]}],
+        [("m/0", SILENCE, ["what can I do?"]), ("m/1", "a kite", ["done"])],
+    ),
+    "clinc": (
+        {"oos_train": [["x", "oos"]], "val": [], "train": [["a b", "c"], ["d", "e"]]},
+        [("0/0", "a b", ["c"]), ("1/0", "d", ["e"])],
+    ),
+    "blended-skill-talk": (
+        [{"personas": [["I ski."], ["I sew.", "I sit."]],
+          "dialog": [[0, "hi"], [1, "oh"], [0, "so"], [1, "ah"]]}],
+        [("0/0", "I sew.\nI sit.\nhi", ["oh"]), ("0/1", "so", ["ah"])],
+    ),
+    "intents": (
+        {"intents": [
+            {"tag": "greet", "patterns": ["hi", "hello"], "responses": ["hey"]},
+            {"intent": "none", "text": []}, {"intent": "bye", "text": ["so long"]},
+        ]},
+        [("0/0", "hi", ["greet"]), ("1/0", "hello", ["greet"]), ("2/0", "so long", ["bye"])],
+    ),
+    "rasa-json": (
+        {"rasa_nlu_data": {"regex_features": [], "common_examples": [
+            {"text": "hi", "intent": "greet", "entities": []}, {"text": "ta", "intent": "thank"},
+        ]}},
+        [("0/0", "hi", ["greet"]), ("1/0", "ta", ["thank"])],
+    ),
+    "telegram": (
+        {"chats": {"list": [
+            {"id": 7, "type": "personal_chat", "messages": [
+                {"type": "service", "actor": "Ed", "action": "phone_call", "text": ""},
+                {"type": "message", "from": "Ed", "text": "a"},
+                {"type": "message", "from": "Flo", "from_id": "user2", "photo": "p", "text": ""},
+                {"type": "message", "from": None, "from_id": "user2",
+                 "text": ["b ", {"type": "bold", "text": "c"}, "."]},
+            ]},
+            {"id": 8, "messages": []},
+        ]}},
+        [("7#first/0", SILENCE, ["a"]), ("7#second/0", "a", ["b c."])],
+    ),
+}  # fmt: skip
+# The same of layouts of text, with what a file's name ends in.
+TEXTS = {
+    "dailydialog-text": (
+        ".txt", "a b __eou__ c ? __eou__ d __eou__\n\ne __eou__\n",
+        [("0#first/0", SILENCE, ["a b"]), ("0#first/1", "c ?", ["d"]),
+         ("0#second/0", "a b", ["c ?"]), ("1#first/0", SILENCE, ["e"])],
+    ),
+    "tabs": (
+        ".txt", "a\tb c\nd\te\t\n",
+        [("0#first/0", SILENCE, ["a"]), ("0#second/0", "a", ["b c"]),
+         ("1#first/0", SILENCE, ["d"]), ("1#second/0", "d", ["e"])],
+    ),
+    "speaker-lines": (
+        ".txt", "Ed: a: b\n  and more\nFlo:  c\n\n\nEd: d\nEd: e\nFlo : f\n",
+        [("1#first/0", SILENCE, ["a: b\n  and more"]), ("1#second/0", "a: b\n  and more", ["c"]),
+         ("6#first/0", SILENCE, ["d\ne"]), ("6#second/0", "d\ne", ["f"])],
+    ),
+    "whatsapp": (
+        ".txt",
+        "31.12.23, 23:59 - Messages are end-to-end encrypted. Tap to learn more.\n"
+        "31.12.23, 23:59 - Ed: a\n1/1/24, 12:00\u202fAM - Flo: b: c\n\nd\n"
+        "2024-01-01, 0:01 - Flo: <Media omitted>\n01.01.24, 00:02 - Ed added Flo\n"
+        "[01.01.24, 00:03:04] Ed: e <This message was edited>\n"
+        "\u200e[1/1/24, 12:04:00 a.m.] Flo: \u200eimage omitted\n01/01/2024 00:05 - Flo: f\n",
+        [("a.txt#first/0", SILENCE, ["a"]), ("a.txt#first/1", "b: c\n\nd", ["e"]),
+         ("a.txt#second/0", "a", ["b: c\n\nd"]), ("a.txt#second/1", "e", ["f"])],
+    ),
+    "fasttext": (
+        ".txt",
+        "__label__a text, with __marks\n__label__b __label__c , d\n__label__b,__label__c-1, e\n"
+        "__label__x,y\tz\nf g __label__a __label__b\n",
+        [("0/0", "text, with __marks", ["a"]), ("1/0", "d", ["b", "c"]), ("2/0", "e", ["b", "c-1"]),
+         ("3/0", "z", ["x,y"]), ("4/0", "f g", ["a", "b"])],
+    ),
+    "iob": (
+        ".iob", "BOS a b c EOS\tO O B-x I-x O atis_flight#atis_fare\nd e\tO B-x greet\n",
+        [("0/0", "a b c", ["atis_flight#atis_fare"]), ("1/0", "d e", ["greet"])],
+    ),
+    "conll": (
+        ".conll",
+        "# id: 1\n# intent = greet\na\tO\n#b\tB-x\n\n\n# intent: bye\n# text: so long!\n"
+        "1 so O\n2 long O\n3 ! O\n\nc O\nd I-x\nask\n",
+        [("0/0", "a #b", ["greet"]), ("1/0", "so long!", ["bye"]), ("2/0", "c d", ["ask"])],
+    ),
+    "rasa": (
+        ".yml",
+        "version: '3.1'\nnlu:\n- intent: greet\n  examples: |\n    - hi  \n    - to [Ulm](city:b) "
+        "[x](n)\n- synonym: y\n  examples: |\n    - z\n- lookup: city\n  examples: |\n    - Ulm\n"
+        "- regex: r\n  examples: |\n    - \\d+\n- intent: faq/why\n  examples:\n  - text: |\n"
+        "      - why [not]{\"entity\": \"n\", \"role\": \"r\"}?\n    metadata: {a: b}\n"
+        "rules:\n- rule: x\n",
+        [("0/0", "hi", ["greet"]), ("1/0", "to Ulm x", ["greet"]),
+         ("2/0", "why not?", ["faq/why"])],
+    ),
+    "chatterbot": (
+        ".yml", "categories:\n- c\nconversations:\n- - a\n  - b\n- - c\n  - 'yes: d'\n",
+        [("0#first/0", SILENCE, ["a"]), ("0#second/0", "a", ["b"]),
+         ("1#first/0", SILENCE, ["c"]), ("1#second/0", "c", ["yes: d"])],
+    ),
+    "empathetic": (
+        ".csv",
+        "conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags\n"
+        'hit:0_conv:1,1,sad,p,5,"a_comma_ b" c,5|5,\nhit:0_conv:1,2,sad,p,6,d,5|5,,x|y\n',
+        [("hit:0_conv:1/0", '"a, b" c', ["d"])],
+    ),
 }  # fmt: skip
 
 
@@ -96,9 +204,9 @@ def rows(teacher, split="train"):
 
 
 def test_layouts_have_a_sample_each():
-    assert set(SAMPLES) == set(shipped_layouts())
-    assert all(find_layout(name).about for name in SAMPLES)
-    assert all(f"`{name}`" in JSONLayout.__doc__ for name in SAMPLES)
+    assert {*SAMPLES, *TEXTS} == set(shipped_layouts())
+    assert all(find_layout(name).about for name in shipped_layouts())
+    assert all(f"`{name}`" in JSONLayout.__doc__ for name in shipped_layouts())
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -113,6 +221,18 @@ def test_layouts_read_their_samples(name, tmp_path):
         assert rows(JSONLayout(name, train=path)) == expected
         assert rows(JSONLayout(name, train=path, streaming=True)) == expected
     done = convert(paths[0], tmp_path / "a.txt", from_format=name, to_format="parlai")
+    assert done.n_examples == len(expected)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_layouts_of_text_read_their_samples(name, end, tmp_path):
+    suffix, text, expected = TEXTS[name]
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", end).encode())
+    assert rows(JSONLayout(name, train=str(path))) == expected
+    assert rows(JSONLayout(name, train=str(path), streaming=True)) == expected
+    done = convert(path, tmp_path / "b.txt", from_format=name, to_format="parlai")
     assert done.n_examples == len(expected)
 
 
@@ -208,6 +328,112 @@ def test_layout_of_ones_own(tmp_path):
         said = {"from_format": str(tmp_path / name), "force": True}
         convert(tmp_path / "a.csv", tmp_path / "a.tsv", **said)
         assert (tmp_path / "a.tsv").read_text() == "text\tlabel\na, b\tc\nd\te\n"
+
+
+def of_layout(written, layout, content, name="a.csv", **choices):
+    """What a layout reads, as (text, labels)."""
+    path = written(content, name)
+    episodes = read_layout_file(path, read_layout(Path(written(layout, "my.yml"))), **choices)
+    return [(m["id"], m["text"], m["labels"]) for episode in episodes for m in episode]
+
+
+CHATS = [
+    ("x", "10:00", "Ann", "a"),
+    ("y", "10:01", "Ed", "b"),
+    ("x", "10:02", "Bot 2", "c"),
+    ("y", "10:03", "agent Flo", "d"),
+    ("x", "10:02", "ann", "e"),
+    ("x", "10:04", "bot", "f"),
+]
+ROLES = 'speaker: who\ntext: said\nspeakers: {staff: ["bot*", "Agent *"], user: ["*"]}\n'
+BY_TIME = f"group: talk\norder: time\nlabel_speaker: staff\n{ROLES}"
+TALKS = [("x/0", "a", ["c"]), ("x/1", "e", ["f"]), ("y/0", "b", ["d"])]
+
+
+def as_table(chats, time="2024-05-31 {}"):
+    rows = (f"{talk},{time.format(at)},{who},{said}\n" for talk, at, who, said in chats)
+    return "talk,time,who,said\n" + "".join(rows)
+
+
+@pytest.mark.parametrize("time, format", [
+    ("2024-05-31 {}", ""), ("2024-05-31T{}:00Z", ""), ("2024-05-31T{}:00+02:00", ""),
+    ("31.05.24 {}", "date_format: '%d.%m.%y %H:%M'\n"),
+])  # fmt: skip
+def test_layout_sorts_mixed_rows_by_a_date(written, time, format):
+    for chats in (CHATS, CHATS[::-1]):
+        found = of_layout(written, BY_TIME + format, as_table(chats, time))
+        assert sorted(found) == TALKS
+
+
+def test_layout_sorts_mixed_rows_by_a_number(written):
+    said = [(1, "bot", "c", 9.5), (2, "x", "d", 3), (1, "x", "b", 8), (1, "x", "a", "-3")]
+    rows = [dict(zip(("talk", "who", "said", "time"), row)) for row in said]
+    found = of_layout(written, BY_TIME, rows, "a.jsonl")
+    assert found == [("1/0", "a\nb", ["c"])]
+    rows[0]["time"] = "noon"
+    with pytest.raises(DataError) as caught:
+        of_layout(written, BY_TIME, rows, "a.jsonl")
+    text = "time is 'noon': expected a number, or a date such as 2024-05-31 10:15 (a layout's"
+    assert str(caught.value).startswith(f"{written(rows, 'a.jsonl')}:1  {text}")
+
+
+def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_the_opposite(written):
+    layout = BY_TIME.replace("order: time", "order: $file")
+    assert of_layout(written, layout, as_table(CHATS)) == TALKS
+    layout = layout.replace("$file", "$reversed")
+    assert sorted(of_layout(written, layout, as_table(CHATS[::-1]))) == TALKS
+    with pytest.raises(DataError, match="must stand together, unless the layout has an 'order'"):
+        of_layout(written, layout.replace("order: $reversed\n", ""), as_table(CHATS))
+
+
+def test_layout_with_an_order_goes_on_where_a_run_was_stopped(written, tmp_path):
+    path, layout = written(as_table(CHATS), "a.csv"), Path(written(BY_TIME, "my.yml"))
+    at = Bookmark()
+    next(read_layout_file(path, read_layout(layout), at=at))
+    again = read_layout_file(path, read_layout(layout), at=Bookmark(at.mark()))
+    assert [m["id"] for episode in again for m in episode] == ["x/0", "x/1", "y/0"]
+
+
+def test_layout_makes_plain_text_of_html(written):
+    rows = [{"q": "<p>a &amp; b<br/>c</p>\n<p>1 < 2 <b class='x'>d</b></p>", "y": "&lt;i&gt;"}]
+    found = of_layout(written, "text: q\nlabel: y\nhtml: true\n", rows, "a.jsonl")
+    assert found == [("0/0", "a & b\nc\n1 < 2 d", ["<i>"])]
+    assert of_layout(written, "text: q\nlabel: y\n", rows, "a.jsonl")[0][1] == rows[0]["q"]
+
+
+def test_layout_leaves_out_turns_that_it_skips_or_does_not_want(written):
+    turns = [("a", "msg"), ("joined", "event"), ("[file] x", "msg"), ("b", "msg"), ("c", None)]
+    rows = [{"log": [{"t": text, **({"k": kind} if kind else {})} for text, kind in turns]}]
+    layout = "turns: log\ntext: t\nonly: {k: msg}\nskip: '^.file. '\n"
+    assert of_layout(written, layout, rows, "a.jsonl") == [("0/0", "a", ["b"])]
+    layout = "turns: log\ntext: t\nonly: {k: '*'}\nlabel_speaker: first\n"
+    at = Bookmark(left_out=Counter())
+    found = of_layout(written, layout + "skip: x$\n", rows, "a.jsonl", at=at)
+    assert found == [("0/0", SILENCE, ["a"]), ("0/1", "joined", ["b"])]
+    assert at.left_out["turns that the layout skips"] == 1
+
+
+def test_layout_places_of_all_elements_and_of_the_first_that_is_there(written):
+    rows = [{"so_far": [{"u": "a"}, {"u": "b"}], "right": {"u": "c"},
+             "options": [{"u": "c"}, {"u": "d"}]},
+            {"question": "e", "right": {"u": "f"}, "options": []}]  # fmt: skip
+    layout = "text: so_far.*.u | question\nlabel: right.u\nlabel_candidates: options.*.u\n"
+    path = written(rows[:1], "a.jsonl")
+    ((message,),) = read_layout_file(path, read_layout(Path(written(layout, "my.yml"))))
+    assert (message["text"], message["labels"]) == ("a\nb", ["c"])
+    assert message["label_candidates"] == ["c", "d"]
+    wrong = layout.replace("options.*.u", "options")
+    with pytest.raises(DataError, match="options.0 is an object, not a string.*'\\*.u' takes"):
+        of_layout(written, wrong, rows[:1], "a.jsonl")
+    layout = layout.replace("label_candidates: options.*.u\n", "id: no | $key\n")
+    found = of_layout(written, layout, json.dumps(dict(zip("xy", rows))), "a.json")
+    assert found == [("x/0", "a\nb", ["c"]), ("y/0", "e", ["f"])]
+
+
+def test_layout_of_an_object_of_lists_takes_keys_for_labels(written):
+    value = json.dumps({"greet": ["hi", "hello"], "bye": ["so long"]})
+    found = of_layout(written, "each: '*'\ntext: ''\nlabel: $record.$key\n", value, "a.json")
+    assert [labels for _, _, labels in found] == [["greet"], ["greet"], ["bye"]]
 
 
 TURN = {"from": "human", "value": "x"}

@@ -21,6 +21,11 @@ from thincdialog.formats.layout_file import find_layout, read_layout
         ("a: [b", "not valid YAML: expected ',' or ']'"),
         ("a: b\nb: c: d", ":2  not valid YAML: mapping values are not allowed here"),
         ("group: a\nreply_to: b", "'reply_to' needs 'group' and 'turn_id'"),
+        ("pattern: (a\ngroup: a", r"'\(a' is no regular expression: missing \)"),
+        ("replace: {'*': x}\ngroup: a", "'\\*' is no regular expression: nothing to repeat"),
+        ("separator: x\nblocks: true\nlabel: a", "'separator' and 'blocks': only one can be"),
+        ("html: tags\nlabel: a", "'html' is 'tags': expected true or false"),
+        ("speakers: {a: b}\ngroup: a", "'speakers' is an object: expected a list of names for"),
         # What would run code in a loader that is not safe.
         (
             "turns: !!python/object/apply:os.system ['true']",
@@ -35,6 +40,13 @@ def test_layout_files_are_checked(tmp_path, content, words):
         find_layout(str(path))
 
 
+def test_layout_places_may_be_numbers(tmp_path):
+    path = tmp_path / "my.yml"
+    path.write_text("records: {train: 0}\ntext: [1, a.2]\nlabel: -1\n")
+    layout = read_layout(path)
+    assert (layout.records, layout.text, layout.label) == ({"train": "0"}, ["1", "a.2"], "-1")
+
+
 def test_layout_names_are_checked(tmp_path):
     with pytest.raises(ConfigError, match="no shipped layout 'sharegtp'.*did you mean 'sharegpt'"):
         find_layout("sharegtp")
@@ -46,7 +58,7 @@ def test_layouts_that_say_a_text_of_terabytes_are_refused(tmp_path):
     path = tmp_path / "bomb.yml"
     levels = ", ".join(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))
     path.write_text(f"about: [&a0 [x, x], {levels}]\nturns: x\n")
-    with pytest.raises(DataError, match="'about' is a list: expected a text"):
+    with pytest.raises(DataError, match="its aliases say far more than is written"):
         within_time(lambda: read_layout(path))
     path.write_bytes(gzip.compress(b"# long\n" * (1 << 20)))
     with pytest.raises(DataError, match="holds more than 1 MB, too much to read"):

@@ -157,3 +157,8 @@ def _class_names(schema: Any) -> Dict[str, List[str]]:
         return {name: list(map(str, texts)) for name, texts in named.items()}
     except (KeyError, ValueError, TypeError, AttributeError):
         return {}
+
+
+def is_arrow(path: Union[str, Path]) -> bool:
+    """Whether the name of a file says that it is Arrow or Parquet, or it is a folder of such."""
+    return Path(path).suffix in SUFFIXES or Path(path).is_dir()

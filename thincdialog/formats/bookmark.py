@@ -88,9 +88,9 @@ class Bookmark:
         """Where it lies, as JSON values."""
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
+        # From the beginning, the names of columns are read again, and all else is counted again.
         more: Dict[str, Any] = {"columns": self.columns, "delimiter": self.delimiter}
-        # What is not read by lines is read again from its beginning.
-        more["counts"] = self.counts.numbers() if byte else None
+        more.update({"counts": self.counts.numbers()} if byte else {"columns": None})
         mark.update((name, value) for name, value in more.items() if value is not None)
         return mark
 

@@ -25,7 +25,7 @@ from .bookmark import Bookmark
 from .conversations import Said, conversation_turns
 from .formats import FORMATS
 from .guessing import format_by_name
-from .json_layout import SystemTurns, conversation_of, examples_of, read_parts, records_of
+from .json_layout import SystemTurns, conversation_of, examples_of, read_parts
 from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
 from .records import Located, read_records
 from .tables import missing, read_table
@@ -238,11 +238,7 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
 def _records(
     path: str, layout: CorpusLayout, reading: InputReading, at: Bookmark
 ) -> Iterator[Located]:
-    places = layout.records
-    # Who has a file of several splits asks for the one that nothing is learnt from.
-    split = "test" if isinstance(places, str) or "test" in places else list(places)[-1]
-    where = records_of(layout, split, path)
-    for found in read_records(path, where, at, reading.columns, reading.delimiter):
+    for found in read_records(path, layout, None, at, reading.columns, reading.delimiter):
         _check_columns(path, reading, at)
         yield found
 

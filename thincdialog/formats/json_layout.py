@@ -1,8 +1,12 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
+import re
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from functools import partial
+from html import unescape
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import (
     Any,
     Callable,
@@ -22,16 +26,21 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
-from .layout_file import CorpusLayout
+from .layout_file import AS_IN_FILE, NEWEST_FIRST, CorpusLayout
 from .records import Located, read_records
 from .tolerance import NEEDS_LABEL, tolerance
-from .wording import kind
+from .wording import kind, short
 
 # What becomes of the turns of a system.
 SystemTurns = Literal["context", "field", "drop"]
 
 # Where a turn of a model has its calls of tools; it need not have a text then.
 CALLS = ("tool_calls", "function_call")
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
+# Tags of HTML that end a line, and all tags.
+_LINE_END = re.compile(r"\s*<(?:br|/p|/div|/li)\b[^>]*>\s*(?!\Z)", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^>]*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 
 # The name of a conversation or episode, its rows (one, unless rows are turns) in the order of
 # the file, and its turns or examples.
@@ -66,7 +75,7 @@ def read_layout_file(
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("what the layout does not name")
-    records = read_records(path, records_of(layout, split, path), at, columns, delimiter)
+    records = read_records(path, layout, split, at, columns, delimiter)
     if layout.is_conversation and label_field:
         answers = label_speaker or layout.label_speaker
         make = partial(labelled_texts, at=at, answers=answers, label_field=label_field)
@@ -89,20 +98,6 @@ def read_layout_file(
         raise DataError(path, "holds no examples")
 
 
-def records_of(layout: CorpusLayout, split: str, path: str) -> str:
-    """Where in a file the records of a split are.
-
-    RAISES (DataError): If the layout does not say.
-    """
-    where = layout.records
-    if isinstance(where, str):
-        return where
-    if split not in where:
-        text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
-        raise DataError(path, text)
-    return where[split]
-
-
 def read_parts(
     records: Iterator[Located], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
 ) -> Iterator[Any]:
@@ -110,7 +105,7 @@ def read_parts(
 
     make (Callable): Is given what is ``Named``, and the layout.
     """
-    parts = _Groups(records, layout, at) if layout.group else ([record] for record in records)
+    parts = _parts(records, layout, at)
     names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
     for number, rows in enumerate(parts, start=at.count):
         if not layout.group:
@@ -121,6 +116,87 @@ def read_parts(
             at.refuse(error)
             continue
         yield made
+
+
+def _parts(
+    records: Iterator[Located], layout: CorpusLayout, at: Bookmark
+) -> Iterator[List[Located]]:
+    """The rows that are one conversation or episode each."""
+    if layout.only and not layout.turns:
+        records = (record for record in records if _is_wanted(record, layout))
+    if layout.order:
+        yield from _sorted_groups(records, layout, at)
+    elif layout.group:
+        yield from _Groups(records, layout, at)
+    else:
+        yield from ([part] for record in records for part in _elements(record, layout, at))
+
+
+def _is_wanted(found: Located, layout: CorpusLayout) -> bool:
+    values = ((found.find(place, None).value, text) for place, text in (layout.only or {}).items())
+    return all(value is not None and fnmatchcase(str(value), text) for value, text in values)
+
+
+def _elements(record: Located, layout: CorpusLayout, at: Bookmark) -> List[Located]:
+    """What stands in a record, if each of that is an episode; else itself."""
+    if not layout.each:
+        return [record]
+    try:
+        found = record.find(layout.each)
+        if isinstance(found.value, str):
+            found = found._replace(value=[line for line in found.value.split("\n") if line.strip()])
+        return [element._replace(record=record) for element in found.items()]
+    except DataError as error:
+        at.refuse(error)
+        return []
+
+
+def _sorted_groups(
+    rows: Iterator[Located], layout: CorpusLayout, at: Bookmark
+) -> Iterator[List[Located]]:
+    """The rows of each group in the order of its turns, wherever they stand in the file; all are
+    in memory at once."""
+    groups: Dict[str, List[Located]] = {}
+    for row in rows:
+        try:
+            groups.setdefault(str(row.find(layout.group).value), []).append(row)
+        except DataError as error:
+            at.refuse(error)
+    for group in groups.values():
+        try:
+            yield _sorted(group, layout)
+        except DataError as error:
+            at.refuse(error)
+
+
+def _sorted(rows: List[Located], layout: CorpusLayout) -> List[Located]:
+    if layout.order in (AS_IN_FILE, NEWEST_FIRST):
+        return rows if layout.order == AS_IN_FILE else rows[::-1]
+    timed = [(_moment(row.find(layout.order), layout), row) for row in rows]
+    # Rows of the same moment keep their order, which is the opposite in a file of the newest first.
+    timed = timed[::-1] if timed[0][0] > timed[-1][0] else timed
+    return [row for _, row in sorted(timed, key=itemgetter(0))]
+
+
+def _moment(found: Located, layout: CorpusLayout) -> float:
+    """What a row is sorted by.
+
+    RAISES (DataError): If it is no number and no date.
+    """
+    value = found.value
+    try:
+        if isinstance(value, str) and layout.date_format:
+            value = datetime.strptime(value.strip(), layout.date_format)
+        elif isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+            value = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        if isinstance(value, datetime):
+            # Without a zone: in any, but in the same one everywhere.
+            return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
+        return float(value)
+    except (TypeError, ValueError):
+        wanted = layout.date_format or "a number, or a date such as 2024-05-31 10:15"
+        hint = "" if layout.date_format else " (a layout's 'date_format' describes other dates)"
+        raise found.error(f"is {short(found.value)}: expected {wanted}{hint}") from None
 
 
 class _Row(NamedTuple):
@@ -174,15 +250,13 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
         found = first.find(layout.group)
         name = str(found.value)
         if name in names:
-            text = f"is {found.value!r} again: rows of one conversation must stand together"
+            text = f"is {found.value!r} again: rows of one conversation must stand together, "
+            text += "unless the layout has an 'order'"
             raise found.error(text)
         names.add(name)
         return name, rows, _in_order(rows, layout)
-    if layout.id == "$key":
-        name = first.key or str(number)
-    else:
-        given = first.find(layout.id, None).value if layout.id else None
-        name = str(number) if given is None else str(given)
+    given = first.find(layout.id, None).value if layout.id else None
+    name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
     return name, rows, list(first.find(inner).items()) if inner else rows
 
@@ -220,14 +294,19 @@ def conversation_of(
     spoken: List[Located] = []
     system: List[str] = []
     for turn in turns:
+        if layout.turns and not _is_wanted(turn, layout):
+            continue
         if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
             at.leave_out("calls of tools without a text")
             continue
         text = _text(turn, layout, at)
+        if layout.skip and re.search(layout.skip, text):
+            at.leave_out("turns that the layout skips")
+            continue
         speaker = str(len(said) % 2 + 1)
         if layout.speaker:
             who = turn.find(layout.speaker)
-            speaker = str(who.value) if type(who.value) is int else who.text()
+            speaker = _speaker(who, layout)
             at.compare_speakers((speaker,), who.line, who.name)
         if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
@@ -237,6 +316,15 @@ def conversation_of(
         elif text:
             system.append(text)
     return Conversation(name, said, _background(rows[0], layout), system, spoken)
+
+
+def _speaker(who: Located, layout: CorpusLayout) -> str:
+    """Who speaks: the role, if the layout names one for the speaker."""
+    name = str(who.value) if type(who.value) is int else who.text()
+    for role, names in (layout.speakers or {}).items():
+        if any(fnmatchcase(name.strip().lower(), one.lower()) for one in names):
+            return role
+    return name
 
 
 def _has_text(turn: Located, layout: CorpusLayout) -> bool:
@@ -258,7 +346,7 @@ def labelled_texts(
 
     answers (str): Who answers.
     """
-    speakers = [turn.find(layout.speaker).value for turn in turns]
+    speakers = [_speaker(turn, layout) for turn in turns]
     others = (answers, *(layout.background_speakers or ()))
     asked = [number for number, speaker in enumerate(speakers) if speaker not in others]
     episode: Episode = []
@@ -310,44 +398,49 @@ def _background(record: Located, layout: CorpusLayout) -> List[str]:
         return []
     found = record.find(layout.background, "")
     texts = found.items() if isinstance(found.value, list) else [found]
-    return [_replaced(text.text(), layout) for text in texts if text.value != ""]
+    return [_clean(text.text(), layout) for text in texts if text.value != ""]
 
 
 def _texts(found: Located, layout: CorpusLayout) -> List[str]:
     """The strings of a list, or one; whole numbers, too, as classes have them."""
     parts = found.items() if isinstance(found.value, list) else [found]
-    return [
-        _replaced(str(part.value) if type(part.value) is int else part.text(), layout)
-        for part in parts
-    ]
+    texts = [str(part.value) if type(part.value) is int else part.text() for part in parts]
+    if layout.label_separator:
+        # Commas may stand between them, too.
+        several = (part for text in texts for part in text.split(layout.label_separator))
+        texts = [part.strip(" \t,") for part in several if part.strip(" \t,")]
+    return [_clean(text, layout) for text in texts]
 
 
 def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
     if isinstance(layout.text, str):
         found = place.find(layout.text)
-        text = _joined(found, at) if isinstance(found.value, list) else found.text()
-        return _replaced(text, layout)
+        text = _joined(found, layout, at) if isinstance(found.value, list) else found.text()
+        return _clean(text, layout)
     several = [place.find(where, None) for where in layout.text]
     if all(part.value is None for part in several):
         wanted = " or ".join(repr(where) for where in layout.text)
         raise place.error(f"has no {wanted} ({kind(place.value)})")
-    return _replaced("\n".join(part.text() for part in several if part.value), layout)
+    return _clean(layout.join.join(part.text() for part in several if part.value), layout)
 
 
-def _joined(found: Located, at: Bookmark) -> str:
+def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
     """The text of content in parts, such as texts and images.
 
     RAISES (DataError): If none is a text.
     """
-    parts = [part.find("text", None) for part in found.items()]
+    parts = [part if isinstance(part.value, str) else part.find("text", None)
+             for part in found.items()]  # fmt: skip
     texts = [part.text() for part in parts if part.value is not None]
     if not texts:
         raise found.error("has no part with a 'text'")
     at.leave_out("parts of texts that are no text, such as images", len(parts) - len(texts))
-    return "\n".join(texts)
+    return layout.join.join(texts)
 
 
-def _replaced(text: str, layout: CorpusLayout) -> str:
+def _clean(text: str, layout: CorpusLayout) -> str:
+    if layout.html:
+        text = unescape(_TAG.sub("", _LINE_END.sub("\n", text)))
     for old, new in (layout.replace or {}).items():
-        text = text.replace(old, new)
+        text = re.sub(old, new, text)
     return text

@@ -1,11 +1,13 @@
 """Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
 
 import json
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from functools import partial
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
+from .split_column import of_split
 from .tables import missing, read_table
 from .text_file import File, is_json_lines, read_json_lines, suffix_of
 from .tolerance import NEEDS_LABEL, tolerance
@@ -24,6 +26,8 @@ def read_labelled_text(
     delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
     label_separator: Optional[str] = None,
+    split_field: Optional[str] = None,
+    split: str = "train",
 ) -> Iterator[Episode]:
     """The examples of one file, each an episode of one turn.
 
@@ -38,6 +42,9 @@ def read_labelled_text(
     at (Optional[Bookmark]): Lies where to begin, and is moved along.
     label_separator (Optional[str]): Separates the labels within a cell or string; None: each is
         one label.
+    split_field (Optional[str]): Name of the field or column with the name of a row's split; None:
+        all rows are of the split.
+    split (str): The split whose rows are read.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
     at = at or Bookmark()
@@ -53,6 +60,8 @@ def read_labelled_text(
     else:
         known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
+    if split_field is not None:
+        rows = of_split(rows, split, partial(_split_of, split_field, at), path, at)
     for number, row in rows:
         try:
             message = _message(f"{number}/0", row, text_field, label_fields, label_separator, at)
@@ -68,6 +77,12 @@ def read_labelled_text(
         yield [message]
     if is_empty:
         raise DataError(path, "holds no examples")
+
+
+def _split_of(field: str, at: Bookmark, row: Tuple[int, Dict[str, Any]]) -> Any:
+    if field not in row[1]:
+        raise at.error(missing(field, row[1], "field"))
+    return row[1][field]
 
 
 def _message(

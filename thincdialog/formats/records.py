@@ -1,14 +1,19 @@
-"""Records of JSON, JSON lines and tables, and what is found inside them."""
+"""Records of JSON, YAML, tables and text, and what is found inside them."""
 
 import json
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
 from ..files.json_text import parse_json
+from .arrow_file import is_arrow, read_arrow
 from .bookmark import Bookmark
+from .layout_file import CorpusLayout
+from .split_column import of_split
 from .tables import NO_HEADER, read_table
 from .text_file import check_surrogates, is_pipe, read_json_lines, read_text, suffix_of
+from .text_records import is_of_lines, read_text_records
 from .wording import kind, nearest, short
+from .yaml_text import parse_yaml
 
 
 class Located(NamedTuple):
@@ -19,6 +24,7 @@ class Located(NamedTuple):
     line (Optional[int]): Its line, where a record is a line.
     name (str): The way to it from the record, or from the whole of the file.
     key (str): Of a record in an object, its name there.
+    record (Optional[Located]): What a layout calls `$record` in it.
     """
 
     value: Any
@@ -26,6 +32,7 @@ class Located(NamedTuple):
     line: Optional[int] = None
     name: str = ""
     key: str = ""
+    record: Optional["Located"] = None
 
     def error(self, text: str) -> DataError:
         """What is wrong with it."""
@@ -39,9 +46,24 @@ class Located(NamedTuple):
         RAISES (DataError): If there is nothing and no default.
         """
         found = self
-        for step in where.split(".") if where else ():
+        if " | " in where:
+            *others, where = where.split(" | ")
+            tried = (self.find(other, None) for other in others)
+            good = next((one for one in tried if one.value is not None), None)
+            if good is not None:
+                return good
+        if self.record is not None and where.partition(".")[0] == "$record":
+            found, where = self.record, where[len("$record.") :]
+        steps = where.split(".") if where else []
+        for place, step in enumerate(steps):
             value = found.value
-            if isinstance(value, dict) and step in value:
+            if step == "*" and isinstance(value, list):
+                rest = ".".join(steps[place + 1 :])
+                parts = [part.find(rest, default).value for part in found.items()]
+                return found.inside(".".join(steps[place:]), parts)
+            if step == "$key" and found.key:
+                found = found.inside(step, found.key)
+            elif isinstance(value, dict) and step in value:
                 found = found.inside(step, value[step])
             elif isinstance(value, list) and step.lstrip("-").isdecimal() and (
                 -len(value) <= int(step) < len(value)
@@ -59,7 +81,10 @@ class Located(NamedTuple):
         RAISES (DataError): If it is none.
         """
         if not isinstance(self.value, str):
-            raise self.error(f"is {kind(self.value)}, not a string")
+            texts = self.value.items() if isinstance(self.value, dict) else ()
+            names = [name for name, one in texts if isinstance(one, str)]
+            hint = f": in a layout, '*.{names[-1]}' takes a text of each" if names else ""
+            raise self.error(f"is {kind(self.value)}, not a string{hint}")
         return self.value
 
     def items(self) -> Iterator["Located"]:
@@ -74,7 +99,7 @@ class Located(NamedTuple):
     def inside(self, step: object, value: Any, key: str = "") -> "Located":
         """A value that stands in this one, one step away."""
         name = f"{self.name}.{step}" if self.name else str(step)
-        return Located(value, self.path, self.line, name, key)
+        return Located(value, self.path, self.line, name, key, self.record)
 
     def _lacks(self, step: str) -> DataError:
         value = self.value
@@ -90,40 +115,80 @@ class Located(NamedTuple):
 
 def read_records(
     path: str,
-    records: str = "",
+    layout: CorpusLayout,
+    split: Optional[str] = None,
     at: Optional[Bookmark] = None,
     columns: Optional[Sequence[str]] = None,
     delimiter: Optional[str] = None,
 ) -> Iterator[Located]:
     """Every record of a file.
 
-    Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json file is
-    read as a whole, unless it turns out to be lines as well.
+    Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json or YAML
+    file is read as a whole, unless it turns out to be JSON lines as well.
 
-    path (str): The file, plain or gzip'd.
-    records (str): Where in a JSON file the list or object of records is.
+    path (str): The file, plain or packed.
+    layout (CorpusLayout): Where the records are, and whether a line is one of another form.
+    split (Optional[str]): The split, where one file holds several; None for all of its records,
+        or, where they are in several places, those that nothing is learnt from.
     at (Optional[Bookmark]): Of lines, where to begin; is told where each begins and ends.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Of a table; told by its first line if None.
     RAISES (DataError): If it cannot be read, or there are no records.
     """
+    where = _place_of(layout, split, path)
+    at = at or Bookmark()
+    found = _located(path, layout, where, at, columns, delimiter)
+    if layout.split and split:
+        return of_split(found, split, lambda record: record.find(layout.split).value, path, at)
+    return found
+
+
+def _place_of(layout: CorpusLayout, split: Optional[str], path: str) -> str:
+    where = layout.records
+    if isinstance(where, str):
+        return where
+    split = split or ("test" if "test" in where else list(where)[-1])
+    if split not in where:
+        text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
+        raise DataError(path, text)
+    return where[split]
+
+
+def _located(
+    path: str,
+    layout: CorpusLayout,
+    where: str,
+    at: Bookmark,
+    columns: Optional[Sequence[str]],
+    delimiter: Optional[str],
+) -> Iterator[Located]:
     suffix = suffix_of(path)
-    if suffix in (".csv", ".tsv"):
+    rows: Iterable[Tuple[Optional[int], Any]]
+    if is_of_lines(layout):
+        rows = read_text_records(path, layout, at)
+    elif is_arrow(path):
+        for number, row in enumerate(read_arrow(path)):
+            yield Located(row, path, name=f"row {number}")
+        return
+    elif suffix in (".csv", ".tsv"):
         rows = read_table(path, at, columns, delimiter=delimiter)
     else:
         # A mark within it was made by lines; a pipe can be read once only.
         are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
-        if not are_lines and (at is None or at.is_at_begin):
+        if not are_lines and at.is_at_begin:
             whole = _read_whole(path, at)
             if whole is not None:
-                found = Located(whole, path).find(records)
-                if isinstance(found.value, dict):
-                    yield from (found.inside(key, one, key) for key, one in found.value.items())
-                else:
+                found = Located(whole, path).find(where)
+                inner = layout.turns or layout.each or layout.examples
+                if not isinstance(found.value, dict):
                     yield from found.items()
+                elif inner and found.find(inner, None).value is not None:
+                    yield found
+                else:
+                    yield from (found.inside(key, one, key) for key, one in found.value.items())
                 return
-        if records:
-            text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
+        if "" not in where.split(" | "):
+            text = f"holds JSON lines: the layout's 'records' ({where}) has no meaning in it"
             raise DataError(path, text)
         rows = read_json_lines(path, at)
     for number, row in rows:
@@ -131,8 +196,10 @@ def read_records(
 
 
 def _read_whole(path: str, at: Optional[Bookmark]) -> Any:
-    """The value of a JSON file, or None if it is JSON lines."""
+    """The value of a JSON or YAML file, or None if it is JSON lines."""
     content = read_text(path, at)
+    if suffix_of(path) in (".yml", ".yaml"):
+        return parse_yaml(content, path)
     try:
         value = parse_json(content)
     except json.JSONDecodeError as error:

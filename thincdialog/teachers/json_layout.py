@@ -1,4 +1,4 @@
-"""Corpora in JSON or tables of any layout, described in a few lines."""
+"""Data of any layout, described in a few lines."""
 
 from dataclasses import asdict
 from functools import partial
@@ -42,11 +42,17 @@ def JSONLayout(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """A corpus in JSON, JSON lines, CSV or TSV as it is published. A layout says where
-    its texts and labels stand: `alpaca`, `convokit`, `dailydialog`, `dolly`, `messages`,
-    `multiwoz21`, `personachat`, `prompt-completion`, `sgd`, `sharegpt`, `taskmaster` and
-    `topicalchat` come along; your own is a short YAML or JSON file (`CorpusLayout` in
-    thincdialog/formats/layout_file.py says what stands in it).
+    """Data of any form: JSON, JSON lines, YAML, CSV, TSV, Parquet, or lines of text. A layout says
+    where texts and labels stand in it. Your own is a short YAML or JSON file (`CorpusLayout` in
+    thincdialog/formats/layout_file.py says what stands in it), or one of these:
+
+    - conversations with models, and instructions: `messages`, `sharegpt`, `alpaca`, `dolly`,
+      `prompt-completion`
+    - exports of chats: `whatsapp`, `telegram`
+    - conversations as text: `speaker-lines`, `tabs`, `dailydialog-text`
+    - corpora of conversations: `blended-skill-talk`, `chatterbot`, `convokit`, `dailydialog`,
+      `empathetic`, `metalwoz`, `multiwoz21`, `personachat`, `sgd`, `taskmaster`, `topicalchat`
+    - texts with intents: `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`, `clinc`
 
     layout (str): Name of a layout that comes along, or path of a .yml or .json file.
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.

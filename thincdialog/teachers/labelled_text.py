@@ -21,6 +21,7 @@ def LabelledText(
     text_field: str = "text",
     label_field: Union[str, List[str]] = "label",
     label_separator: Optional[str] = None,
+    split_field: Optional[str] = None,
     columns: Optional[List[str]] = None,
     delimiter: Optional[str] = None,
     dev_share: float = 0.0,
@@ -45,6 +46,9 @@ def LabelledText(
         the label that the column is named after. Cells may be empty.
     label_separator (Optional[str]): Separates several labels within a cell, such as "|"; null if
         a cell is one label.
+    split_field (Optional[str]): Name of the field or column that says of which split a row is
+        (train, training; dev, valid, validation, val; test), if one file has several: give the
+        same file as train, dev and test.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
     delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
         None, the comma, semicolon, tab or bar that its first line tells.
@@ -82,9 +86,17 @@ def LabelledText(
         columns=columns,
         delimiter=delimiter,
         label_separator=label_separator,
+        split_field=split_field,
     )
     return Teacher(
-        file_sources(options, lambda _: reader, is_json_lines, train=train, dev=dev, test=test),
+        file_sources(
+            options,
+            lambda split: partial(reader, split=split),
+            is_json_lines,
+            train=train,
+            dev=dev,
+            test=test,
+        ),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

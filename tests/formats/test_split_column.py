@@ -1,0 +1,53 @@
+"""Rows of several splits in one file."""
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.split_column import of_split
+from thincdialog.teachers.json_layout import JSONLayout
+from thincdialog.teachers.labelled_text import LabelledText
+
+ROWS = [
+    {"q": "a", "y": "x", "part": "train"}, {"q": "b", "y": "x", "part": "Validation"},
+    {"q": "c", "y": "y", "part": "test"}, {"q": "d", "y": "y", "part": "training"},
+]  # fmt: skip
+
+
+def texts(teacher):
+    splits = ("train", "dev", "test")
+    return {
+        split: [m["text"] for m in teacher.for_split(split, training=True).examples()]
+        for split in splits
+    }
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_splits_of_one_file_are_told_apart_by_a_column(written, streaming):
+    path = written(ROWS, "a.jsonl")
+    table = written("q,y,part\n" + "".join("{q},{y},{part}\n".format(**r) for r in ROWS), "a.csv")
+    layout = written("text: q\nlabel: y\nsplit: part\n", "my.yml")
+    expected = {"train": ["a", "d"], "dev": ["b"], "test": ["c"]}
+    for file in (path, table):
+        given = {"train": file, "dev": file, "test": file, "streaming": streaming}
+        teacher = LabelledText(text_field="q", label_field="y", split_field="part", **given)
+        assert texts(teacher) == expected
+        assert texts(JSONLayout(layout, **given)) == expected
+
+
+def test_splits_that_no_row_is_of_are_named(written):
+    given = {"text_field": "q", "label_field": "y", "split_field": "part"}
+    train = written(ROWS[:2], "a.jsonl")
+    with pytest.raises(DataError, match="no row is of the split 'test' .'train', 'Validation'.$"):
+        len(texts(LabelledText(train=train, dev=train, test=train, **given)))
+    lacking = written([*ROWS, {"q": "e", "y": "x", "prt": "train"}], "b.jsonl")
+    with pytest.raises(DataError, match=":5  the field 'part' is missing; did you mean 'prt'"):
+        len(texts(LabelledText(train=lacking, dev=train, test=train, **given)))
+
+
+def test_rows_of_a_split_may_all_stand_before_a_bookmark():
+    rows = [{"part": "dev"}]
+    at = Bookmark({"byte": 9, "line": 2})
+    assert list(of_split(rows, "train", lambda row: row["part"], "a", at)) == []
+    with pytest.raises(DataError):
+        list(of_split(rows, "train", lambda row: row["part"], "a", Bookmark()))

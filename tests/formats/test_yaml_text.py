@@ -1,0 +1,36 @@
+"""YAML that says too much, or nothing."""
+
+import pytest
+
+from tests.fuzzing import within_time
+from thincdialog.errors import DataError
+from thincdialog.formats.yaml_text import parse_yaml
+
+
+def test_yaml_gives_plain_values():
+    text = "a: [1, 'b', null]\nc: &x |\n  d\n  e\nf: [*x, *x]\n"
+    assert parse_yaml(text, "a.yml") == {"a": [1, "b", None], "c": "d\ne\n", "f": ["d\ne\n"] * 2}
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("a: [b", "a.yml:1  not valid YAML: expected"),
+        ("a: b\nb: c: d", "a.yml:2  not valid YAML: mapping values"),
+        ("a: !!python/object/apply:os.getcwd []", "a.yml:1  not valid YAML: could not determine"),
+        ("[" * 300 + "]" * 300, "a.yml  not readable as YAML: it is nested"),
+        ("[" * 9000 + "]" * 9000, "a.yml  not readable as YAML: maximum recursion"),
+        ("a: &a\n- *a\n", "a.yml  not readable as YAML: it is nested"),
+    ],
+    ids=["list", "mapping", "object", "deep", "deeper", "circle"],
+)
+def test_yaml_says_what_is_wrong(text, words):
+    with pytest.raises(DataError) as caught:
+        within_time(lambda: parse_yaml(text, "a.yml"))
+    assert str(caught.value).startswith(words)
+
+
+def test_yaml_that_says_far_more_than_is_written_is_refused():
+    levels = "".join(f"- &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
+    with pytest.raises(DataError, match="aliases say far more"):
+        within_time(lambda: parse_yaml(f"- &a0 [x]\n{levels}", "a.yml"))

@@ -1,0 +1,113 @@
+"""Records of text files whose lines are no JSON and no table, as a layout cuts them."""
+
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .bookmark import Bookmark, Spot
+from .layout_file import CorpusLayout
+from .text_file import LostLine, read_lines
+from .wording import short
+
+# What a comment of a block says, such as "# intent: greet".
+COMMENT = re.compile(r"#\s*([\w-]+)\s*[:=]\s*(.*)")
+
+Numbered = Tuple[int, Any]  # Line number and value.
+
+
+def is_of_lines(layout: CorpusLayout) -> bool:
+    """Whether a layout says how lines of a text are cut."""
+    return bool(layout.separator or layout.pattern or layout.blocks)
+
+
+def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Numbered]:
+    """Every record with the number of its first line; blank lines are none.
+
+    path (str): The file.
+    layout (CorpusLayout): With a `separator`, a `pattern` or `blocks`.
+    at (Bookmark): Lies where to begin; its `begin` and `end` are those of each record.
+    RAISES (DataError): If the file cannot be read, or a line does not fit.
+    """
+    if layout.separator:
+        return _separated(path, layout.separator, at)
+    return _held(_blocks(path, at) if layout.blocks else _matched(path, layout, at), at)
+
+
+def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Numbered]:
+    for number, line in read_lines(path, at):
+        parts = [part.strip() for part in line.split(separator)]
+        # There may be a separator after the last part, too.
+        parts = parts if parts[-1] else parts[:-1]
+        if parts:
+            yield number, parts
+
+
+def _held(records: Iterator[Tuple[Spot, int, Any]], at: Bookmark) -> Iterator[Numbered]:
+    """Records that are known to be whole only when the line after them is read: meanwhile, the
+    bookmark's last line is their first."""
+    for begin, number, value in records:
+        read = at.begin, at.end
+        at.begin, at.end = begin, (begin[0], number)
+        yield number, value
+        at.begin, at.end = read
+
+
+def _matched(
+    path: str, layout: CorpusLayout, at: Bookmark
+) -> Iterator[Tuple[Spot, int, Dict[str, Any]]]:
+    match = re.compile(layout.pattern).match
+    waiting: Optional[Tuple[Spot, int, Dict[str, Any]]] = None
+    n_blank, block = 0, 0
+    for number, line in read_lines(path, at, with_lost=True):
+        if not line or line.isspace():
+            n_blank += 1
+            continue
+        block = number if n_blank or not block else block
+        found = None if isinstance(line, LostLine) else match(line)
+        if waiting and (found or isinstance(line, LostLine)):
+            yield waiting
+            waiting = None
+        if found:
+            row: Dict[str, Any] = {"$file": Path(path).name, "$block": block}
+            row.update((name, part) for name, part in found.groupdict().items() if part is not None)
+            waiting = at.begin, number, row
+        elif isinstance(line, LostLine):
+            at.refuse(line.error)
+        elif not waiting or not layout.is_conversation or (n_blank and layout.group == "$block"):
+            at.refuse(at.error(f"does not fit the layout's 'pattern': {short(line)}"))
+        elif isinstance(layout.text, str) and layout.text in waiting[2]:
+            waiting[2][layout.text] += "\n" * (n_blank + 1) + line
+        n_blank = 0
+    if waiting:
+        yield waiting
+
+
+def _blocks(path: str, at: Bookmark) -> Iterator[Tuple[Spot, int, Dict[str, Any]]]:
+    rows: List[List[str]] = []
+    said: Dict[str, Any] = {}
+    begin, first, lost = at.spot, 0, False
+    for number, line in chain(read_lines(path, at, with_lost=True), [(0, "")]):
+        if not line or line.isspace():
+            if rows and not lost:
+                yield begin, first, _block(rows, said)
+            rows, said, lost = [], {}, False
+            continue
+        if not rows and not said:
+            begin, first = at.begin, number
+        if isinstance(line, LostLine):
+            at.refuse(line.error, is_same=lost)
+            lost = True
+        # A word may begin with "#", too; comments are above the words.
+        elif line.startswith("#") and "\t" not in line and not rows:
+            comment = COMMENT.match(line)
+            said.update({comment[1]: comment[2].strip()} if comment else {})
+        else:
+            rows.append(line.split("\t") if "\t" in line else line.split())
+
+
+def _block(rows: List[List[str]], said: Dict[str, Any]) -> Dict[str, Any]:
+    # In some corpora the intent is the last line.
+    if len(rows) > 1 and len(rows[-1]) == 1 < len(rows[0]):
+        said["intent"] = rows.pop()[0]
+    return {"rows": rows, **said}

@@ -1,0 +1,44 @@
+"""YAML from files, which makes no objects but lists, mappings and plain values."""
+
+from typing import Any, Dict
+
+import srsly
+
+from ..errors import DataError
+from ..files.json_text import MAX_NESTED
+
+
+def parse_yaml(text: str, path: object) -> Any:
+    """What a YAML text says.
+
+    text (str): Of a whole file.
+    path (object): The file.
+    RAISES (DataError): If it is no YAML, or is nested too deep, or says far more than is written,
+        through aliases.
+    """
+    try:
+        value = srsly.yaml_loads(text)
+    except (ValueError, RecursionError) as error:
+        # What YAML's own error says names another file.
+        cause = error.__context__
+        mark, problem = (getattr(cause, name, None) for name in ("problem_mark", "problem"))
+        if mark is not None and problem:
+            raise DataError(path, f"not valid YAML: {problem}", mark.line + 1) from None
+        text = " ".join(str(error)[:300].split()).removeprefix("Invalid YAML: ")
+        raise DataError(path, f"not readable as YAML: {text}") from None
+    # Without aliases there is a letter or more for each value.
+    if _n_values(value, {}, path) > 2 * len(text):
+        raise DataError(path, "not readable as YAML: its aliases say far more than is written")
+    return value
+
+
+def _n_values(value: Any, known: Dict[int, int], path: object, depth: int = 0) -> int:
+    """Values inside a value, and itself; what an alias says counts each time."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if depth > MAX_NESTED:
+        raise DataError(path, f"not readable as YAML: it is nested more than {MAX_NESTED} deep")
+    if id(value) not in known:
+        inner = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_n_values(one, known, path, depth + 1) for one in inner)
+    return known[id(value)]
