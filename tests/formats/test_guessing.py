@@ -1,10 +1,13 @@
 """Formats told by the content of a file."""
 
 import gzip
+import json
 
 import pytest
 
-from thincdialog.formats.guessing import guess_format
+from tests.formats.test_json_layout import SAMPLES, TEXTS
+from thincdialog.errors import DataError
+from thincdialog.formats.guessing import guess_format, readable_format
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,40 @@ def test_guess_format_by_content(tmp_path, content, name):
     path = tmp_path / "data.txt.gz"
     path.write_bytes(gzip.compress(content.encode()))
     assert guess_format(str(path)) == name
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, *TEXTS])
+def test_layouts_are_guessed_by_content(tmp_path, name):
+    """Those of layouts that are one and the same for a small file count as each other."""
+    suffix, text = TEXTS[name][:2] if name in TEXTS else (".json", json.dumps(SAMPLES[name][0]))
+    path = tmp_path / f"a{suffix}"
+    path.write_text(text)
+    assert readable_format(str(path)) == name
+    if suffix != ".csv":
+        assert guess_format(str(path)) == name
+
+
+@pytest.mark.parametrize("text", [
+    "", "Once upon a time\nthere was a goose: it sang.\n\nThe end\n", "a\tb\nc\td\n", "[1]",
+    "Note: x\nsome prose\nand more\nof it\n", "a\tb\tc\nd\te\tf\n", "a b\nc\n",
+])  # fmt: skip
+@pytest.mark.parametrize("suffix", [".txt", ".json", ".yml", ".csv", ".tsv"])
+def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
+    text = "a: b\nc: [d]\n" if suffix == ".yml" else text  # Lines of speakers, but for the name.
+    path = tmp_path / f"a{suffix}"
+    path.write_text(text)
+    assert readable_format(str(path)) is None
+
+
+@pytest.mark.parametrize("text, words", [
+    ("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ hi\n", "looks like Cornell's raw movie lines"),
+    ('{"a": [1],\n "b": {}}', r"looks like one JSON value \('a', 'b'\), not lines: write a layout"),
+    ('[{"a": [1], "b": {}}]', r"looks like one JSON value \(a list, of 'a', 'b'\), not lines: wri"),
+    ("[3]", r"looks like one JSON value \(a list, of a number\)"),
+    ('{"a": 1}\n{"a": 2}\n', "its format cannot be told, it begins '{.*': give it .* see docs"),
+])  # fmt: skip
+def test_what_no_format_fits_is_named_with_a_way(tmp_path, text, words):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=words):
+        guess_format(str(path))

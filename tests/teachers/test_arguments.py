@@ -122,6 +122,10 @@ MESSAGES = json.dumps({"messages": [{"role": role, "content": "hi"} for role in
     (ParlAIText, "1 a.\n2 b?\tc\t1", "@teachers thincdialog.NumberedText.v1"),
     (NumberedText, TALK, "@teachers thincdialog.Conversations.v1"),
     (LabelledText, MESSAGES, "@teachers thincdialog.JSONLayout.v1 --tasks.talk.layout messages"),
+    (partial(JSONLayout, "sharegpt"), MESSAGES,
+     "@teachers thincdialog.JSONLayout.v1 --tasks.talk.layout messages"),
+    (Conversations, "A: hi\nB: ho\n",
+     "@teachers thincdialog.JSONLayout.v1 --tasks.talk.layout speaker-lines"),
 ])  # fmt: skip
 @pytest.mark.parametrize("on_bad_data", ["error", "skip"])
 def test_file_source_names_the_teacher_of_another_format(
@@ -145,6 +149,15 @@ def test_file_source_is_silent_where_its_own_format_is_broken(tmp_path):
     with pytest.raises(DataError) as caught:
         examples(JSONLayout("sgd", train=str(path)))
     assert not isinstance(caught.value, OtherFormatError)
+
+
+def test_file_source_says_what_a_file_is_that_no_format_fits(tmp_path):
+    path = tmp_path / "movie_lines.txt"
+    path.write_bytes("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ é\n".encode("latin-1"))
+    with pytest.raises(DataError, match="movie_lines.txt:1  not UTF-8"):
+        examples(Conversations(train=str(path)))
+    with pytest.raises(DataError, match="looks like Cornell's raw movie lines.*layout convokit"):
+        examples(Conversations(train=str(path), encoding="latin-1"))
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -19,6 +19,7 @@ class Bookmark:
     was handed out is made of; a reader that does not move it is read from the beginning.
 
     mark (Optional[Mapping]): Where to begin, from ``mark``; None for the beginning.
+    left_out, encoding: As below.
 
     file (int): Number of the file.
     spot (Spot): The place in it.
@@ -42,11 +43,14 @@ class Bookmark:
     """
 
     def __init__(
-        self, mark: Optional[Mapping[str, Any]] = None, left_out: Optional[Counter[str]] = None
+        self,
+        mark: Optional[Mapping[str, Any]] = None,
+        left_out: Optional[Counter[str]] = None,
+        encoding: Optional[str] = None,
     ):
         self.path: object = ""
         self.left_out = left_out
-        self.encoding: Optional[str] = None
+        self.encoding = encoding
         self.bad: Optional[BadData] = None
         self.speakers: Optional[Spellings] = None
         self.lines: List[Optional[int]] = []

@@ -1,18 +1,30 @@
-"""Tells the text format of a file by its name and its first lines."""
+"""Tells the format of a file by its name and its first lines, or by what can read it."""
 
 import re
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
-from ..errors import DataError
+from ..errors import DataError, DialogError
+from ..files.json_text import parse_json
+from .arrow_file import is_arrow
+from .bookmark import Bookmark
 from .candidates import NUMBERED
 from .formats import FORMATS
-from .text_file import read_json_lines, read_lines, suffix_of
-from .wording import short
+from .json_layout import read_layout_file
+from .layout_file import CorpusLayout, find_layout, shipped_layouts
+from .text_file import check_readable, is_pipe, json_object, read_lines, read_text, suffix_of
+from .text_records import is_of_lines
+from .wording import kind, short
 
 N_LINES = 200
-GIVE = f"give it ({', '.join(FORMATS)})"
+GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
+CONVOKIT = "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1"
+WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
+# Largest file in bytes that is tried with all layouts: some are read as a whole.
+MAX_TRIED = 1 << 26
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
 
 
@@ -23,7 +35,7 @@ def format_by_name(path: str) -> Optional[str]:
 
 
 def guess_format(path: str) -> str:
-    """A name in ``FORMATS``.
+    """A name in ``FORMATS``, or of a layout that comes along.
 
     path (str): A plain file.
     RAISES (DataError): If it cannot be told, or the file cannot be read.
@@ -31,21 +43,107 @@ def guess_format(path: str) -> str:
     known = format_by_name(path)
     if known is not None:
         return known
-    if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():
+    if is_pipe(path):
         raise DataError(path, f"is no plain file, so its format cannot be told: {GIVE}")
-    lines = [line for _, line in islice(read_lines(path), N_LINES) if line.strip()]
+    check_readable(path, or_folder=True)
+    found = None if is_arrow(path) else _format_of_text(path, Bookmark())
+    found = found or readable_format(path)
+    if found is None and (what := about(path)):
+        raise DataError(path, f"looks like {what}")
+    if found is None:
+        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        text = f"its format cannot be told, it begins {short(first)}: {GIVE}"
+        raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
+    return found
+
+
+def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
+    """What can read the first episode of a file: a name in ``FORMATS``, or of a bundled layout;
+    None if nothing can.
+
+    path (str): A plain file, or a folder of Parquet files.
+    encoding (Optional[str]): Of the file, see ``Bookmark``.
+    """
+    start = partial(Bookmark, encoding=encoding)
+    with suppress(DialogError):
+        name = None if is_arrow(path) else format_by_name(path) or _format_of_text(path, start())
+        if name is not None and next(FORMATS[name].read(path, at=start()), None):
+            return name
+    for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
+        layout = find_layout(name)
+        with suppress(DialogError):
+            if is_of_lines(layout) and not _is_cut_so(path, layout, start()):
+                continue
+            if next(read_layout_file(path, layout, at=start()), None):
+                return name
+    return None
+
+
+def about(path: str, encoding: Optional[str] = None) -> str:
+    """What a file is that no format and no bundled layout can read, and what to do; "" if that
+    cannot be told.
+
+    path (str): A plain file.
+    encoding (Optional[str]): Of the file, see ``Bookmark``.
+    """
+    with suppress(DialogError, ValueError):
+        lines = _first_lines(path, Bookmark(encoding=encoding))
+        if lines and all(" +++$+++ " in line for line in lines):
+            return "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same " + CONVOKIT
+        if lines and lines[0].lstrip()[:1] in ("{", "[") and not _first_object(path, lines):
+            value = parse_json(read_text(path, Bookmark(encoding=encoding), MAX_TRIED))
+            inner = value[0] if isinstance(value, list) and value else value
+            names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else kind(inner)
+            what = f"a list, of {names}" if inner is not value else names
+            return f"one JSON value ({what}), not lines: {WRITE_LAYOUT}"
+    return ""
+
+
+def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
+    """The format that the first lines have the form of."""
+    lines = _first_lines(path, at)
     first = lines[0] if lines else ""
     if suffix_of(path) in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
-        row = next((row for _, row in read_json_lines(path)), {})
-        if "turns" in row or "dialog" in row:
-            return "conversations" if "turns" in row else "parlai-conversations"
-        if "text" in row:
-            return "jsonl"
+        row = _first_object(path, lines)
+        if isinstance(row.get("turns"), list) and all("text" in turn for turn in row["turns"]):
+            return "conversations"
+        pairs = row.get("dialog")
+        if isinstance(pairs, list) and all("text" in turn for pair in pairs for turn in pair):
+            return "parlai-conversations"
+        return "jsonl" if "text" in row else None
     elif NUMBERED.match(first):
         return "babi" if _has_support(lines) else "fbdialog"
     elif PARLAI.match(first):
         return "parlai"
-    raise DataError(path, f"its format cannot be told, it begins {short(first)}: {GIVE}", 1)
+    return None
+
+
+def _first_object(path: str, lines: List[str]) -> Dict[str, Any]:
+    """The object in the first line, if JSON lines are there; else an empty one."""
+    try:
+        return json_object(path, 1, lines[0]) if lines else {}
+    except DataError:
+        return {}
+
+
+def _first_lines(path: str, at: Bookmark) -> List[str]:
+    return [line for _, line in islice(read_lines(path, at), N_LINES) if line.strip()]
+
+
+def _is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
+    """Whether the lines of a text look as if a layout were for them, for most of the layouts of
+    text read any line as something."""
+    lines = _first_lines(path, at)
+    is_value = suffix_of(path) in (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
+    if is_value or not lines or lines[0].lstrip().startswith("{"):
+        return False
+    if layout.separator:
+        # In a table, all lines have the same number of parts.
+        n_parts = {len(line.split(layout.separator)) for line in lines}
+        return max(n_parts) > 2 and (len(n_parts) > 1 or bool(layout.group))
+    fits = re.compile(layout.pattern or r"(?:.*\s)?(?:O|[BI]-\S+)\s*$").match
+    n_fitting = sum(bool(fits(line)) for line in lines)
+    return 3 * n_fitting >= len(lines) and (layout.blocks or bool(fits(lines[0])))
 
 
 def _has_support(lines: List[str]) -> bool:

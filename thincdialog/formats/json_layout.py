@@ -346,7 +346,7 @@ def labelled_texts(
 
     answers (str): Who answers.
     """
-    speakers = [_speaker(turn, layout) for turn in turns]
+    speakers = [_speaker(turn.find(layout.speaker), layout) for turn in turns]
     others = (answers, *(layout.background_speakers or ()))
     asked = [number for number, speaker in enumerate(speakers) if speaker not in others]
     episode: Episode = []

@@ -213,7 +213,10 @@ class FileSource:
         """
         if is_unread:
             first = bad.first[0] if bad and bad.first else error
-            other = with_other_teacher(first, path, self.options.teacher)
+            given = self.options
+            other = with_other_teacher(
+                first, path, given.teacher, given.layout_file, given.encoding
+            )
             if other is not first:
                 return other
         # That nothing is left follows from what was left out.

@@ -1,20 +1,15 @@
 """Which teacher reads a file that another one cannot read."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Optional
 
 from ..errors import DataError
-from ..formats.guessing import guess_format
-from ..formats.json_layout import read_layout_file
-from ..formats.layout_file import find_layout, shipped_layouts
+from ..formats.guessing import about, readable_format
+from ..formats.layout_file import shipped_layouts
 
 _CONVERSATIONS = {"@teachers": "thincdialog.Conversations.v1"}
 _LABELLED = {"@teachers": "thincdialog.LabelledText.v1"}
 _NUMBERED = {"@teachers": "thincdialog.NumberedText.v1"}
-
-# Largest file in bytes that is tried with all layouts: some are read as a whole.
-MAX_TRIED = 1 << 26
 
 # Format to settings of the task that reads it.
 SETTINGS: Dict[str, Dict[str, str]] = {
@@ -42,7 +37,7 @@ class OtherFormatError(DataError):
         self.error, self.format, self.settings = error, format, settings
         self.path, self.line = error.path, error.line
         override = " ".join(f"--tasks.{task}.{key} {value}" for key, value in settings.items())
-        text = f"{error}\n  The file looks like {format}, which another teacher reads: {override}"
+        text = f"{error}\n  The file looks like {format}. To read it: {override}"
         Exception.__init__(self, text)
 
     def of_task(self, name: str) -> "OtherFormatError":
@@ -50,25 +45,25 @@ class OtherFormatError(DataError):
         return OtherFormatError(self.error, self.format, self.settings, name)
 
 
-def with_other_teacher(error: DataError, path: str, own: str) -> DataError:
-    """An error of a teacher's reader, with the teacher to use if the file is in its format.
+def with_other_teacher(
+    error: DataError, path: str, own: str, layout_file: str = "", encoding: Optional[str] = None
+) -> DataError:
+    """An error of a teacher's reader, with the teacher or layout that can read the file, if any.
 
     path (str): The file, from which nothing could be read.
     own (str): The teacher's registered name.
+    layout_file (str): That of its layout; "" for none.
+    encoding (Optional[str]): Of the file, see ``Bookmark``.
     """
     # A pipe can be read once only.
-    name = _format_of(path) if Path(path).is_file() else None
-    if name is None:
+    if not Path(path).is_file():
         return error
+    name = readable_format(path, encoding)
+    if name is None:
+        what = "" if layout_file else about(path, encoding)
+        return DataError(path, f"looks like {what}") if what else error
     settings = SETTINGS.get(name) or {"@teachers": "thincdialog.JSONLayout.v1", "layout": name}
-    return error if settings["@teachers"] == own else OtherFormatError(error, name, settings)
-
-
-def _format_of(path: str) -> Optional[str]:
-    with suppress(DataError):
-        return guess_format(path)
-    for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
-        with suppress(DataError):
-            if next(read_layout_file(path, find_layout(name)), None):
-                return name
-    return None
+    is_same = settings["@teachers"] == own
+    if is_same and str(shipped_layouts().get(name, "")) == layout_file:
+        return error
+    return OtherFormatError(error, name, settings)
