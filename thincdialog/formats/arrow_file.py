@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import DataError, MissingPackageError
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
-from .text_file import MAX_TIMES, MAX_UNPACKED
+from .packed import MAX_TIMES, MAX_UNPACKED
 from .wording import short
 
 SUFFIXES = (".parquet", ".arrow", ".feather")

@@ -9,7 +9,7 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .split_column import of_split
 from .tables import missing, read_table
-from .text_file import File, is_json_lines, read_json_lines, suffix_of
+from .text_file import File, is_json_lines, read_json_lines, read_lines, suffix_of
 from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind, short
 
@@ -58,6 +58,7 @@ def read_labelled_text(
     elif is_json_lines(path):
         rows = read_json_lines(path, at)
     else:
+        next(read_lines(path), None)  # It may be packed, or no text: the error says so.
         known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     if split_field is not None:

@@ -1,4 +1,4 @@
-"""Read text files line by line, plain or gzip'd, and say exactly what is wrong."""
+"""Read text files line by line, plain or packed, and say exactly what is wrong."""
 
 import codecs
 import errno
@@ -23,11 +23,13 @@ from typing import (
     Tuple,
     Union,
 )
+from zipfile import BadZipFile
 
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
 from ..files.plain_file import check_whole
 from .bookmark import Bookmark
+from .packed import MAX_TIMES, MAX_UNPACKED, TOO_LARGE, name_inside, unpacked
 from .wording import kind, nearest, short
 
 PathOrPaths = Union[str, List[str]]
@@ -41,10 +43,6 @@ MAX_LINE = 1 << 26
 # Largest file in bytes that is read as a whole. A small gzip file can hold any number.
 MAX_FILE = 1 << 31
 
-# Of one that is packed: so many times its size, or these bytes.
-MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
-
-GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 # Byte order marks, and the encodings that they tell of; the longer ones first.
 BOMS = {
@@ -90,8 +88,10 @@ class LostLine(str):
 
 
 def suffix_of(file: File) -> str:
-    """What the name of a file ends in, such as ".csv": .gz behind it does not count."""
-    return os.path.splitext(str(file).removesuffix(".gz"))[1].lower()
+    """What a file's name (in a zip file, that of the file inside) ends in, but for .gz: ".csv"."""
+    name = str(file).removesuffix(".gz")
+    name = name_inside(name) if name.lower().endswith(".zip") else name
+    return os.path.splitext(name)[1].lower()
 
 
 def is_json_lines(file: File) -> bool:
@@ -104,8 +104,8 @@ def read_lines(
 ) -> Iterator[Line]:
     """Every line of a text file without its line end, with its number from 1.
 
-    Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip is
-    known by its content, whatever the file's name. The encoding is UTF-8 if neither the
+    Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip and zip are
+    known by their content, whatever the file's name. The encoding is UTF-8 if neither the
     bookmark nor a byte order mark names another.
 
     path (File): The file; "-" for what is piped in.
@@ -218,15 +218,14 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
 
 def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
-    unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))
+    most_unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))
     # Not read(most): it takes the memory for that at once.
-    while len(content) <= min(most, unpacked) and (part := stream.read(1 << 20)):
+    while len(content) <= min(most, most_unpacked) and (part := stream.read(1 << 20)):
         content += part
     if not content:
         raise DataError(path, "the file is empty")
-    if len(content) > unpacked:
-        text = f"unpacks to more than {MAX_TIMES} times its size: it is no text that somebody wrote"
-        raise DataError(path, text)
+    if len(content) > most_unpacked:
+        raise DataError(path, TOO_LARGE)
     if len(content) > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
         raise DataError(path, f"{text}: make it JSON lines (.jsonl), one record a line")
@@ -342,17 +341,14 @@ def _opened(
             before = os.fstat(packed.fileno())
             if str(path) != STDIN:
                 check_whole(path, file)
-            if packed.peek(2)[:2] != GZIP_MAGIC:
-                yield _as_text(packed, path, at)
-            else:
-                with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
-                    yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
+            with unpacked(packed, path) as stream:
+                yield _as_text(stream, path, at)
             after = before if str(path) == STDIN else os.stat(path)
             if not os.path.samestat(before, after) or before.st_size != after.st_size:
                 raise DataError(path, "changed while it was read: begin again when it is whole")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except (EOFError, gzip.BadGzipFile, BadZipFile, zlib.error) as error:
         line = at.end[1] if at and at.end[1] else None
-        text = f"the gzip data is damaged or cut off{' behind this line' if line else ''}"
+        text = f"the packed data is damaged or cut off{' behind this line' if line else ''}"
         raise DataError(path, f"{text} ({error}): copy the file anew", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None

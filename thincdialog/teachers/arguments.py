@@ -8,6 +8,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
+from ..formats.file_list import file_list
 from ..formats.spellings import Counted, Spellings
 from ..formats.text_file import PathOrPaths, check_encoding, is_pipe
 from ..formats.tolerance import tolerance
@@ -94,8 +95,6 @@ class FileSource:
     bad (Dict[str, BadData]): By file, what was left out when it was read whole at last.
     """
 
-    # Whether a path may be a folder (see ``Split.check_source``).
-    takes_folders = False
     # It knows the lines of labels (see ``Split.compare_labels``).
     compares_labels = True
 
@@ -116,6 +115,11 @@ class FileSource:
         self.speakers = Spellings("speaker")
         # The classes that the spellings were counted for; nobody asked yet.
         self._counted_for: Any = ...
+
+    @property
+    def takes_folders(self) -> bool:
+        """Whether a path may be a folder (see ``Split.check_source``): of a data set."""
+        return bool(self.options.layout_file)
 
     @property
     def is_by_line(self) -> bool:
@@ -247,8 +251,8 @@ def file_sources(
     options.check(paths)
 
     def make(split: str, files: PathOrPaths, part: str = "") -> FileSource:
-        names = [files] if isinstance(files, str) else files
-        return FileSource(reader_of(split), files, options, part, all(map(has_lines, names)))
+        names = file_list(files)
+        return FileSource(reader_of(split), names, options, part, all(map(has_lines, names)))
 
     sources = {split: make(split, files) for split, files in paths.items() if files}
     train = paths.get("train")

@@ -1,0 +1,117 @@
+"""Packed files: gzip and zip are unpacked while they are read; of others, the error says how."""
+
+import gzip
+import io
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Iterator, Union
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from ..errors import DataError
+from .wording import short
+
+# Suffixes of data files. Other files in a folder or zip file are passed over, and so are these.
+DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".yml", ".yaml", ".iob",
+                 ".conll", ".parquet", ".arrow", ".feather")  # fmt: skip
+ABOUT = ("readme", "license", "licence", "changelog")
+
+# Largest size of unpacked content: that many times the packed size, or these bytes.
+MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
+TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: that is no text written by people"
+
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+# What the first bytes of other files say, and what to do.
+OTHERS = {
+    b"BZh": "is packed with bzip2: unpack it (bunzip2 FILE)",
+    b"\xfd7zXZ": "is packed with xz: unpack it (unxz FILE)",
+    b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it (unzstd FILE)",
+    b"7z\xbc\xaf": "is packed with 7-Zip: unpack it (7z x FILE)",
+    b"Rar!": "is packed with RAR: unpack it (unrar x FILE)",
+    b"PAR1": "is Parquet, no text: read texts with labels by thincdialog.Dataset.v1, and "
+    "conversations by thincdialog.JSONLayout.v1, from a name that ends in .parquet",
+    b"ARROW1": "is Arrow, no text: read it by thincdialog.Dataset.v1",
+    b"SQLite format 3": "is a database of SQLite: export its table as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old file of Excel or Word: save it as CSV (UTF-8) or text",
+    b"%PDF": "is a PDF: save its text",
+    **dict.fromkeys((b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a pickle of Python, which could "
+                    "run code: write its values as JSON lines"),
+}  # fmt: skip
+TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder of it"
+
+
+def is_data(name: str) -> bool:
+    """Whether the name of a file in a folder or zip file is one of data."""
+    path = PurePosixPath(name.lower().removesuffix(".gz").removesuffix(".zip"))
+    is_packed = path.name != PurePosixPath(name.lower()).name
+    is_known = path.suffix in DATA_SUFFIXES or (is_packed and not path.suffix)
+    return is_known and not path.name.startswith((".", *ABOUT))
+
+
+@contextmanager
+def unpacked(stream: Any, path: object) -> Iterator[BinaryIO]:
+    """The content of a file, unpacked if it is packed.
+
+    stream (BufferedReader): Its bytes.
+    path (object): The file, for error messages.
+    RAISES (DataError): If it is packed in a way that cannot be read, damaged or far too large, or
+        a zip file of several files.
+    """
+    try:
+        if stream.peek(4).startswith(ZIP):
+            if not stream.seekable():
+                raise DataError(path, "is a zip file in a pipe: give its path")
+            with ZipFile(stream) as archive, archive.open(_member(archive, path)) as inner:
+                yield _checked(io.BufferedReader(inner, 1 << 18), path)
+        elif stream.peek(2).startswith(GZIP):
+            with gzip.GzipFile(fileobj=stream, mode="rb") as inner:
+                yield _checked(io.BufferedReader(inner, 1 << 18), path)
+        else:
+            yield _checked(stream, path)
+    except NotImplementedError as error:
+        raise DataError(path, f"the zip file is packed in an unusual way ({error})") from None
+
+
+def _checked(stream: Any, path: object) -> BinaryIO:
+    head = stream.peek(512)
+    for magic, what in OTHERS.items():
+        if head.startswith(magic):
+            raise DataError(path, what)
+    if head[257:262] == b"ustar":
+        raise DataError(path, TAR)
+    return stream
+
+
+def _member(archive: ZipFile, path: object) -> ZipInfo:
+    """The file of data in a zip file.
+
+    RAISES (DataError): If there are several or none, or it is encrypted or too large.
+    """
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if any(member.filename == "[Content_Types].xml" for member in members):
+        raise DataError(path, "is a file of Excel or Word: save it as CSV (UTF-8) or text")
+    shown = [member for member in members if not _is_hidden(member.filename)]
+    data = [member for member in shown if is_data(member.filename)] or shown
+    if len(data) != 1:
+        names = ", ".join(short(member.filename) for member in data[:8])
+        more = f" and {len(data) - 8:,} more" if len(data) > 8 else ""
+        hint = "unpack it, and give one or more of them" if data else "there is nothing to read"
+        raise DataError(path, f"holds {len(data):,} files ({names}{more}): {hint}")
+    member = data[0]
+    if member.flag_bits & 1:
+        raise DataError(path, f"{short(member.filename)} is encrypted: unpack it")
+    if member.file_size > max(MAX_UNPACKED, MAX_TIMES * member.compress_size):
+        raise DataError(path, TOO_LARGE)
+    return member
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+
+
+def name_inside(path: Union[str, Path]) -> str:
+    """The name of the file of data in a zip file; its own if there is none."""
+    try:
+        with ZipFile(path) as archive:
+            return _member(archive, path).filename
+    except (OSError, BadZipFile, DataError):
+        return str(path)
