@@ -4,11 +4,28 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.worlds.talkers import BatchListener, WholeListener, make_teacher
+from tests.worlds.talkers import (
+    BATCHERS,
+    BatchListener,
+    WholeListener,
+    make_batcher,
+    make_teacher,
+    scored,
+)
 from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
 from thincdialog.errors import ConfigError, ProtocolError
-from thincdialog.worlds import BatchWorld, DynamicBatchWorld, batch_world
+from thincdialog.messages import Message
+from thincdialog.protocol import Agent
+from thincdialog.worlds import (
+    BatchWorld,
+    DynamicBatchWorld,
+    MultiAgentWorld,
+    PartnerWorld,
+    batch_world,
+)
 
 WRONG = {
     "one dimension": lambda n: Lengths(np.ones(n, dtype=np.int64), (True,)),
@@ -91,3 +108,142 @@ def test_batching_conversations_without_room_go_first_in_the_next_batch():
     waits = [place[f"{n}/{turn + 1}"] - place[f"{n}/{turn}"] for n, turn in pairs]
     # Six take turns, two at a time.
     assert len(said) == 90 and max(waits) == 6
+
+
+# --- copies of worlds ---------------------------------------------------------------------------
+
+
+class Bystander(Agent):
+    """Speaks after each reply. What each copy hears goes into ``conversations``, as (speaker,
+    text), until a message ends the episode."""
+
+    def __init__(self, id, answers_together):
+        self.id, self.use_batch_act = id, answers_together
+        self.conversations, self.heard, self.batches = [], [], []
+
+    def observe(self, message):
+        super().observe(message)
+        self.heard = [*self.heard, (message["agent"], message["text"])]
+        if message["agent"] == "task":
+            self.is_over = message["episode_done"]
+        return Message(message, heard=self.heard)
+
+    def batch_act(self, observations):
+        self.batches.append(len(observations))
+        return [Message(text=f"{self.id} heard {len(each['heard'])}") for each in observations]
+
+    def act(self):
+        return Message(text=f"{self.id} heard {len(self.heard)}")
+
+    def self_observe(self, message):
+        super().self_observe(message)
+        if self.is_over:
+            self.conversations.append(self.heard)
+
+    def reset(self):
+        super().reset()
+        self.heard = []
+
+
+def three(lengths, training, answers_together=True, agent_kind=BatchListener):
+    teacher = scored(make_teacher(lengths, training))
+    return MultiAgentWorld([teacher, agent_kind(), Bystander("third", answers_together)])
+
+
+def heard_by_all(world):
+    """What a whole epoch comes to: the scores, and what everybody has heard, by conversation."""
+    world.start_epoch(2, 7)
+    while not world.epoch_done():
+        world.parley()
+    _, agent, third = world.agents
+    return world.report(), sorted(agent.conversations), sorted(third.conversations)
+
+
+class FirstTurns(BatchListener):
+    """Hears only what the teacher says."""
+
+    def observe(self, message):
+        return super().observe(message) if message["agent"] == "task" else message
+
+
+@pytest.mark.parametrize("kind", BATCHERS)
+@given(
+    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=12),
+    size=st.integers(1, 6),
+    training=st.booleans(),
+    answers_together=st.booleans(),
+)
+def test_batching_copies_of_a_world_of_three_is_that_world(
+    kind, lengths, size, training, answers_together
+):
+    one_by_one = heard_by_all(three(lengths, training, answers_together, FirstTurns))
+    makers = (BatchWorld, DynamicBatchWorld) if kind == "fixed" else (DynamicBatchWorld,)
+    for make_world in makers:
+        world = three(lengths, training, answers_together, FirstTurns)
+        batched = make_world(world, make_batcher(kind, size, 4))
+        assert heard_by_all(batched) == one_by_one
+
+
+def test_batching_copies_of_a_world_of_three_answers_together():
+    world = BatchWorld(three([1] * 10, False, agent_kind=FirstTurns), Fixed(4))
+    world.parley()
+    teacher, agent, third = world.agents
+    assert [len(acts) for acts in world.acts] == [4, 4, 4]
+    assert world.display(1).splitlines()[3] == "   [third]: third heard 2"
+    while not world.epoch_done():
+        world.parley()
+    assert agent.batches == third.batches == [4, 4, 2]
+    assert third.conversations[0] == [("task", "say 0 0"), ("agent", "0/0")]
+    with pytest.raises(ProtocolError, match=r"BatchWorld.state\(\).*cannot be saved in an epoch"):
+        world.state()
+
+
+class Counting(PartnerWorld):
+    """Counts the parleys of each copy; ``partner`` is its agent."""
+
+    def __init__(self, teacher, agent):
+        super().__init__(teacher, agent)
+        self.partner, self.all, self.mine = agent, [], 0
+
+    def clone(self):
+        self.all.append(super().clone())
+        return self.all[-1]
+
+    def parley_init(self):
+        self.mine += 1
+        assert self.partner is self.agents[1]
+
+
+@pytest.mark.parametrize("make_world", [BatchWorld, DynamicBatchWorld])
+def test_batching_calls_parley_init_of_each_copy(make_world):
+    world = Counting(make_teacher([3, 1, 2], False), WholeListener())
+    batched = make_world(world, batcher=Fixed(3))
+    while not batched.epoch_done():
+        batched.parley()
+    assert sorted(copy.mine for copy in world.all) == [1, 2, 3] and world.mine == 0
+
+
+def test_batching_copies_have_what_share_gives():
+    class Numbered(PartnerWorld):
+        def share(self):
+            return {**super().share(), "number": 7}
+
+    copy = Numbered(make_teacher([1], False), Bystander("third", True)).clone()
+    assert copy.number == 7 and copy.agents[1].heard == []
+
+
+class Silent(PartnerWorld):
+    def _parley(self):
+        self.teacher.observe(Message(self.teacher.act(), text=""))
+
+
+@pytest.mark.parametrize("make_world", [BatchWorld, DynamicBatchWorld])
+def test_batching_refuses_worlds_whose_copies_it_cannot_run(make_world):
+    teacher = make_teacher([1], False)
+    for world in (
+        Silent(teacher, BatchListener()),
+        MultiAgentWorld([BatchListener(), teacher]),
+        BatchWorld(teacher, BatchListener(), Fixed(2)),
+    ):
+        with pytest.raises(ProtocolError, match=r"cannot run copies of this .* needs a Partner"):
+            make_world(world, Fixed(2))

@@ -29,6 +29,19 @@ def test_multi_agent_world_trains_and_evaluates_from_a_config(tmp_path):
     assert evaluate(tmp_path / "run" / "model-best")["hits@1"] == result.scores["test"]["hits@1"]
 
 
+IN_BATCHES = BATCHED.strip() + "\n\n" + WORLD.replace("[world", "[world.conversation")
+
+
+@pytest.mark.parametrize("kind", ["BatchWorld", "DynamicBatchWorld"])
+def test_multi_agent_world_from_a_config_runs_in_batches(tmp_path, kind):
+    # In batches of one, a reply would have no others to be ranked against.
+    text = RANKER.replace('candidates = "inline"', 'candidates = "batch"')
+    one, _ = quietly_train(text, training__max_epochs=1)
+    batches = IN_BATCHES.replace("BatchWorld", kind, 1)
+    three, _ = quietly_train(text.replace(BATCHED, batches + "\n"), training__max_epochs=1)
+    assert three.scores == one.scores and three.scores["test"]["examples"] > 16
+
+
 def test_multi_agent_world_from_a_config_hears_everybody():
     experiment = Experiment.from_config(TOGETHER)
     train = experiment.training_split()

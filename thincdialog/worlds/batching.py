@@ -1,7 +1,7 @@
-"""What batching worlds have in common: conversations of copies, and what they ask of an agent
-before they batch."""
+"""What batching worlds have in common: copies of a world, and what they ask of an agent before
+they batch."""
 
-from typing import List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple, overload
 
 import numpy as np
 
@@ -9,45 +9,106 @@ from ..batchers import Batcher, Lengths
 from ..errors import ConfigError, Problem, ProtocolError
 from ..examples.windows import Measure
 from ..messages import Message
+from ..metrics import Metric
 from ..protocol import Agent
 from ..teachers.teacher import Teacher
+from .multi_agent_world import MultiAgentWorld
+from .partner_world import PartnerWorld
 from .world import World
 
 
-class Talk:
-    """A conversation: a copy of the teacher talks with a copy of the agent.
+class ManyConversations(World):
+    """Base of the worlds that answer many conversations in batches. Each conversation is a copy
+    of one world.
 
-    said (Message): By the teacher at last.
-    heard (Message): The same, as the agent observed it.
+    world (World): What copies are made of: a ``MultiAgentWorld`` or a ``PartnerWorld``, or one
+        derived from these that keeps their ``_parley``. Its first agent is a teacher. Instead of
+        it, a teacher and an agent: of a ``PartnerWorld``.
+    batcher (Batcher): Which conversations go together.
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
+    RAISES (ProtocolError): If the world is another one.
     """
 
-    __slots__ = ("teacher", "agent", "said", "heard")
+    @overload
+    def __init__(self, world: World, /, batcher: Batcher): ...
 
-    def __init__(self, teacher: Teacher, agent: Agent):
-        self.teacher, self.agent = teacher.clone(), agent.clone()
-        self.said = self.heard = Message(episode_done=True)
+    @overload
+    def __init__(self, teacher: Teacher, agent: Agent, /, batcher: Batcher): ...
 
-    def go_on(self) -> Message:
-        """The teacher says its next message; gives what the agent observes."""
-        self.said = self.teacher.act()
-        self.heard = self.agent.observe(self.said)
-        return self.heard
+    def __init__(self, *of: Any, **batcher: Batcher):
+        parts: List[Any] = [*of, *batcher.values()]
+        self.batcher: Batcher = parts.pop()
+        world = parts[0] if isinstance(parts[0], World) else PartnerWorld(*parts)
+        own, kind = type(self).__name__, type(world)
+        is_known = getattr(kind, "_parley", None) is MultiAgentWorld._parley
+        if not is_known or not isinstance(world.agents[0], Teacher):
+            raise ProtocolError(
+                f"{own} cannot run copies of this {kind.__name__}: it needs a PartnerWorld or a "
+                "MultiAgentWorld (or a class derived from one, with the same _parley) whose first "
+                "agent is a teacher."
+            )
+        super().__init__(world.agents)
+        self.world: Any = world
+        self.teacher: Teacher = world.agents[0]
+        self.agent: Agent = world.agents[1]
+        check_oversize(self.batcher, self.agent)
+        self._get_ready()
 
+    def _get_ready(self) -> None:
+        """Begin without conversations."""
+        raise NotImplementedError
 
-def exchange(agent: Agent, talks: Sequence[Talk]) -> Sequence[Message]:
-    """Let the agent answer what its copies have heard, all at once if it can; both sides of
-    each conversation take note.
+    def _begin(self, talk: MultiAgentWorld) -> Message:
+        """The teacher of a conversation says its next message.
 
-    RETURNS (Sequence[Message]): The replies.
-    """
-    if agent.can_batch:
-        replies = World.ask(agent, [talk.heard for talk in talks], len(talks))
-    else:
-        replies = [talk.agent.act() for talk in talks]
-    for talk, reply in zip(talks, replies):
-        talk.teacher.observe(reply)
-        talk.agent.self_observe(reply)
-    return replies
+        RETURNS (Message): What the agent observes.
+        """
+        talk.parley_init()
+        talk.observe(0, talk.agents[0].act())
+        return talk.observed[1]
+
+    def _answer(self, talks: Sequence[MultiAgentWorld]) -> List[Sequence[Message]]:
+        """All other agents act, one after the other; each answers all conversations at once if
+        it can.
+
+        RETURNS (List[Sequence[Message]]): The acts of each of these agents.
+        """
+        acts = []
+        for place, agent in list(enumerate(self.agents))[1:]:
+            if agent.can_batch and not isinstance(agent, Teacher):
+                replies = self.ask(agent, [talk.observed[place] for talk in talks], len(talks))
+            else:
+                replies = [talk.agents[place].act() for talk in talks]
+            acts.append(self.batch_observe(talks, place, replies))
+        return acts
+
+    def batch_observe(
+        self, talks: Sequence[MultiAgentWorld], place: int, replies: Sequence[Message]
+    ) -> Sequence[Message]:
+        """In each conversation, all other agents observe the act of the one at ``place``.
+
+        RETURNS (Sequence[Message]): The acts, as the others observed them.
+        """
+        return [talk.observe(place, reply) for talk, reply in zip(talks, replies)]
+
+    def _conversation_state(self, talk: MultiAgentWorld) -> Any:
+        """What a copy knows of its conversation; its teacher's place is not among it."""
+        if not isinstance(talk, PartnerWorld):
+            return super()._state()
+        return talk.agent.conversation_state()
+
+    @staticmethod
+    def _take_up(talk: Any, teacher: Teacher, known: Any) -> None:
+        """Bring a copy to where its ``_conversation_state`` was taken.
+
+        teacher (Teacher): A copy that is there already.
+        """
+        talk.agents[0] = talk.teacher = teacher
+        talk.agent.set_conversation_state(known)
+
+    def report(self) -> Dict[str, Metric]:
+        """See ``World.report``: as the world reports whose copies talk."""
+        return self.world.report()
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:

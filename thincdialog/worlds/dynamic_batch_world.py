@@ -1,8 +1,7 @@
 """Many conversations of which each waits until its next message finds good company."""
 
-from functools import partial
 from itertools import chain
-from typing import Any, Dict, Iterable, Iterator, List, Mapping
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 
 import numpy as np
 
@@ -11,43 +10,43 @@ from ..messages import Message
 from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import Talk, check_oversize, exchange, measure_of
+from .batching import ManyConversations, measure_of
+from .multi_agent_world import MultiAgentWorld
+from .partner_world import PartnerWorld
 from .world import World, WorldFactory
 
 
 @registry.worlds("thincdialog.DynamicBatchWorld.v1")
-def build_dynamic_batch_world(batcher: Batcher) -> WorldFactory:
+def build_dynamic_batch_world(
+    batcher: Batcher, conversation: Optional[WorldFactory] = None
+) -> WorldFactory:
     """Conversations wait for company of like length; each keeps its own order, while
     batches mix them. (ParlAI's dynamic batching.)
 
     batcher (Batcher): Which messages are answered together.
+    conversation (Optional[WorldFactory]): The world of each conversation, such as
+        "thincdialog.MultiAgentWorld.v1"; null: "thincdialog.PartnerWorld.v1".
     """
 
-    return partial(DynamicBatchWorld, batcher=batcher)
+    def make_world(teacher: Teacher, agent: Agent) -> World:
+        return DynamicBatchWorld((conversation or PartnerWorld)(teacher, agent), batcher)
+
+    return make_world
 
 
-class DynamicBatchWorld(World):
-    """As many conversations as the batcher's buffer has room for, each between a copy of
-    the teacher and a copy of the agent. Each waits with a message that was heard and not
-    answered. A parley answers one batch of them; those that go on hear their next message
-    and wait again, and new ones begin while there is room.
+class DynamicBatchWorld(ManyConversations):
+    """As many conversations as the batcher's buffer has room for, each a copy of a world, made
+    of a world, or of a teacher and an agent, as ``BatchWorld`` does it. Each waits with a
+    message that was heard and not answered. A parley answers one batch of them; those that go
+    on hear their next message and wait again, and new ones begin while there is room.
 
     So every example is shown once, whatever the batches: the copies of the teacher share
     its place in the data. ``acts`` are what the agent observed, and its replies.
-
-    teacher (Teacher): Where the messages come from.
-    agent (Agent): Who answers.
-    batcher (Batcher): Which messages are answered together.
-    RAISES (ConfigError): If the batcher truncates and the agent cannot.
     """
 
-    def __init__(self, teacher: Teacher, agent: Agent, batcher: Batcher):
-        check_oversize(batcher, agent)
-        super().__init__([teacher, agent])
-        self.teacher = teacher
-        self.agent = agent
-        self.batcher = batcher
-        self.measure = measure_of(batcher, agent)
+    def _get_ready(self) -> None:
+        batcher = self.batcher
+        self.measure = measure_of(batcher, self.agent)
         # Where budgets change, a row can have waited until less is allowed.
         is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
@@ -69,7 +68,7 @@ class DynamicBatchWorld(World):
 
     def _drop(self) -> None:
         # One entry for each conversation that there ever was room for, by its slot.
-        self._talks: List[Talk] = []
+        self._talks: List[Any] = []
         # Those that are over.
         self._resting: List[int] = []
 
@@ -82,29 +81,29 @@ class DynamicBatchWorld(World):
         buffer = self.buffer
         if not len(buffer):
             # While there is room; as far as can be told, which is never too far.
-            while (room := buffer.missing()) > 0 and not self.teacher.epoch_done():
+            while (room := buffer.missing()) > 0 and not self.world._epoch_done():
                 self._hear(self._beginning(room))
-        more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
+        more_to_come = self._n_going > 0 or not self.world._epoch_done()
         step = buffer.step
         slots = buffer.next_batch(more_to_come)
         talks = [self._talks[slot] for slot in slots]
-        observations = self.heard = [talk.heard for talk in talks]
+        observations = self.heard = [talk.observed[1] for talk in talks]
         if self._is_fitted_late:
             self._fit(observations, self.batcher.sizes.at(step))
-        replies = exchange(self.agent, talks)
-        is_over = [talk.said["episode_done"] for talk in talks]
+        acts = self._answer(talks)
+        is_over = [talk.acts[0]["episode_done"] for talk in talks]
         going = [slot for slot, over in zip(slots, is_over) if not over]
         self._resting += [slot for slot, over in zip(slots, is_over) if over]
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
         self._hear(chain(going, self._beginning(room)))
-        self.acts = (observations, replies)
+        self.acts = (observations, *acts)
 
     def _beginning(self, room: int) -> Iterator[int]:
         """Conversations that begin. Each has to take its episode before the next one is
         asked for."""
         for _ in range(room):
-            if self.teacher.epoch_done():
+            if self.world._epoch_done():
                 return
             if not self._resting:
                 self._add()
@@ -112,7 +111,7 @@ class DynamicBatchWorld(World):
 
     def _add(self) -> None:
         self._resting.append(len(self._talks))
-        self._talks.append(Talk(self.teacher, self.agent))
+        self._talks.append(self.world.clone())
 
     def _hear(self, slots: Iterable[int]) -> None:
         """These conversations hear their next message, and wait."""
@@ -125,9 +124,9 @@ class DynamicBatchWorld(World):
             limit, _ = self.batcher.window(self.buffer.step)
             self.buffer.add(waiting, self._fit(observations, limit))
 
-    def _next_message(self, talk: Talk) -> Message:
-        observation = talk.go_on()
-        self._n_going += not talk.said["episode_done"]
+    def _next_message(self, talk: MultiAgentWorld) -> Message:
+        observation = self._begin(talk)
+        self._n_going += not talk.acts[0]["episode_done"]
         return observation
 
     def _fit(self, observations: List[Message], limit: int) -> Lengths:
@@ -148,7 +147,7 @@ class DynamicBatchWorld(World):
         return fitted
 
     def _epoch_done(self) -> bool:
-        return not len(self.buffer) and self.teacher.epoch_done()
+        return not len(self.buffer) and self.world._epoch_done()
 
     def _state(self) -> Dict[str, Any]:
         resting = set(self._resting)
@@ -156,9 +155,9 @@ class DynamicBatchWorld(World):
         conversations = [
             [
                 slot,
-                talk.teacher.place_of_act(),
-                talk.agent.conversation_state(),
-                talk.heard.get("max_tokens"),
+                talk.agents[0].place_of_act(),
+                self._conversation_state(talk),
+                talk.observed[1].get("max_tokens"),
             ]
             for slot, talk in enumerate(self._talks)
             if slot not in resting
@@ -179,8 +178,7 @@ class DynamicBatchWorld(World):
             while len(self._talks) <= slot:
                 self._add()
             talk = self._talks[self._resting.pop()]
-            talk.teacher = copy
-            talk.agent.set_conversation_state(known)
+            self._take_up(talk, copy, known)
             observation = self._next_message(talk)
             if max_tokens is not None:
                 observation["max_tokens"] = tuple(max_tokens)

@@ -46,11 +46,13 @@ class MultiAgentWorld(World):
     The first agent acts before it has observed anything. Every message gets the
     field ``agent``: its speaker's id, with a number where several have the same. When a
     message with ``episode_done`` was said, all but teachers forget the conversation at the
-    end of the parley.
+    end of the parley. ``BatchWorld`` and ``DynamicBatchWorld`` run copies of such a world.
 
     agents (Sequence[Agent]): Two or more, in the order of their turns.
     n_plain (int): So many of them, the first ones, report under the plain names of their
         metrics, as in a world of two.
+    observed (Sequence[Message]): For each agent, what it observed last in this parley, as
+        ``Agent.observe`` returned it.
     RAISES (ValueError): If there are fewer than two, or one of them twice.
     """
 
@@ -62,24 +64,35 @@ class MultiAgentWorld(World):
         super().__init__(agents)
         self.names = _unique_names(agents)
         self.n_plain = n_plain
+        self.observed: Sequence[Message] = ()
 
     def _parley(self) -> None:
-        acts: List[Message] = []
-        for speaker, name in zip(self.agents, self.names):
-            message = Message(speaker.act(), agent=name)
-            acts.append(message)
-            self.heard = acts[:1]
-            for listener in self.agents:
-                if listener is not speaker:
-                    listener.observe(message)
-            if speaker.observation is not None:
-                speaker.self_observe(message)
-        self.acts = acts
-        if any(act.get("episode_done") for act in acts):
+        for place, speaker in enumerate(self.agents):
+            message = speaker.act()
+            if place == 0:
+                self.heard = [message]
+            self.observe(place, message)
+
+    def observe(self, place: int, message: Message) -> Message:
+        """All other agents observe the act of the one at ``place``, which takes note of it.
+
+        RETURNS (Message): The act, as the others observed it.
+        """
+        message = Message(message, agent=self.names[place])
+        self.acts = (message,) if place == 0 else (*self.acts, message)
+        speaker = self.agents[place]
+        self.observed = [
+            message if listener is speaker else listener.observe(message)
+            for listener in self.agents
+        ]
+        if speaker.observation is not None:
+            speaker.self_observe(message)
+        if place == len(self.agents) - 1 and any(act.get("episode_done") for act in self.acts):
             # What was said after the last answer is no beginning of the next conversation.
             for agent in self.agents:
                 if not isinstance(agent, Teacher):
                     agent.reset()
+        return message
 
     def _epoch_done(self) -> bool:
         return any(agent.epoch_done() for agent in self.agents if isinstance(agent, Teacher))

@@ -2,10 +2,12 @@
 
 from typing import Any, Dict, Mapping
 
+from ..messages import Message
 from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .world import World, WorldFactory
+from .multi_agent_world import MultiAgentWorld
+from .world import WorldFactory
 
 
 @registry.worlds("thincdialog.PartnerWorld.v1")
@@ -14,26 +16,32 @@ def build_partner_world() -> WorldFactory:
     return PartnerWorld
 
 
-class PartnerWorld(World):
-    """The teacher acts, the agent observes and answers, the teacher observes.
+class PartnerWorld(MultiAgentWorld):
+    """The teacher acts, the agent observes and answers, the teacher observes. Messages stay as
+    they are.
 
     teacher (Teacher): Where the messages come from.
     agent (Agent): Who answers.
     """
 
     def __init__(self, teacher: Teacher, agent: Agent):
-        super().__init__([teacher, agent])
+        super().__init__([teacher, agent], n_plain=2)
         self.teacher = teacher
         self.agent = agent
 
-    def _parley(self) -> None:
-        message = self.teacher.act()
-        self.heard = [message]
-        self.agent.observe(message)
-        reply = self.agent.act()
-        self.teacher.observe(reply)
-        self.agent.self_observe(reply)
-        self.acts = (message, reply)
+    def observe(self, place: int, message: Message) -> Message:
+        """The partner of the one at ``place`` observes its act; an agent takes note of its own.
+
+        RETURNS (Message): The act.
+        """
+        if place == 0:
+            self.acts = (message,)
+            self.observed = (message, self.agent.observe(message))
+        else:
+            self.acts = (*self.acts, message)
+            self.teacher.observe(message)
+            self.agent.self_observe(message)
+        return message
 
     def _epoch_done(self) -> bool:
         return self.teacher.epoch_done()

@@ -11,6 +11,7 @@ from ..contract import (
     Returned,
     has_run,
     is_kind,
+    is_mapping,
     is_users,
     place_of,
     watching,
@@ -44,6 +45,7 @@ class World(Contract):
     """
 
     returns = {
+        "share": Returned("a dict", is_mapping),
         "_parley": Returned("nothing, and not yield", has_run),
         "_epoch_done": Returned("True or False", is_kind(bool, numpy.bool_)),
     }
@@ -99,8 +101,8 @@ class World(Contract):
             raise CodeError(f"{place_of(type(self)._parley)} {text}")
 
     def parley_init(self) -> None:
-        """Called as each parley begins; here a world of your own chooses what goes on.
-        (Tasks are chosen by their teacher, see ``MultiTask``.)"""
+        """Called as each parley begins, in batches by each copy; here a world of your own chooses
+        what goes on. (Tasks are chosen by their teacher, see ``MultiTask``.)"""
 
     def _parley(self) -> None:
         raise NotImplementedError
@@ -178,6 +180,20 @@ class World(Contract):
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         raise NotImplementedError
+
+    def share(self) -> Dict[str, Any]:
+        """What copies have in common with the original: all but the agents."""
+        return dict(self.__dict__)
+
+    def clone(self: WorldT) -> WorldT:
+        """A copy for another conversation: shares ``share()``; copies of the agents take the
+        agents' place."""
+        copy = object.__new__(type(self))
+        agents = {id(agent): agent.clone() for agent in self.agents}
+        for name, value in self.share().items():
+            setattr(copy, name, agents.get(id(value), value))
+        copy.agents = list(agents.values())
+        return copy
 
     def display(self, most: int = 10) -> str:
         """The last parley as text: who said what, and what would have been right.
