@@ -60,7 +60,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .pretrained.distill import Distilled, distill
     from .protocol import Agent, Learner, ReadingOptions, StepReport
     from .registry import registry
-    from .runners import Alone
+    from .runners import Alone, HogwildWorld
     from .runs.build import build
     from .runs.chatbot import Chatbot
     from .runs.cross_validate import CrossValidation, cross_validate
@@ -117,7 +117,7 @@ _MODULES = {
     "pretrained.distill": "Distilled distill",
     "protocol": "Agent Learner ReadingOptions StepReport",
     "registry": "registry",
-    "runners": "Alone",
+    "runners": "Alone HogwildWorld",
     "runs.build": "build",
     "runs.chatbot": "Chatbot",
     "runs.cross_validate": "CrossValidation cross_validate",
@@ -173,9 +173,9 @@ __all__ = [
     "CodeLike", "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion",
     "CrossValidation", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
     "Distilled", "DryRun", "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed",
-    "FlatParameters", "Inputs", "Interrupted", "Interruption", "IterableTeacher", "Judged",
-    "LearnRates", "Lengths", "Limits", "LoggedRun", "MemoryStore", "Message", "MessageBatch",
-    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "FlatParameters", "HogwildWorld", "Inputs", "Interrupted", "Interruption", "IterableTeacher",
+    "Judged", "LearnRates", "Lengths", "Limits", "LoggedRun", "MemoryStore", "Message",
+    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
     "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "ReadingOptions", "Reply",
     "Result", "RunResult", "Runner", "Sizes", "StepReport", "Store", "SumMetric", "Sweep",

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from thincdialog.api import Agent, IterableTeacher, Message, registry
+from thincdialog.api import Agent, Alone, IterableTeacher, Message, registry
 from thincdialog.batchers import Batchsort, Fixed
 from thincdialog.evaluation.detail import agent_in_detail
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
@@ -44,7 +44,9 @@ def teacher_of(data, mutators=None):
 
 def in_detail(teacher, metrics, world):
     agent = registry.agents.get("thincdialog.RandomCandidate.v1")()
-    parts = SimpleNamespace(agent=agent, metrics=metrics, evaluation={"world": world})
+    parts = SimpleNamespace(
+        agent=agent, metrics=metrics, evaluation={"world": world}, runner=Alone()
+    )
     found = agent_in_detail(parts, teacher, "test", 50)
     assert found.scores == evaluate_agent(agent, teacher, world)
     return found
@@ -125,7 +127,9 @@ def test_detail_of_sets_of_labels_scores_examples_that_are_known_to_have_none(wo
     del episode[4]["labels"]  # nobody knows: answered, and not scored
     teacher = IterableTeacher({"test": [episode[:2], episode[2:]]}).for_split("test")
     teacher.set_metrics([LabelSets()])
-    parts = SimpleNamespace(agent=Letters(), metrics=[LabelSets()], evaluation={"world": world})
+    parts = SimpleNamespace(
+        agent=Letters(), metrics=[LabelSets()], evaluation={"world": world}, runner=Alone()
+    )
     found = agent_in_detail(parts, teacher, "test", 50)
     assert (found.scores["examples"], found.scores["exact_match"]) == (5, 0.5)
     assert (found.scores["micro_precision"], found.scores["micro_recall"]) == (2 / 4, 2 / 3)

@@ -38,7 +38,17 @@ from tests.runners.resuming import (
 )
 from tests.training.examples import RANKER
 from tests.training.two_tasks import ids
-from thincdialog.api import ConfigError, Experiment, registry, train
+from thincdialog.api import (
+    Agent,
+    ConfigError,
+    Experiment,
+    Message,
+    SumMetric,
+    evaluate,
+    evaluate_in_detail,
+    registry,
+    train,
+)
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.layers.pool import pool
@@ -288,6 +298,79 @@ def test_evaluations_that_depend_on_batches_are_made_by_one(source):
     assert several == evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
 
 
+WITHOUT_AGENT = RANKER[: RANKER.index("[agent]")] + RANKER[RANKER.index("[world]") :]
+WITHOUT_AGENT = WITHOUT_AGENT.replace('"hits@1"', '"accuracy"')
+
+
+class Where(Agent):
+    """Learns nothing. Repeats what it reads, or "yes", and notes the threads that ask it.
+
+    report: What each copy has counted, if it does.
+    """
+
+    threads = []
+
+    def act(self):
+        self.threads.append(threading.current_thread().name)
+        return Message(text=self.observation["text"] if len(self.threads) % 2 else "yes")
+
+
+@registry.agents("tests.where.v1")
+def where(counts: bool = False) -> Agent:
+    if not counts:
+        return Where()
+
+    class Counting(Where):
+        def report(self):
+            return {"asked": SumMetric(len(self.threads))}
+
+    return Counting()
+
+
+def scores_of_model(path):
+    """By one worker, and by those of [runner], without the counts that may differ."""
+    experiment = Experiment.from_model(path)
+    with experiment.working():
+        dev, make_world = experiment.evaluation_split("dev"), experiment.evaluation["world"]
+        one = evaluate_agent(experiment.agent, dev, make_world)
+    found = evaluate_in_detail(path, split="dev")
+    assert found.scores == evaluate(path, split="dev")
+    return without_tokens(one), without_tokens(found.scores), found
+
+
+def test_agents_that_learn_nothing_are_run_by_workers(tmp_path):
+    text = WITHOUT_AGENT + '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    single = train(text, **quiet)
+    several = train(hogwild(text, 3), output=tmp_path / "run", **quiet)
+    assert several.scores == single.scores and several.scores["test"]["examples"] > 20
+    one, found, _ = scores_of_model(tmp_path / "run")
+    assert one == found == several.scores["dev"]
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_last_scores_and_evaluate_are_by_workers_where_the_agent_allows_it(tmp_path, counts):
+    text = (
+        WITHOUT_AGENT + f'\n[agent]\n@agents = "tests.where.v1"\ncounts = {str(counts).lower()}\n'
+    )
+    Where.threads.clear()
+    train(hogwild(text, 2), output=tmp_path / "run", stdout=io.StringIO(), stderr=io.StringIO())
+    Where.threads.clear()
+    evaluate(tmp_path / "run")
+    # One that counts by itself, and shares its counts with its copies, is not asked by several.
+    assert set(Where.threads) == ({"MainThread"} if counts else {"worker 0", "worker 1"})
+
+
+def test_last_scores_and_evaluate_by_workers_are_those_of_one(make):
+    run = make(hogwild(config(LIVE), 3))
+    one, found, evaluation = scores_of_model(run.output)
+    assert one == found == without_tokens(run.result.scores["dev"])
+    assert evaluation.intervals == run.result.intervals["dev"] and evaluation.intervals
+    names = [row.id for rows in evaluation.predictions.values() for row in rows]
+    dev = Experiment.from_model(run.output).evaluation_split("dev")
+    assert names == [each["id"] for task in dev.by_task().values() for each in task.examples()]
+
+
 # --- exact steps --------------------------------------------------------------------
 
 STEPS = (
@@ -496,11 +579,7 @@ def test_worlds_without_a_state_are_saved_between_epochs(make, executor):
 # --- configs --------------------------------------------------------------------------
 
 
-def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
-    weightless = RANKER[: RANKER.index("[agent]")] + RANKER[RANKER.index("[world]") :]
-    weightless += '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
-    with pytest.raises(ConfigError, match="'most_frequent' has no weights for .runner. workers"):
-        train(hogwild(weightless))
+def test_configs_that_do_not_go_with_workers_are_refused():
     # Asked directly: without a GPU, there is an earlier error.
     text = hogwild(config(FIXED, MOMENTUM, tasks=1)).replace(AGENT[1], AGENT[0])
     experiment = Experiment.from_config(text)
@@ -508,7 +587,7 @@ def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
     shown = "\n".join(map(str, experiment.runner.problems(experiment)))
     assert "[runner] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
     assert "[training.optimizer] is none of Thinc's" in shown
-    with pytest.raises(ConfigError, match="RAdam makes steps that go wrong.* choose .Adam.v1"):
+    with pytest.raises(ConfigError, match="is RAdam, whose steps go wrong.* choose .Adam.v1"):
         train(hogwild(RANKER.replace('"Adam.v1"', '"RAdam.v1"')))
     for workers in (0, 1025):
         with pytest.raises(ConfigError, match=f"'workers' .* is {workers} - give 1 to 1,024"):

@@ -89,6 +89,8 @@ def resample(
                 own[key][unit] += value
             if sums is None or len(numbers) * len(own) > MOST_CELLS:
                 del of_units[name]
+    # Without sums, as of what the agent measures itself, there is nothing to draw.
+    of_units = {name: own for name, own in of_units.items() if own}
     found = {name: Resampled(totals[name], {}) for name in of_units}
     tables = {
         name: numpy.array(list(own.values())).reshape(-1, len(numbers)).T.copy()

@@ -153,14 +153,14 @@ def agent_in_detail(
 
     teacher (Teacher): Of the split, to evaluate on.
     """
-    metrics, make_world = experiment.metrics, experiment.evaluation["world"]
+    metrics, make_world = experiment.metrics, experiment.runner.evaluation_world(experiment)
     recorder = Recorder()
     scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
     rows = recorder.predictions
     drawn = find_intervals(
         rows,
         lambda row: sums_of(example_report(row, metrics)),
-        teacher,
+        recorder.reports,
         scores,
         n_resamples,
     )

@@ -19,5 +19,6 @@ def evaluate(
     """
     experiment = Experiment.from_model(path, overrides, code)
     with experiment.working():
-        teacher, make_world = experiment.evaluation_split(split), experiment.evaluation["world"]
+        teacher = experiment.evaluation_split(split)
+        make_world = experiment.runner.evaluation_world(experiment)
         return evaluate_agent(experiment.agent, teacher, make_world)

@@ -37,7 +37,10 @@ def evaluate_agent(
                 recorder.record(name, task, _acts(world))
             while not world.epoch_done():
                 world.parley()
-            return world.report()
+            report = world.report()
+            if recorder is not None:
+                recorder.reports[name] = report
+            return report
 
     return evaluate_by(measure, agent, teacher)
 
@@ -69,7 +72,8 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
 def _acts(world: World) -> Iterator[Sequence]:
     while not world.epoch_done():
         world.parley()
-        yield world.acts[:2]  # Of teacher and agent; others may take part.
+        if world.acts:  # Of teacher and agent; others may take part.
+            yield world.acts[:2]
 
 
 def sample_exchanges(

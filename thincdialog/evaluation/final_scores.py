@@ -18,14 +18,15 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
 
     teacher (Teacher): Of the split, to evaluate on.
     """
-    make_world = experiment.evaluation["world"]
+    make_world = experiment.runner.evaluation_world(experiment)
     if result.output is None or (teacher.n_examples or 0) > MOST_EXAMPLES:
         result.scores[split] = evaluate_agent(experiment.agent, teacher, make_world)
         return
     recorder = SumsRecorder(experiment.metrics, MOST_EXAMPLES)
     scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
     result.scores[split] = scores
-    found = find_intervals(recorder.predictions, Scored.sums, teacher, scores, N_RESAMPLES)
+    known, reports = recorder.predictions, recorder.reports
+    found = find_intervals(known, Scored.sums, reports, scores, N_RESAMPLES)
     if recorder.is_whole and found.intervals:
         result.intervals[split] = found.intervals
         result.drawn[split] = f"{found.n_drawn:,} {found.what}, drawn {N_RESAMPLES:,} times"

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
 
 import numpy
 
-from ..teachers import Teacher
+from ..metrics import Metric
 from .bootstrap import AllSums, Resampled, interval, resample, task_values
 
 Intervals = Dict[str, Tuple[float, float]]
@@ -26,7 +26,7 @@ class Drawn(NamedTuple):
 def find_intervals(
     rows: Mapping[str, List[Any]],
     sums: Callable[[Any], AllSums],
-    teacher: Teacher,
+    reports: Mapping[str, Mapping[str, Metric]],
     scores: Mapping[str, float],
     n_resamples: int,
 ) -> Drawn:
@@ -34,16 +34,15 @@ def find_intervals(
 
     rows (Mapping[str, List[Prediction]]): Of each task, in the order of its data.
     sums (Callable): Gives those of a row.
-    teacher (Teacher): It scored the replies.
+    reports (Mapping[str, Mapping[str, Metric]]): What was measured of each task.
     scores (Mapping[str, float]): What came of it.
     """
-    by_task = teacher.by_task()
     resampled: Dict[str, Dict[str, Resampled]] = {}
     for number, (task, own) in enumerate(rows.items()):
         if n_resamples and any(row.labels for row in own):
             totals = {
                 name: metric
-                for name, metric in by_task[task].report().items()
+                for name, metric in reports[task].items()
                 if scores.get(f"{task}/{name}" if task else name) == metric.value()
             }
             units = [row.conversation for row in own]

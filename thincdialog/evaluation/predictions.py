@@ -106,9 +106,11 @@ class Recorder:
     """Keeps what is said in an evaluation; see ``evaluate_agent``.
 
     predictions (Dict[str, List[Prediction]]): Task ("" of one) to replies, in the data's order.
+    reports (Dict[str, Dict[str, Metric]]): Task to all that was measured.
     """
 
     def __init__(self) -> None:
+        self.reports: Dict[str, Dict[str, Metric]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
     def record(self, task: str, teacher: Teacher, acts: Iterable[Sequence[Any]]) -> None:

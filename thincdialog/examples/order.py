@@ -86,7 +86,9 @@ class Order:
         # What is read or drawn at first use is there before several threads want it.
         self.sampler if self.data.streaming else self.held  # noqa: B018
         share = copy.copy(self)
-        share.worker, share.n_workers = worker, n_workers
+        # A part of a part, if this is one.
+        share.worker = self.worker + self.n_workers * worker
+        share.n_workers = self.n_workers * n_workers
         share.start(0, self.seed)
         return share
 

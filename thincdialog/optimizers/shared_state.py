@@ -57,6 +57,13 @@ def has_known_steps(optimizer: Any) -> bool:
     return all(getattr(type(optimizer), name) is getattr(base, name) for name in names)
 
 
+def why_not_shared(optimizer: Any) -> str:
+    """Why several workers cannot make steps with an optimizer; "" if they can."""
+    if not has_known_steps(optimizer):
+        return "is none of Thinc's, whose state workers can share"
+    return "is RAdam, whose steps go wrong if several workers make them" * optimizer.use_radam
+
+
 def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
     """An optimizer that changes the same arrays, and whose settings are given to it for
     each step (``set_step``): it has no schedules of its own.

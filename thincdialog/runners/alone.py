@@ -69,7 +69,7 @@ class Alone(Runner):
         return self.world.heard  # Of the last parley.
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        make_world = self.experiment.evaluation["world"]
+        make_world = self.evaluation_world(self.experiment)
         return evaluate_agent(self.experiment.agent, teacher, make_world)
 
     def state(self) -> Dict[str, Any]:

@@ -7,32 +7,33 @@ import ctypes
 import threading
 from array import array
 from contextlib import ExitStack, suppress
-from typing import Any, Callable, Dict, List, Literal, Mapping
+from functools import partial
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional
 
 from threadpoolctl import threadpool_limits
 
 from ..errors import ConfigError, Problem, ProtocolError
-from ..evaluation.evaluate_agent import evaluate_agent, evaluate_by
+from ..evaluation.evaluate_agent import evaluate_agent
 from ..formats.text_file import is_pipe
 from ..loader.cores import n_cores
-from ..metrics import Metric, merge_reports
 from ..optimizers.scored_schedules import schedule_states
-from ..optimizers.shared_state import has_known_steps, lay_out_state, settings_of
+from ..optimizers.shared_state import lay_out_state, settings_of, why_not_shared
 from ..optimizers.state import KEY
-from ..protocol import StepReport
+from ..protocol import Agent, StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from ..training.interruption import Interruption
 from ..training.runner import Runner
-from ..worlds import World
+from ..worlds import WorldFactory
 from .alone import Alone
 from .crew import Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
+from .hogwild_world import HogwildWorld
 from .patience import LOOK_SECONDS
 from .stale_steps import describe_stale
 from .step_numbers import StepNumbers
-from .worker import Tell, Worker
+from .worker import Worker
 from .worker_process import worker_processes
 
 # How long one step after the other is waited for, before the loop looks at the time.
@@ -80,6 +81,7 @@ class Hogwild(Runner):
 
     harmless = ("executor",)
     experiment: Experiment
+    interruption: Optional[Interruption] = None
     crew: Crew
     numbers: StepNumbers
 
@@ -98,16 +100,9 @@ class Hogwild(Runner):
             text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
             hint = f'{alone}, or --gpu-id -1 (several GPUs are for "thincdialog.Ray.v1")'
             refuse(text, hint, "runner")
-        if not experiment.agent.learns:
-            text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
-            refuse(text, alone, "runner")
-        elif not has_known_steps(experiment.optimizer):
-            text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
-            refuse(text, f"{alone}, or choose another optimizer", "training", "optimizer")
-        elif experiment.optimizer.use_radam:
-            text = "[training.optimizer] RAdam makes steps that go wrong where several workers do"
+        if experiment.agent.learns and (reason := why_not_shared(experiment.optimizer)):
             hint = f'{alone}, or choose "Adam.v1" or "thincdialog.LazyAdam.v1"'
-            refuse(text, hint, "training", "optimizer")
+            refuse(f"[training.optimizer] {reason}", hint, "training", "optimizer")
         for name, task in experiment.tasks.items():
             is_streamed = checked.interpolated["tasks"][name].get("streaming")
             paths = task.files("train") if "train" in task.splits else []
@@ -214,28 +209,20 @@ class Hogwild(Runner):
             optimizer.step_schedules()
         return reports
 
+    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
+        """Threads show their shares to replicas of the agent, whatever makes the steps. There are
+        none for an agent on a GPU, one whose replies depend on the batches, or one of a user
+        that counts by itself and has no replica."""
+        agent, make_world = experiment.agent, super().evaluation_world(experiment)
+        counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
+        if agent.replies_need_batch or counts_alone or experiment.ops.device_type != "cpu":
+            return make_world
+        how = {"make_world": make_world, "interruption": self.interruption}
+        return partial(HogwildWorld, n_workers=self.n_workers, **how)
+
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """Threads show their shares to replicas of the agent, whatever makes the steps. An
-        agent whose replies depend on the batches gets all of them by itself."""
-        experiment, n = self.experiment, self.n_workers
-        make_world = experiment.evaluation["world"]
-        if experiment.agent.replies_need_batch:
-            return evaluate_agent(experiment.agent, teacher, make_world)
-
-        def measure(name: str, task: Teacher) -> Dict[str, Metric]:
-            is_over = threading.Event()
-            shares = [
-                _Share(make_world(task.share_of(number, n), experiment.agent.replica()), is_over)
-                for number in range(n)
-            ]
-            crew = Crew(shares, is_over.set, self.interruption, self.note)
-            try:
-                return merge_reports(*crew.each("run"))
-            finally:
-                crew.end()
-
-        with threadpool_limits(1, user_api="blas"):
-            return evaluate_by(measure, experiment.agent, teacher)
+        experiment = self.experiment
+        return evaluate_agent(experiment.agent, teacher, self.evaluation_world(experiment))
 
     def state(self) -> Dict[str, Any]:
         states = self.crew.each("state")
@@ -250,18 +237,3 @@ class Hogwild(Runner):
             hint = f"set it to {len(states)}, or start anew"
             raise ConfigError([Problem("", text, hint)])
         self.is_done = self.crew.each("restore", states)
-
-
-class _Share:
-    """A world in which a replica answers a share of the data."""
-
-    def __init__(self, world: World, is_over: threading.Event):
-        self.world, self.is_over = world, is_over
-
-    def run(self, tell: Tell) -> Dict[str, Metric]:
-        threadpool_limits(1, user_api="blas")  # As in ``Worker.run``.
-        with self.world as world:
-            world.start_epoch(0, 0)
-            while not (world.epoch_done() or self.is_over.is_set()):
-                world.parley()
-            return dict(world.report())

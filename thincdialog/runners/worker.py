@@ -1,7 +1,7 @@
 """One of several workers that learn the same weights."""
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
 
 from threadpoolctl import threadpool_limits
 
@@ -11,9 +11,10 @@ from ..errors import ProtocolError, TrainingError
 from ..ops.alignment import address
 from ..optimizers.shared_state import StepSettings, for_a_worker
 from ..optimizers.state import KEY
-from ..protocol import Learner, StepReport
+from ..protocol import Agent, Learner, StepReport
 from ..teachers import Teacher
 from ..training.experiment import Experiment
+from ..worlds import WorldFactory
 from .stale_steps import stale_settings
 from .step import one_step
 from .step_numbers import StepNumbers
@@ -26,8 +27,56 @@ StepMessage = Tuple[List[StepReport], int]
 Tell = Callable[[StepMessage], None]
 
 
-class Worker:
-    """Makes steps with a replica of the agent, in a world with a share of the data.
+class ShareWorker:
+    """A replica of an agent in a world of its own, with a share of the data.
+
+    make_world (WorldFactory): Gives the world.
+    teacher, agent: Those that all workers share.
+    number, n_workers (int): Which worker it is, from 0, and of how many.
+    optimizer (Optional[Optimizer]): Changes the weights, which are shared (see
+        ``for_a_worker``); None: the worker only answers.
+    """
+
+    def __init__(
+        self,
+        make_world: WorldFactory,
+        teacher: Teacher,
+        agent: Agent,
+        number: int,
+        n_workers: int,
+        optimizer: Any,
+    ):
+        self.agent: Any = agent.replica()
+        self.world = make_world(teacher.share_of(number, n_workers), self.agent)
+        self.optimizer = optimizer
+        # Where they lie; agents of ours leave them there.
+        is_watched = agent.learns and is_users(cast(Learner, agent).update)
+        self._shared = address(cast(Learner, agent).weights) if is_watched else None
+
+    def step(
+        self, number: int, settings: Mapping[str, float], at_once: int, seed: int, n: int = 1
+    ) -> StepReport:
+        """Make a step.
+
+        number (int): Of the step, from 1.
+        settings (Mapping[str, float]): Of the optimizer, for one worker.
+        at_once (int): Workers at steps at the same time.
+        seed, n: As of ``one_step``.
+        """
+        optimizer = self.optimizer
+        optimizer.nr_update[KEY] = number - 1
+        for name, value in stale_settings(settings, at_once).items():
+            setattr(optimizer, name, value)
+        report = one_step(self.agent, self.world, optimizer, seed, number, n)
+        if self._shared is not None and address(self.agent.weights) != self._shared:
+            text = f"{type(self.agent).__name__}.update put another array in the place of weights"
+            hint = "which workers share: change them in place (weights[:] = ...)"
+            raise TrainingError(f"{text}, {hint}")
+        return report
+
+
+class Worker(ShareWorker):
+    """Makes steps of a run.
 
     experiment (Experiment): What all workers have in common; in another process, one of
         the same config.
@@ -47,14 +96,12 @@ class Worker:
         numbers: StepNumbers,
     ):
         self.experiment, self.numbers = experiment, numbers
-        self.agent: Learner = experiment.learner.replica()
-        self.optimizer = for_a_worker(experiment.optimizer, experiment.ops)
+        optimizer = for_a_worker(experiment.optimizer, experiment.ops)
+        super().__init__(
+            experiment.make_world, teacher, experiment.learner, number, n_workers, optimizer
+        )
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
-        self.world = experiment.make_world(teacher.share_of(number, n_workers), self.agent)
-        # Where they lie; agents of ours leave them there.
-        is_watched = is_users(type(self.agent).update)
-        self._shared = address(self.agent.weights) if is_watched else None
 
     def start_epoch(self, epoch: int) -> bool:
         """Begin a pass over the share.
@@ -96,20 +143,14 @@ class Worker:
         return self.world.epoch_done()
 
     def _step(self, number: int) -> StepReport:
-        experiment, optimizer = self.experiment, self.optimizer
-        optimizer.nr_update[KEY] = number - 1
-        settings = stale_settings(self.settings.at(number), self.numbers.at_once)
-        for name, value in settings.items():
-            setattr(optimizer, name, value)
-        n_microbatches = experiment.training["accumulate_gradient"]
-        report = one_step(
-            self.agent, self.world, optimizer, experiment.seed, number, n_microbatches
+        n_microbatches = self.experiment.training["accumulate_gradient"]
+        return self.step(
+            number,
+            self.settings.at(number),
+            self.numbers.at_once,
+            self.experiment.seed,
+            n_microbatches,
         )
-        if self._shared is not None and address(self.agent.weights) != self._shared:
-            text = f"{type(self.agent).__name__}.update put another array in the place of weights"
-            hint = "which workers share: change them in place (weights[:] = ...)"
-            raise TrainingError(f"{text}, {hint}")
-        return report
 
     def state(self) -> Optional[Dict[str, Any]]:
         """Where the world is (see ``World.state``); None if this kind cannot tell."""

@@ -10,6 +10,7 @@ from ..errors import Problem
 from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
+from ..worlds import WorldFactory
 from .experiment import Experiment
 from .interruption import Interruption
 
@@ -105,6 +106,12 @@ class Runner(Contract):
         RETURNS (Dict[str, float]): Metric name to value.
         """
         raise NotImplementedError
+
+    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
+        """Gives worlds in which the experiment's agent is evaluated, during training, after it,
+        and by ``evaluate``; asked for at any time, also before ``begin``."""
+        make_world: WorldFactory = experiment.evaluation["world"]
+        return make_world
 
     def status(self) -> str:
         """How workers get on, for the line that shows progress; "" if there is nothing to tell.
