@@ -278,3 +278,22 @@ def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
         quietly_train(TALKS + REPLIES, tmp_path / "out", stderr=said, **spoken)
     # What the error says is not said twice.
     assert "b.jsonl" not in said.getvalue()
+
+
+def test_a_stream_is_read_once_before_training_and_once_per_epoch(tmp_path):
+    begun, ended = [], []
+
+    def stream():
+        begun.append(1)
+        yield from ([{"text": f"a {n}", "labels": [f"b {n}"], "id": str(n)}] for n in range(5000))
+        ended.append(1)
+
+    @registry.teachers("test_train.Counting.v1")
+    def counting():
+        return IterableTeacher({"train": stream}, streaming=True, shuffle_window=1000)
+
+    config = '[tasks.it]\n@teachers = "test_train.Counting.v1"\n' + REPLIES
+    config = config.replace('"thincdialog.Words.v1"', '"thincdialog.HashNgrams.v1"\nn_rows = 100')
+    quietly_train(config, tmp_path / "out", training__max_epochs=3.0, world__batcher__size=250)
+    # All labels are counted; for what else is asked before training, the first block will do.
+    assert len(ended) == 1 + 3 and len(begun) <= 2 + 3

@@ -1,7 +1,6 @@
 """Answers with the best of many candidate replies."""
 
 from functools import partial
-from itertools import chain, islice
 from typing import (
     Any,
     Callable,
@@ -41,7 +40,7 @@ from .beginnings import Carried
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .judged import Inputs, Judged
-from .lone_replies import MOST_BATCHES, LoneReplies
+from .lone_replies import LoneReplies
 from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
@@ -177,30 +176,19 @@ class RankerAgent(ModelAgent):
     # --- what is learnt besides weights ---------------------------------------------
 
     def survey(self, train: Teacher) -> None:
-        self._check_labels(train)
+        # Two tell whether batches can have labels to tell from each other.
+        found = train.frequent_labels(max(2, self.max_fixed_candidates))
+        if self.candidates == "batch" and len(found) == 1:
+            text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
+            remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
+            raise DataError(train.data_name, f"{text} {remedy}")
         if self.fixed_path is not None:
             found = read_candidates(self.fixed_path)
-        else:
-            found = train.frequent_labels(self.max_fixed_candidates)
-            if not found:
-                raise no_labels(train)
+        elif not found:
+            raise no_labels(train)
         # Words come with the tokenizer.
         self.fixed = [] if self.candidates == "vocab" else found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
-
-    def _check_labels(self, train: Teacher) -> None:
-        """See that batches can have two labels to tell from each other, where they must.
-
-        RAISES (DataError): If all labels are the same.
-        """
-        labels = list(islice(train.all_labels(), MOST_BATCHES))
-        if not labels or self.candidates != "batch":
-            return
-        # Of much data, mostly the first labels tell.
-        if all(label == labels[0] for label in chain(labels, train.all_labels())):
-            text = f"has one reply only, {labels[0]!r}: there is nothing to tell it from."
-            remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
-            raise DataError(train.data_name, f"{text} {remedy}")
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Behind the replies of the training data come those that a saved ranker knew, as far

@@ -142,7 +142,8 @@ class World(Contract):
             weights were never updated. (So does leaving ``with world``.)
         """
         for learning in self._learning:
-            if self.epoch_done():
+            # Before the first parley, the question would have a stream read for nothing.
+            if self._n_parleys and self.epoch_done():
                 learning.check()
             learning.begin_epoch()
         self._n_parleys = 0
