@@ -23,7 +23,7 @@ class Block(NamedTuple):
 
     store (Store): Holds the episodes.
     order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
-        epoch; int64. Where all of a store are shuffled, a ``Shuffled``.
+        epoch; int64.
     number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where a stream is to be read from to get them again.
     again (int): How often the data was shown whole before, within the epoch.

@@ -1,13 +1,11 @@
 """Draws of the order of the data: pure functions of the seed and the epoch."""
 
-from typing import List, Optional
+from typing import List
 
 import numpy as np
 
-from .shuffled import Shuffled
-
 # Streams of draws that must not repeat each other.
-SHUFFLE, SAMPLE, WINDOW, SHARE, WHOLE = 0, 1, 2, 3, 4
+SHUFFLE, SAMPLE, WINDOW, SHARE = 0, 1, 2, 3
 
 
 def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int = 0) -> np.ndarray:
@@ -21,34 +19,6 @@ def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int =
     RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
     """
     return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
-
-
-def whole_order(
-    n_episodes: int,
-    seed: int,
-    epoch: int,
-    again: int = 0,
-    worker: int = 0,
-    n_workers: int = 1,
-    picked: Optional[np.ndarray] = None,
-) -> Shuffled:
-    """The training order of all episodes, or of a worker's share of them, in no memory.
-
-    n_episodes (int): Episodes of the data.
-    seed, epoch, again: As of ``block_order``.
-    worker (int): Whose share it is, from 0, the same episodes in every epoch.
-    n_workers (int): How many share.
-    picked (Optional[np.ndarray]): Numbers of the episodes that are shown; all if None.
-    """
-    n = n_episodes if picked is None else len(picked)
-    members = None if picked is None else picked.__getitem__
-    if n_workers > 1:
-        shared = Shuffled(n, _words(WHOLE, seed, 0, SHARE), members)
-        members, n = (
-            lambda own: shared.at(worker + n_workers * own),
-            len(range(worker, n, n_workers)),
-        )
-    return Shuffled(n, _words(WHOLE, seed, epoch, SHUFFLE, again), members)
 
 
 def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int) -> np.ndarray:

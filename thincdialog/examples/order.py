@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import cached_property
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, cast
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .batch import Batch, gathered
 from .blocks import Block, Start
 from .candidates import CandidateSampler, WithCandidates
-from .draws import block_order, in_share, sample_episodes, whole_order
+from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
 from .slices import slice_places
 from .split import Split
@@ -234,25 +234,26 @@ class Order:
         again (int): How often they were shown before, within the epoch.
         start (Optional[Start]): Where in a stream to begin, if that is known.
         """
+        blocks: Iterable[Block] = self.data.blocks(self.picked, start)
         if self.training and not self.data.window and not self.data.streaming:
-            # Another worker has what is left over, for each task.
-            place = (self.worker - self.task) % self.n_workers
-            draw = (self.seed, self.epoch, again, place, self.n_workers, self.picked)
-            whole = whole_order(self.held.n_episodes, *draw)
-            yield Block(self.held, cast(Any, whole), 0, None, again, self.task)
-            return
-        for block in self.data.blocks(self.picked, start):
-            n, number, order = len(block.order), block.number, None
-            if self.training:
-                order = block_order(n, self.seed, self.epoch, number, again)
-            if self.n_workers > 1:
-                # Who gets what is left over is another one in each block, and task.
-                place = (self.worker - number - self.task) % self.n_workers
-                is_own = in_share(n, place, self.n_workers, self.seed, number)
-                order = np.flatnonzero(is_own) if order is None else order[is_own[order]]
-            members = block.order if order is None else block.order[order]
-            store = self._as_shown(block.store) if self.data.streaming else self.held
-            yield Block(store, members, number, block.start, again, self.task)
+            everything = np.arange(self.held.n_episodes) if self.picked is None else self.picked
+            blocks = [Block(self.held, everything, 0)]
+        for block in blocks:
+            yield self._own(block, again)
+
+    def _own(self, block: Block, again: int) -> Block:
+        """The share of a block that this worker shows, in the order of the epoch."""
+        n, number, order = len(block.order), block.number, None
+        if self.training:
+            order = block_order(n, self.seed, self.epoch, number, again)
+        if self.n_workers > 1:
+            # Who gets what is left over is another one in each block, and task.
+            place = (self.worker - number - self.task) % self.n_workers
+            is_own = in_share(n, place, self.n_workers, self.seed, number)
+            order = np.flatnonzero(is_own) if order is None else order[is_own[order]]
+        members = block.order if order is None else block.order[order]
+        store = self._as_shown(block.store) if self.data.streaming else self.held
+        return Block(store, members, number, block.start, again, self.task)
 
     def is_exhausted(self) -> bool:
         """Whether every episode was handed out."""
