@@ -21,9 +21,9 @@ from ..worlds import PartnerWorld, World, WorldFactory
 from .crew import Crew
 from .worker import ShareWorker
 
-# Parleys that may be released and not yet shown, for each worker: one is under way, and the
-# next one is not waited for.
-AHEAD = 2
+# Parleys that may be released and not yet shown, for each worker, so that none waits for the
+# thread that releases them. (With 2, evaluations took a fifth longer.)
+AHEAD = 16
 
 
 @registry.worlds("thincdialog.HogwildWorld.v1")
