@@ -27,7 +27,32 @@ def test_parlai_text_reads_the_whole_grammar(written):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("word, n_episodes", [("False", 1), ("0", 1), ("True", 2), ("1", 2)])
+def test_parlai_text_keeps_fields_of_other_names(written):
+    names = "context episode_id label_type text2 topic title full_text idx answers emotion".split()
+    more = "".join(f"\t{name}:x" for name in names)
+    (((message,)),) = read_parlai_text(written(f"text:a\tlabels:x{more}\n"))
+    assert set(names) < set(message)
+
+
+@pytest.mark.parametrize(
+    "end, n_turns", [("", 3), ("\tepisode_done:False", 3), ("\tepisode_done:1", 0)]
+)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_parlai_text_without_the_end_of_an_episode_is_told_of(written, end, n_turns, streaming):
+    path = written("".join(f"text:{n}\tlabels:x{end}\n" for n in range(3)))
+    teacher = ParlAIText(train=path, streaming=streaming)
+    assert len(list(teacher.for_split("train").examples())) == 3
+    notes = [bad.summary() for bad in teacher.bad_data("train")]
+    text = f"{path}  no line has episode_done:True, so its lines are one episode of 3 turns"
+    assert notes == ([text] if n_turns else [])
+    # A single line is an episode anyway.
+    teacher = ParlAIText(train=written("text:a\tlabels:x\n"))
+    assert list(teacher.for_split("train").examples()) and not teacher.bad_data("train")
+
+
+@pytest.mark.parametrize(
+    "word, n_episodes", [("False", 1), ("0", 1), ("True", 2), ("1", 2), ("true ", 2)]
+)
 def test_parlai_text_believes_episode_done(written, word, n_episodes):
     path = written(f"text:a\tlabels:x\tepisode_done:{word}\ntext:b\tlabels:y\n")
     assert len(list(read_parlai_text(path))) == n_episodes
@@ -42,7 +67,17 @@ def test_parlai_text_believes_episode_done(written, word, n_episodes):
         ("text:a\tlabels:x\ttext:b", "'text' is there twice"),
         ("text:a\teval_labels:x", "has 'eval_labels': write 'labels'"),
         ("labels:x", "'text' is missing; add text:..."),
-        ("text:a\tlabel:x", "'labels' is missing; did you mean 'label'?"),
+        ("text:a    labels:x", "'labels' is missing; put a tab, and no blanks, before labels:"),
+        ("text:a\tlabel:x", "'label' is unknown; did you mean 'labels'?"),
+        ("Text:a\tlabels:x", "'Text' is unknown; did you mean 'text'?"),
+        ("text:a\tlabels:x\tcandidates:x|y", "unknown; did you mean 'label_candidates'?"),
+        ("text:a\tlabels:x\tlabel_candidate:x|y", "unknown; did you mean 'label_candidates'?"),
+        ("text:a\tlabels:x\tLabelCandidates:x|y", "unknown; did you mean 'label_candidates'?"),
+        ("text:a\tlabels:x\tepisode_end:True", "unknown; did you mean 'episode_done'?"),
+        ("text:a\tlabels:x\tepisode-done:True", "unknown; did you mean 'episode_done'?"),
+        ("text:a\tlabels:x\tlables:y", "unknown; did you mean 'labels'?"),
+        ("text:a\tlabels:x\trewards:1", "unknown; did you mean 'reward'?"),
+        ("text:a\tlabels:x\tID:7", "unknown; did you mean 'id'?"),
         ("text:a\tlabels:x\tlabel_candidates:y|z", "label 'x' is not among the 2 label_candidates"),
     ],
 )

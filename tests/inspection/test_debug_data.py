@@ -3,6 +3,7 @@
 import io
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -416,3 +417,25 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     shown = capsys.readouterr().out
     for text in ("cancel | end", "dev: nearly a training text\n", "is my parcel where now"):
         assert text in shown
+
+
+def test_labels_that_may_be_missing_values_are_counted_and_shown(intents):
+    rows = [*TRAIN, ("a", "NaN"), ("b", "NaN"), ("c", "None"), ("d", "n/a"), ("e", "nay")]
+    write(Path("train.jsonl"), rows)
+    (warning,) = [w for w in debug_data(INTENTS, splits=["train"]).warnings if w.check == "labels"]
+    assert warning.text == "labels that may be missing values: 'NaN' (2), 'None' (1), 'n/a' (1)"
+    stderr = io.StringIO()
+    train(INTENTS, overrides={"training.max_steps": 1}, stderr=stderr)
+    expected = "4 training labels may be missing values, and are learned as classes: 'NaN', 'None'"
+    assert expected in stderr.getvalue()
+
+
+def test_a_file_of_parlais_text_without_ends_of_episodes_is_warned_of(intents):
+    Path("a.txt").write_text("text:a\tlabels:x\ntext:b\tlabels:y\n")
+    config = INTENTS.replace("LabelledText", "ParlAIText")
+    overrides = {"paths.train": "a.txt", "paths.dev": None}
+    (found,) = [w for w in debug_data(config, overrides=overrides).warnings if w.check == "reading"]
+    assert found.text.startswith("a.txt: no line has episode_done:True")
+    stderr = io.StringIO()
+    result = train(config, overrides={**overrides, "training.max_steps": 1}, stderr=stderr)
+    assert "a.txt  no line has episode_done:True" in stderr.getvalue() and not result.left_out

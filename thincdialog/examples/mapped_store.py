@@ -51,8 +51,8 @@ class MappedStore(Store):
         self.names = list(manifest["fields"])
         self.has_several_labels: bool = manifest["has_several_labels"]
         self.bad = {
-            path: BadData(path, *cast(Any, [*map(int, numbers), unit]))
-            for path, (*numbers, unit) in manifest.get("left_out", {}).items()
+            path: BadData(path, *cast(Any, [*map(int, found[:4]), *found[4:]]))
+            for path, found in manifest.get("left_out", {}).items()
         }
         self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
         self._n_words = self._of_rows("n_words")

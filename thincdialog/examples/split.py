@@ -152,7 +152,7 @@ class Split:
         """Of each file, what was left out when it was read at last, or built into a store."""
         found: Dict[str, BadData] = getattr(self.source, "bad", {})
         found = found or getattr(self.built_store, "bad", {})
-        return [bad for bad in found.values() if bad.n_skipped or bad.n_without]
+        return [bad for bad in found.values() if any((bad.n_skipped, bad.n_without, bad.note))]
 
     def about(self) -> str:
         """Which part of its files it is; "" if all of them."""

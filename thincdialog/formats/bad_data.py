@@ -20,6 +20,7 @@ class BadData:
     n_problems (int): What is wrong in them.
     n_without (int): Of those that were read, conversations that give no example.
     unit (str): What is counted: "conversations", "episodes", "examples".
+    note (str): What is odd about the whole file; "" if nothing.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
     names (List[Spellings]): Of a part of a file, its speakers and its classes.
     """
@@ -30,6 +31,7 @@ class BadData:
     n_problems: int = 0
     n_without: int = 0
     unit: str = "episodes"
+    note: str = ""
     first: List[DataError] = field(default_factory=list)
     names: List[Spellings] = field(default_factory=list)
 
@@ -43,9 +45,10 @@ class BadData:
         if len(self.first) < MAX_LISTED:
             self.first.append(error)
 
-    def numbers(self) -> Tuple[int, int, int, int, str]:
-        """What was counted and its unit, as JSON values in the order of the arguments."""
-        return self.n_read, self.n_skipped, self.n_problems, self.n_without, self.unit
+    def numbers(self) -> Tuple[int, int, int, int, str, str]:
+        """What was counted, its unit and note, as JSON values in the order of the arguments."""
+        counted = self.n_read, self.n_skipped, self.n_problems, self.n_without
+        return *counted, self.unit, self.note
 
     @property
     def share(self) -> float:
@@ -61,6 +64,8 @@ class BadData:
         if self.n_without:
             why = "left out: label_speaker gives no reply in them"
             lines.append(f"{self.path}  {self.n_without:,} {of_all} {why}")
+        if self.note:
+            lines.append(f"{self.path}  {self.note}")
         return "\n".join(lines)
 
     def listed(self, n_lines: int) -> List[str]:

@@ -108,27 +108,23 @@ class Bookmark:
         RAISES (DataError): If labels differ only by case or blanks, and none may be left out.
         """
         for episode in episodes:
-            if classes is not None:
-                try:
-                    self._compare(episode, classes)
-                except DataError as error:
-                    self.refuse(error)
-                    continue
-            yield episode
-            self.counts.n_read += self.counts.unit != "conversations"
-
-    def _compare(self, episode: Episode, classes: Spellings) -> None:
-        for number, message in enumerate(episode):
-            for label in message.get("labels", ()):
-                if label not in classes.known:
-                    line = self.lines[number] if self.lines else self.end[1]
-                    name = f"example {message.get('id', number)}"
-                    classes.add(label, Place(self.counts.path, line, name))
+            try:
+                for number, message in enumerate(episode if classes is not None else ()):
+                    for label in message.get("labels", ()):
+                        if classes is not None and label not in classes.known:
+                            line = self.lines[number] if self.lines else self.end[1]
+                            name = f"example {message.get('id', number)}"
+                            classes.add(label, Place(self.counts.path, line, name))
+            except DataError as error:
+                self.refuse(error)
+            else:
+                yield episode
+                self.counts.n_read += self.counts.unit != "conversations"
 
     def compare_speakers(
-        self, names: Iterable[str], line: Optional[int] = None, within: str = ""
+        self, names: Iterable[Optional[str]], line: Optional[int] = None, within: str = ""
     ) -> None:
-        """See that speakers are spelled as before.
+        """See that speakers are spelled as before; None is nobody.
 
         line (Optional[int]), within (str): Where they stand (see ``Place``).
         RAISES (DataError): If not.
@@ -136,7 +132,7 @@ class Bookmark:
         speakers = self.speakers
         if speakers is not None:
             for name in names:
-                if name not in speakers.known:
+                if name not in speakers.known and name is not None:
                     speakers.add(name, Place(self.counts.path, line, within))
 
     def error(self, text: str) -> DataError:

@@ -2,6 +2,7 @@
 
 import json
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
@@ -30,6 +31,9 @@ class Conversation(NamedTuple):
     system: Sequence[str] = ()
     turns: Sequence[Any] = ()
 
+
+# Of a turn, the speaker.
+FIRST = itemgetter(0)
 
 # Fields of conversations and their turns that have a meaning here.
 OWN = ("id", "speaker", "text", "turns", "dialog")
@@ -65,7 +69,7 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
         at.before()
         try:
             turns = list(conversation_turns(conversation, at))
-            at.compare_speakers({who: None for who, _, _ in turns if who is not None}, number)
+            at.compare_speakers(dict.fromkeys(map(FIRST, turns)), number)
         except DataError as error:
             at.refuse(error)
             continue
@@ -140,7 +144,7 @@ def spoken_episodes(
         at.speakers.main = label_speaker
     for name, said, background, system, _ in conversations:
         if len(speakers) < 100:
-            speakers.update((speaker, None) for speaker, _ in said)
+            speakers.update(dict.fromkeys(map(FIRST, said)))
         is_left_out = True
         for episode in _episodes(said, label_speaker, name, at):
             is_left_out = False

@@ -1,6 +1,8 @@
 """ParlAI's text format: one message a line, `key:value` fields between tabs."""
 
+import difflib
 import re
+from functools import lru_cache
 from typing import Any, Iterator, List, Optional
 
 from ..errors import DataError
@@ -9,11 +11,17 @@ from .bookmark import Bookmark
 from .candidates import check_candidates
 from .text_file import File, LostLine, read_lines
 from .tolerance import tolerance
-from .wording import nearest, short
+from .wording import short
 
 LISTS = ("labels", "label_candidates", "text_candidates")
 FIELDS = (*LISTS, "text", "id", "episode_done", "reward")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
+# What people call them otherwise, without signs.
+ALIASES = {
+    **dict.fromkeys(["candidate", "candidates", "cands", "labelcands"], "label_candidates"),
+    **dict.fromkeys(["done", "episodeend", "endofepisode", "episodefinished"], "episode_done"),
+    "evallabel": "labels",
+}
 # In a line that cannot be read as a whole.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
@@ -59,6 +67,9 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
                 number += 1
             episode, is_bad = [], False
     if episode and not is_bad:
+        if not number and len(episode) > 1:
+            text = "no line has episode_done:True, so its lines are one episode"
+            at.counts.note = f"{text} of {len(episode):,} turns"
         yield episode
     elif not number:
         raise DataError(path, "holds no examples: all lines are empty")
@@ -70,6 +81,10 @@ def _message(line: str, at: Bookmark) -> Message:
         key, colon, value = field.partition(":")
         if not colon:
             raise at.error(f"expected key:value between tabs, found {short(field)}")
+        meant = _meant(key)
+        if meant:
+            text = f"the field '{key}' is unknown; did you mean '{meant}'?"
+            raise at.error(f"{text} If not, give it a name of its own")
         if key in message or (key == "id" and "source_id" in message):
             raise at.error(f"the field '{key}' is there twice")
         message["source_id" if key == "id" else key] = _value(key, value, at)
@@ -79,18 +94,32 @@ def _message(line: str, at: Bookmark) -> Message:
         del message["labels"]
     for key in ("text",) if tolerance().unlabelled else ("text", "labels"):
         if key not in message:
-            hint = nearest(key, [name for name in message if name not in FIELDS])
-            raise at.error(f"the field '{key}' is missing{hint or f'; add {key}:... to the line'}")
+            hint = f"add {key}:... to the line"
+            if f" {key}:" in line:
+                hint = f"put a tab, and no blanks, before {key}:..."
+            raise at.error(f"the field '{key}' is missing; {hint}")
     return message
+
+
+@lru_cache(maxsize=1 << 10)
+def _meant(key: str) -> str:
+    """The known field that an unknown one is a slip for; "" if it is another one."""
+    word = re.sub(r"[\W_]", "", key).lower()
+    if key in FIELDS or not word.isalpha():
+        return ""
+    words = {name.replace("_", ""): name for name in FIELDS}
+    found = difflib.get_close_matches(word, words, 1, 0.82) if len(word) > 3 else [word]
+    return ALIASES.get(word) or words.get(found[0] if found else "", "")
 
 
 def _value(key: str, value: str, at: Bookmark) -> Any:
     if key in LISTS:
         return [_unescaped(part) for part in value.split("|")]
     if key == "episode_done":
-        if value.lower() not in TRUTH:
+        word = value.strip().lower()
+        if word not in TRUTH:
             raise at.error(f"'episode_done' is {short(value)}: write True or False")
-        return TRUTH[value.lower()]
+        return TRUTH[word]
     if key == "reward":
         try:
             return int(value) if value.lstrip("+-").isdecimal() else float(value)

@@ -9,6 +9,9 @@ from ..errors import DataError
 # Different names that are compared: data with more speakers has nicknames, and not a few roles.
 MOST = {"speaker": 20, "label": 10_000}
 
+# Forms of what programs write for a missing value.
+NULLS = ("", "nan", "none", "null", "nil", "na", "n/a", "<na>", "#n/a", "undefined")
+
 
 class Place(NamedTuple):
     """Where a name is used.
@@ -79,6 +82,11 @@ class Counted(Spellings):
     def add(self, name: str, place: Place) -> None:
         self.counts[name] += 1
         self.places.setdefault(name, place)
+
+
+def is_null_like(label: str) -> bool:
+    """Whether a label is what programs write for a missing value, rather than a class."""
+    return _form(label) in NULLS
 
 
 def _form(name: str) -> str:

@@ -43,6 +43,11 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
         if bad.n_without:
             text = f"{bad.n_without:,} {of_all} are left out: label_speaker gives no reply in them"
             yield "reading", text, "training leaves them out: check label_speaker"
+        if bad.note:
+            yield "reading", f"{bad.path}: {bad.note}", "see that it is meant so"
+    if part.null_labels:
+        named = ", ".join(f"{label!r} ({count:,})" for label, count in part.null_labels)
+        yield "labels", f"labels that may be missing values: {named}", "correct or rename them"
     see = "see that the fields have the names that the teacher reads"
     unlearnt = "nothing is learnt from them, and they are not scored"
     for check, some, what, hint in (

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import Unreachable
+from ..formats.spellings import is_null_like
 from ..messages import Message
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
@@ -102,6 +103,7 @@ def report_split(
         n_unknown=survey.n_unknown,
         unknown_words=_most(survey.unknown.items()),
         n_labels=n_labels,
+        null_labels=[pair for pair in by_count if pair[0].strip() and is_null_like(pair[0])],
         frequent_labels=by_count[:N_NAMED],
         rare_labels=classes[N_NAMED:][-N_NAMED:],  # The last ones are not shown twice.
         n_rare_classes=sum(count < min_of_class for _, count in classes),

@@ -35,6 +35,7 @@ class SkippedData:
     n_problems (int): What is wrong in the latter.
     n_without (int): Of the former, those in which `label_speaker` has no turn.
     unit (str): What is counted.
+    note (str): What is odd about the whole file; "" if nothing.
     first (List[str]): The first problems, with their lines.
     """
 
@@ -44,6 +45,7 @@ class SkippedData:
     n_problems: int
     n_without: int
     unit: str
+    note: str
     first: List[str]
 
 
@@ -64,6 +66,7 @@ class SplitReport:
     n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
     without_text, empty_text (ExampleGroup): With neither text nor features; with white space only.
     without_label, empty_label (ExampleGroup): Likewise.
+    null_labels (List[Count]): Labels that may be missing values, such as "NaN".
     new_labels (ExampleGroup): Whose first label is not in the training data; labels for ids.
     outside (ExampleGroup): With a label that is not among the candidates; likewise.
     outside_examples (List[str]): Ids of the first of these.
@@ -98,6 +101,7 @@ class SplitReport:
     n_labels: int
     frequent_labels: List[Count]
     rare_labels: List[Count]
+    null_labels: List[Count]
     pairs: List[Tuple[str, str, int]]
     n_rare_classes: int
     n_with_features: int

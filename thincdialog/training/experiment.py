@@ -29,7 +29,7 @@ from ..examples.portion import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.bad_data import BadData
-from ..formats.spellings import Counted, Place, Spellings
+from ..formats.spellings import Counted, Place, Spellings, is_null_like
 from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
@@ -242,7 +242,8 @@ class Experiment:
 
     def left_out(self) -> Dict[str, int]:
         """By file, how many of its conversations, or examples, were left out."""
-        return {path: bad.n_skipped + bad.n_without for path, bad in self.bad_data().items()}
+        counts = ((path, bad.n_skipped + bad.n_without) for path, bad in self.bad_data().items())
+        return {path: count for path, count in counts if count}
 
     @property
     def learner(self) -> Learner:
@@ -292,6 +293,11 @@ class Experiment:
             else:
                 head = look_again(name, lambda: self._initialize_from(teacher, known, shapes))
                 check_attributes(self.agent)
+        odd = frozenset(filter(is_null_like, self.agent.classes))
+        if odd:
+            count = sum(label in odd for label in teacher.all_labels())
+            text = f"{count:,} training labels may be missing values, and are learned as classes: "
+            stderr.write(f"{text}{', '.join(map(repr, sorted(odd)))}\n")
         lines = list(self.learner.beginning) if self.agent.learns else []
         if name is not None:
             lines = [head, *(f"  {line}" for line in lines)]
