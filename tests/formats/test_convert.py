@@ -318,3 +318,24 @@ def test_convert_babi_files_to_themselves(data, tmp_path, name, wanted, n_files)
         second = convert(two, three, to_format="parlai", drop=["supporting"], **said)
         assert first.n_examples == second.n_examples == sum(map(len, episodes))
         assert pairs(read_parlai_text(str(three))) == pairs(episodes)
+
+
+def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, written):
+    said = [("system", "Be kind."), ("user", "hi"), ("user", "there"), ("assistant", "hello"),
+            ("user", "bye")]  # fmt: skip
+    path = written(
+        [{"messages": [{"role": who, "content": text} for who, text in said]}], "a.jsonl"
+    )
+    done = convert(path, tmp_path / "b.jsonl", from_format="messages", to_format="conversations")
+    assert (done.n_episodes, done.n_examples, done.unit) == (1, 4, "turn")
+    (row,) = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    turns = [{"speaker": who, "text": text} for who, text in said[1:]]
+    assert row == {"id": "0", "turns": turns, "system": "Be kind."}
+    rows = "talk,who,text\n7,ann,a\n7,bob,b\n7,cem,c\n8,ann,d\n"
+    layout = written("group: talk\nspeaker: who\n", "own.yml")
+    convert(written(rows, "a.csv"), tmp_path / "c.jsonl", from_format=layout,
+            to_format="parlai-conversations", drop=["system"])  # fmt: skip
+    rows = list(map(json.loads, (tmp_path / "c.jsonl").read_text().splitlines()))
+    assert [row["id"] for row in rows] == ["7", "8"]
+    found = [[turn["id"] for pair in row["dialog"] for turn in pair] for row in rows]
+    assert found == [["ann", "bob", "cem"], ["ann"]]

@@ -65,7 +65,6 @@ def run(arguments: argparse.Namespace) -> None:
         messages.warn(f"{skipped} skipped; the first: {done.first_skipped}")
     if done.bad is not None and done.bad.n_skipped:
         messages.warn(done.bad.summary())
-    between = "conversations" in done.from_format and "conversations" in done.to_format
-    examples = counted(done.n_examples, "turn" if between else "example")
+    examples = counted(done.n_examples, done.unit)
     episodes = counted(done.n_episodes, "episode")
     messages.good(f"{arguments.target}: {episodes}, {examples}, as {done.to_format}")

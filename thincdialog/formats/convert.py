@@ -14,9 +14,10 @@ from .bookmark import Bookmark
 from .conversations import CONTEXT, conversation_name, conversation_turns
 from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
 from .guessing import format_by_name, guess_format
-from .json_layout import read_layout_file
-from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
+from .json_layout import conversation_of, read_layout_file, read_parts, records_of
+from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
 from .output_file import open_output
+from .records import read_records
 from .text_file import read_json_lines
 from .wording import nearest, short
 
@@ -29,7 +30,8 @@ class Conversion:
     to_format (str): Name of the format that was written.
     was_guessed (bool): Whether the first was told by the file.
     n_episodes (int): Episodes (or conversations) written.
-    n_examples (int): Examples written; between two formats of conversations, turns.
+    n_examples (int): Examples written, or turns.
+    unit (str): Which of them: "example" or "turn".
     n_skipped (int): Episodes left out because the format cannot hold them.
     first_skipped (str): Why the first of them was.
     bad (Optional[BadData]): What cannot be read and was left out; None if nothing may be.
@@ -41,6 +43,7 @@ class Conversion:
     was_guessed: bool = False
     n_episodes: int = 0
     n_examples: int = 0
+    unit: str = "example"
     n_skipped: int = 0
     first_skipped: str = ""
     bad: Optional[BadData] = None
@@ -67,7 +70,8 @@ def convert(
 
     What travels are episodes: texts, labels, candidates, rewards, ids and, where the format
     has a place, any other field; what it cannot hold is an error. Between the two formats of
-    conversations, every turn travels with its speaker and all other fields.
+    conversations, every turn travels with its speaker and all other fields; from a layout of
+    conversations to one of these, every turn with its speaker, and what a system said before.
 
     source (Union[str, Path]): The file, plain or gzip'd.
     target (Union[str, Path]): The file to write; gzip'd if its name ends in .gz.
@@ -109,8 +113,11 @@ def convert(
     at.encoding = encoding
     at.counts.path = source
     at.bad = done.bad = at.counts if skip else None
-    if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
-        parts = _turns(source, to_format, drop, done, at)
+    layout = None if done.from_format in FORMATS else find_layout(done.from_format)
+    is_talk = done.from_format in CONVERSATIONS if layout is None else layout.is_conversation
+    if is_talk and not label_field and to_format in CONVERSATIONS:
+        talks = _conversations(source, layout, columns, delimiter, at)
+        parts, done.unit = _turns(talks, to_format, drop, at), "turn"
     else:
         choices: Dict[str, Any] = {"text_field": text_field, "label_field": label_field}
         choices.update(columns=columns, delimiter=delimiter)
@@ -118,7 +125,7 @@ def convert(
             choices["label_field"] = label_field or "label"
         if label_speaker:
             choices["label_speaker"] = label_speaker
-        parts = _episodes(source, choices, drop, skip, done, at)
+        parts = _episodes(source, layout, choices, drop, skip, done, at)
     with open_output(target, force, [source, *own_layout]) as write:
         if FORMATS[to_format].header:
             write(FORMATS[to_format].header)
@@ -142,6 +149,7 @@ def convert(
 
 def _episodes(
     source: str,
+    layout: Optional[CorpusLayout],
     choices: Dict[str, Any],
     drop: Sequence[str],
     skip: bool,
@@ -149,9 +157,9 @@ def _episodes(
     at: Bookmark,
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
-    reads = FORMATS.get(done.from_format)
-    if reads is None:
-        layout = find_layout(done.from_format)
+    if layout is None:
+        reads = FORMATS[done.from_format]
+    else:
         read = partial(read_layout_file, layout=layout, system_turns="field")
         has_ids = bool(layout.id or layout.group)
         takes = ("label_speaker", "label_field", "columns", "delimiter")
@@ -243,13 +251,35 @@ def _why_not(episode: Episode, writes: Format) -> str:
     return ""
 
 
+def _conversations(
+    source: str,
+    layout: Optional[CorpusLayout],
+    columns: Optional[Sequence[str]],
+    delimiter: Optional[str],
+    at: Bookmark,
+) -> Iterator[Dict[str, Any]]:
+    """The conversations of a file in the form of JSON lines."""
+    if layout is None:
+        yield from (conversation for _, conversation in read_json_lines(source, at))
+        return
+    at.leave_out("what the layout does not name")
+    records = read_records(source, records_of(layout, "train", source), at, columns, delimiter)
+    for name, said, background, system, _ in read_parts(
+        records, layout, at, partial(conversation_of, at=at)
+    ):
+        turns = [{"speaker": who, "text": text} for who, text in said]
+        if background and turns:
+            turns[0]["text"] = "\n".join([*background, turns[0]["text"]])
+        yield {"id": name, "turns": turns, **({"system": "\n".join(system)} if system else {})}
+
+
 def _turns(
-    source: str, to_format: str, drop: Sequence[str], done: Conversion, at: Bookmark
+    talks: Iterable[Dict[str, Any]], to_format: str, drop: Sequence[str], at: Bookmark
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
     as_parlai = to_format == "parlai-conversations"
     at.counts.unit = "conversations"
-    for _, conversation in read_json_lines(source, at):
+    for conversation in talks:
         try:
             turns = _turns_of(conversation, to_format, drop, at)
         except DataError as error:
