@@ -9,7 +9,7 @@ of CPU time, behind the first epoch of each.
 
 Memory: N_LARGE made-up examples (10,000,000: 2 GB of texts) are built, and a ranker is trained
 on them for 1,000 steps; the most that the process took of memory beyond what it took with 1,000
-examples.
+examples, pages of the store included.
 
     python tests/benchmarks/bench_store.py [reading] [training] [memory]
 """

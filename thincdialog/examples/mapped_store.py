@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
 
 import numpy as np
 
-from ..files.flat_array import LOOK_EVERY, MappedFolder, damaged
+from ..files.flat_array import MappedFolder, damaged
 from ..formats.bad_data import BadData
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
@@ -93,7 +93,7 @@ class MappedStore(Store):
         column = self._fields.get(name)
         if column is None:
             return [None] * len(rows)
-        return list(self._read(column[rows].tolist()))
+        return list(map(self._cell, column[rows].tolist()))
 
     def all_cells(self, name: str) -> Iterator[Any]:
         column = self._fields.get(name)
@@ -101,19 +101,13 @@ class MappedStore(Store):
             if column is None:
                 yield from [None] * (min(start + CHUNK, self.n_rows) - start)
             else:
-                yield from self._read(column[start : start + CHUNK].tolist())
-
-    def _read(self, codes: List[int]) -> Iterator[Any]:
-        for start in range(0, len(codes), LOOK_EVERY):
-            self._files.note(LOOK_EVERY)
-            yield from map(self._cell, codes[start : start + LOOK_EVERY])
+                yield from map(self._cell, column[start : start + CHUNK].tolist())
 
     def codes(self, name: str, rows: slice) -> np.ndarray:
         """The numbers that stand for cells (see ``store_cells``); -1 where rows lack them."""
         column = self._fields.get(name)
         if column is None:
             return np.full(len(range(*rows.indices(self.n_rows))), NO_CELL)
-        self._files.note(CHUNK)
         return column[rows]
 
     def lists_of(self, numbers: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
@@ -239,7 +233,6 @@ class MappedStore(Store):
                 raise damaged(self.folder / "label_ids.npy", "a number out of range")
         if not isinstance(self.starts, range) and (np.diff(self.starts) < 1).any():
             raise damaged(self.folder / "starts.npy", "they do not rise")
-        self._files.give_back()
 
 
 class _Texts(Sequence[str]):

@@ -23,7 +23,7 @@ class MappedTokens:
 
     def __init__(self, folder: Path, manifest: Dict[str, Any], n_rows: int, n_labels: int):
         self.folder, self.n_ids = folder, int(manifest["n_ids"])
-        files = self._files = MappedFolder(folder)
+        files = MappedFolder(folder)
         self._bounds, self._turns = files.array("bounds", "i"), files.array("turns", "i")
         self._entries = files.array("entries", "i", 3).T
         self._tokens = files.array("tokens", "iu")
@@ -37,7 +37,6 @@ class MappedTokens:
 
         label_ids (np.ndarray): Of all rows of the store.
         """
-        self._files.note(len(rows))
         labels = label_ids.take(rows).astype(np.int64)
         return Encoded(self._bounds, self._turns, self._entries, self._tokens, rows, labels)
 
@@ -58,7 +57,6 @@ class MappedTokens:
                 or (firsts > n_tokens - lengths).any()
             ):
                 raise damaged(self.folder / "entries.npy", "a number out of range")
-        self._files.give_back()
 
     def _check(
         self, name: str, values: np.ndarray, least: int, most: Any, rises: bool = False
@@ -72,4 +70,3 @@ class MappedTokens:
                 is_good = some.min() >= least and some.max() <= most
             if not is_good or (rises and (np.diff(some) < 0).any()):
                 raise damaged(self.folder / f"{name}.npy", "a number out of range")
-            self._files.note(_CHUNK)

@@ -5,8 +5,7 @@ import mmap
 import os
 import struct
 from pathlib import Path
-from typing import Any, List, Tuple
-from weakref import WeakSet
+from typing import Any, Tuple
 
 import numpy as np
 from numpy.lib.format import read_array_header_1_0
@@ -18,10 +17,6 @@ from .plain_file import open_plain, size_of
 # Bytes before the first value, as NumPy writes them for arrays of any length.
 HEADER = 128
 _MAGIC = b"\x93NUMPY\x01\x00"
-# Bytes that the pages of files may take of memory beyond what they took at first.
-MAX_PAGES = 1 << 28
-# Rows that are read before somebody looks.
-LOOK_EVERY = 128
 
 
 class GrowingArray:
@@ -74,16 +69,13 @@ class GrowingArray:
 
 
 class MappedFolder:
-    """Maps the .npy files of a folder. What those of all folders take of memory is bounded: pages
-    that were read are given back now and then, and come from the system's cache again.
+    """Maps the .npy files of a folder.
 
     folder (Path): Holds the files.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._maps: List[mmap.mmap] = []
-        _Pages.folders.add(self)
 
     def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
         """One file's array, to be read only; nothing is read of it yet.
@@ -108,24 +100,8 @@ class MappedFolder:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise damaged(path, error.strerror or str(error)) from None
-        self._maps.append(mapped)
         # A plain array: indexing a np.memmap takes five times as long.
         return np.frombuffer(mapped, dtype=dtype, offset=HEADER).reshape(shape)
-
-    def note(self, n_rows: int) -> None:
-        """So many rows are to be read, wherever they are."""
-        _Pages.n_read += n_rows
-        if _Pages.n_read >= LOOK_EVERY:
-            _Pages.n_read = 0
-            if _shared_pages() - _Pages.at_first > MAX_PAGES:
-                for folder in list(_Pages.folders):
-                    folder.give_back()
-
-    def give_back(self) -> None:
-        """Let go of the memory of what was read."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            for mapped in self._maps:
-                mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def damaged(path: Path, found: str) -> DataError:
@@ -149,32 +125,3 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
         return dtype, shape
     except DAMAGED as error:
         raise damaged(path, " ".join(str(error).split())[:80]) from None
-
-
-class _Statm:
-    """The file in which Linux tells a process's memory; kept open, as it is read often."""
-
-    handle, process = -1, -1
-
-    @classmethod
-    def read(cls) -> bytes:
-        if cls.process != os.getpid():  # One of the parent's tells of the parent.
-            cls.handle, cls.process = os.open("/proc/self/statm", os.O_RDONLY), os.getpid()
-        return os.pread(cls.handle, 128, 0)
-
-
-def _shared_pages() -> int:
-    """Bytes of files that are in this process's memory; 0 where nobody tells."""
-    try:
-        return int(_Statm.read().split()[2]) * mmap.PAGESIZE
-    except OSError:
-        return 0
-
-
-class _Pages:
-    """What the files of all folders take of this process's memory."""
-
-    folders: "WeakSet[MappedFolder]" = WeakSet()
-    # Before any of them was mapped.
-    at_first = _shared_pages()
-    n_read = 0

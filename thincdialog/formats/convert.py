@@ -14,7 +14,7 @@ from .bookmark import Bookmark
 from .conversations import CONTEXT, conversation_name, conversation_turns
 from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
 from .guessing import format_by_name, guess_format
-from .json_layout import conversation_of, read_layout_file, read_parts, records_of
+from .json_layout import conversation_of, read_layout_file, read_parts
 from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
 from .output_file import open_output
 from .records import read_records
@@ -263,7 +263,7 @@ def _conversations(
         yield from (conversation for _, conversation in read_json_lines(source, at))
         return
     at.leave_out("what the layout does not name")
-    records = read_records(source, records_of(layout, "train", source), at, columns, delimiter)
+    records = read_records(source, layout, "train", at, columns, delimiter)
     for name, said, background, system, _ in read_parts(
         records, layout, at, partial(conversation_of, at=at)
     ):
