@@ -31,6 +31,7 @@ from typing import Any, Dict, Iterator, List
 
 import numpy as np
 from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians, sized
+from thincdialog.examples.shuffled import Shuffled
 
 from thincdialog.api import Batch, Experiment, Message, train
 from thincdialog.cli.output import table
@@ -39,7 +40,6 @@ from thincdialog.data.token_writer import write_tokens
 from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.examples.mapped_store import MappedStore
 from thincdialog.examples.mapped_tokens import MappedTokens
-from thincdialog.examples.shuffled import Shuffled
 from thincdialog.examples.store import MemoryStore, collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
