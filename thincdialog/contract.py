@@ -31,6 +31,11 @@ CODE_PREFIX = f"{PACKAGE}_code_"
 SHOWN = 60
 # Cells of an array up to which it is shown whole.
 MAX_CELLS = 6
+# For agents with ParlAI's arguments.
+NOT_PARLAIS = (
+    "ParlAI's agents take (opt, shared=None); here the arguments are settings of the config, as in "
+    "__init__(self, size: int = 3), and clone() makes the copies"
+)
 # Folders of Python itself, and of installed packages: also the folder of Thinc, because
 # ``pip install --target`` installs into any folder.
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})

@@ -23,6 +23,7 @@ from typing import (
 
 from .batchers import Lengths, count_words
 from .contract import (
+    NOT_PARLAIS,
     CodeError,
     Contract,
     Returned,
@@ -119,6 +120,10 @@ class Agent(Contract):
     reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None
     has_acted: bool = False
+
+    def __init__(self, *given: Any):
+        if given:
+            raise TypeError(f"Agent.__init__() takes no arguments: {NOT_PARLAIS}.")
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)

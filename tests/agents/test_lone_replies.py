@@ -23,9 +23,23 @@ def test_lone_replies_are_an_error_only_from_the_first_batch_on():
         lone.see(1)
 
 
+def test_lone_replies_of_small_data_are_an_error_after_two_epochs():
+    lone = LoneReplies(3)
+    for _ in range(5):
+        lone.see(1)
+    with pytest.raises(TrainingError, match="In the first 6 batches, right replies are their"):
+        lone.see(1)
+    lone = LoneReplies(1000)
+    for _ in range(99):
+        lone.see(1)
+    with pytest.raises(TrainingError, match="In the first 100 batches"):
+        lone.see(1)
+
+
 def test_lone_replies_batches_of_one_are_an_error():
     changes = {"tasks__coffee__n_train": 40, "world__batcher__size": 1}
-    said = 'the first 100 batches, .* Set candidates = "fixed" or "inline"'
+    # After two epochs of small data.
+    said = f'the first {2 * len(EXAMPLES)} batches, .* Set candidates = "fixed" or "inline"'
     agent, teacher = build()
     with pytest.raises(TrainingError, match=said):
         colours.learn(agent, teacher, colours.make("optimizers", "Adam.v1", 0.01), size=1)

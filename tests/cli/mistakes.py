@@ -92,6 +92,20 @@ def build_layer():
 def build_other():
     pass
 """
+# As ParlAI has them.
+PARLAIS = """from thincdialog.api import Agent, registry
+
+
+@registry.agents("test_mistakes.Old.v1")
+class Old(Agent):
+    def __init__(self, opt, shared=None):
+        super().__init__(opt, shared)
+
+
+@registry.agents("test_mistakes.Built.v1")
+def build():
+    return Old({})
+"""
 WORDS = '@tokenizers = "thincdialog.Words.v1"\nmin_freq = 1'
 ENCODER = '@models = "thincdialog.BagEncoder.v1"\nwidth = 16'
 
@@ -134,6 +148,8 @@ MISTAKES = {
         ["[runner] 'workers' of thincdialog.Hogwild.v1 should be an integer, got \"two\""]),
     "a section of before": ("[training]", "[hogwild]\nworkers = 2\n\n[training]", "=[hogwild]",
         ["there is no section [hogwild]", "[runner]"]),
+    "a section of another name": ("[training]", "[ray]\nnum_workers = 2\n\n[training]", "=[ray]",
+        ["there is no section [ray]", "go into [runner]", '@runners = "thincdialog.Ray.v1"']),
     "another kind of block": ('@models = "thincdialog.BagEncoder.v1"\nwidth = 16',
         '@optimizers = "Adam.v1"\nlearn_rate = 0.1', "=[agent.model.encoder]|=@optimizers",
         ["should be a block that builds a Model, got a Optimizer", "encoder (Model): "]),
@@ -204,6 +220,7 @@ MISTAKES = {
 
 # Options, and what the message about them holds; it begins with the first.
 OVERRIDES = {
+    "--ray.num_workers 2": ["--ray.num_workers", "no section [ray]", "go into [runner]"],
     "--training.max_stepz 10": [
         "--training.max_stepz  [training] has no setting 'max_stepz'", "did you mean 'max_steps'?",
     ],
@@ -225,7 +242,20 @@ OVERRIDES = {
         "Rename one of them",
     ],
     "--code nothing.py": ["nothing.py", "no such Python file", "check"],
-    "--paths.train tlak.jsonl": ["tlak.jsonl", "file not found", "did you mean 'talk.jsonl'?"],
+    "--paths.train tlak.jsonl": [
+        "tlak.jsonl", "file not found in /", ", where the command runs",
+        "did you mean 'talk.jsonl'?",
+    ],
+    "--paths.train sub/none.jsonl": ["sub/none.jsonl", "not found: the folder /", "/sub cannot"],
+    "--paths.train ~none/talk.jsonl": ["~none/talk.jsonl", "only a shell replaces ~: write the"],
+    "--code parlais.py --agent.@agents test_mistakes.Old.v1": [
+        "my.cfg:", "'opt' of test_mistakes.Old.v1 is missing",
+        "ParlAI's agents take (opt, shared=None)", "__init__(self, size: int = 3)", "parlais.py",
+    ],
+    "--code parlais.py --agent.@agents test_mistakes.Built.v1": [
+        "my.cfg:", "ParlAI's agents take (opt, shared=None)", "clone() makes the copies",
+        "parlais.py:7",
+    ],
     "--paths.train bad.jsonl": ["bad.jsonl:2", "'text' of turn 1 is a number, not a string"],
     "--paths.trian talk.jsonl": ["--paths.trian", "uses '${paths.trian}' nowhere", "'train'?"],
 }  # fmt: skip

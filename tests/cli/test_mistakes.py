@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OTHER, OVERRIDES, TALK, TWICE
+from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OTHER, OVERRIDES, PARLAIS, TALK, TWICE
 
 
 @pytest.fixture
@@ -20,9 +20,10 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
     }.items():
         (tmp_path / name).write_text(content)
     # One file for all tests: it is imported once in a process.
-    code = tmp_path_factory.getbasetemp() / "code.py"
-    code.write_text(CODE)
-    (tmp_path / "code.py").symlink_to(code)
+    for name, text in {"code.py": CODE, "parlais.py": PARLAIS}.items():
+        code = tmp_path_factory.getbasetemp() / name
+        code.write_text(text)
+        (tmp_path / name).symlink_to(code)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -93,6 +94,16 @@ COMMAND_LINES = {
     "train": (2, "the following arguments are required: CONFIG"),
     "train my.cfg --gpu-id x": (2, "argument -g/--gpu-id: invalid int value: 'x'"),
     "train my.cfg --max_steps 10": (2, "--max_steps - did you mean --training.max_steps?"),
+    "train my.cfg --epochs 10": (2, "--epochs - did you mean --training.max_epochs?"),
+    "train -t tasks -m ranker -mf out": (
+        2, "argument -t - this option of ParlAI is a section [tasks.NAME] of the config here"
+    ),
+    "train my.cfg --dict-file=x": (2, "--dict-file=x - this option of ParlAI is the section [tok"),
+    "sweep my.cfg -o out --over learn_rate=0.1,0.2": (
+        1, "--over learn_rate  'learn_rate' is no setting of a section - did you mean "
+        "training.optimizer.learn_rate?"
+    ),
+    "sweep my.cfg -o out --over rate=0.1,0.2": (1, "name its section too, as in training.max_s"),
     "train my.cfg --forse": (2, "--forse - did you mean --force?"),
     "trian my.cfg": (2, "there is no command 'trian' - did you mean 'train'?"),
     "nonsense": (2, "there is no command 'nonsense' - see"),

@@ -137,7 +137,8 @@ def test_check_finds_the_only_problem(config, words):
 @pytest.mark.parametrize(
     "name, value, words",
     [
-        ("max_steps", "4", "'max_steps' is no setting of a section - name its section too"),
+        ("max_steps", "4",
+             "'max_steps' is no setting of a section - did you mean training.max_steps?"),
         ("training.max_steps.more", "4",
          "no section [training.max_steps] - 'max_steps' is a value, 10"),
         ("evaluation.batch_size", "4",

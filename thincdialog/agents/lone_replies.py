@@ -1,5 +1,7 @@
 """An error for training in which no batch has a candidate except the right reply."""
 
+from typing import Optional
+
 from ..errors import NothingToLearnError
 
 # Number of batches, from the first one, after which training ends.
@@ -10,11 +12,14 @@ class LoneReplies:
     """Checks the first batches of training for candidates that a right reply can be ranked
     against. A few batches without any are no error: an epoch may end in a batch of one.
 
+    n_examples (Optional[int]): Number of examples of an epoch, if it is known: of small data,
+        training ends after twice as many batches, which are at least two epochs.
     n_batches (int): Batches so far, all without such candidates.
     is_over (bool): Whether a batch had some; then no batch needs to be checked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_examples: Optional[int] = None) -> None:
+        self.most = MOST_BATCHES if n_examples is None else min(MOST_BATCHES, 2 * n_examples)
         self.n_batches = 0
         self.is_over = False
 
@@ -22,13 +27,13 @@ class LoneReplies:
         """Check a batch.
 
         n_candidates (int): Highest number of candidates of an example, the right reply included.
-        RAISES (NothingToLearnError): If none of the first ``MOST_BATCHES`` batches had two.
+        RAISES (NothingToLearnError): If none of the first batches had two.
         """
         if self.is_over or n_candidates > 1:
             self.is_over = True
             return
         self.n_batches += 1
-        if self.n_batches >= MOST_BATCHES:
+        if self.n_batches >= self.most:
             raise NothingToLearnError(
                 f"In the first {self.n_batches} batches, right replies are their only candidates: "
                 "there is nothing to rank them against, so nothing is learned. Set candidates = "

@@ -182,6 +182,7 @@ class RankerAgent(ModelAgent):
             text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
             remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
             raise DataError(train.data_name, f"{text} {remedy}")
+        self.lone_replies = LoneReplies(train.n_examples)
         if self.fixed_path is not None:
             found = read_candidates(self.fixed_path)
         elif not found:

@@ -68,6 +68,17 @@ COMMANDS: Dict[str, Command] = {
     "completion": Command("Print a completion script for your shell", (), False),
     "info": Command("Show versions, or describe a saved model", (), False),
 }
+# Options of ParlAI, and what there is instead.
+PARLAIS = {
+    **dict.fromkeys(("t", "task", "dt", "datatype"), "a section [tasks.NAME] of the config"),
+    **dict.fromkeys(("m", "model"), "the section [agent] of the config"),
+    **dict.fromkeys(("mf", "model_file"), "--output FOLDER"),
+    **dict.fromkeys(("df", "dict_file"), "the section [tokenizer] of the config"),
+    **dict.fromkeys(("bs", "batchsize"), "--world.batcher.size N"),
+    **dict.fromkeys(("nt", "numthreads"), "the section [runner] of the config"),
+    **dict.fromkeys(("eps", "num_epochs"), "--training.max_epochs N"),
+    **dict.fromkeys(("lr", "learningrate"), "--training.optimizer.learn_rate X"),
+}
 GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
 
 
@@ -256,10 +267,20 @@ def _overview(names: List[str]) -> str:
 
 def _hint(word: str, parser: argparse.ArgumentParser) -> str:
     """What an unknown option may have been meant to be."""
-    name = word.lstrip("-").split("=")[0].replace("-", "_")
-    for setting in settings_in(DEFAULTS):
-        if setting.rpartition(".")[2] == name:
+    option = word.split("=")[0]
+    name = option.lstrip("-").replace("-", "_")
+    settings = {setting: setting.rpartition(".")[2] for setting in settings_in(DEFAULTS)}
+    for setting, key in settings.items():
+        if key == name:
             return f" - did you mean --{setting}?"
     options = [option for action in parser._actions for option in action.option_strings]
-    close = difflib.get_close_matches(word.split("=")[0], options, 1)
-    return f" - did you mean {close[0]}?" if close else ""
+    close = difflib.get_close_matches(option, options, 1)
+    if close:
+        return f" - did you mean {close[0]}?"
+    if place := PARLAIS.get(name):
+        start = "python -m thincdialog init config --from ranker my.cfg"
+        return f" - this option of ParlAI is {place} here; copy a config to start from: {start}"
+    for setting, key in settings.items():
+        if key.endswith(f"_{name}"):
+            return f" - did you mean --{setting}?"
+    return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
-from ..contract import CODE_PREFIX
+from ..contract import CODE_PREFIX, NOT_PARLAIS
 from ..registry import registry
 
 REQUIRED = Parameter.empty
@@ -90,6 +90,8 @@ class FunctionInfo(NamedTuple):
 
     def hint(self, argument: str) -> str:
         """Where the function stands, and what it says about an argument."""
+        if argument == "opt" and "shared" in self.arguments:
+            return f"{NOT_PARLAIS} ({self.where})"
         text = self.documentation(argument)
         return f"{text} ({self.where})" if text else f"see {self.where}"
 

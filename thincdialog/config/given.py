@@ -5,14 +5,14 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
 from confection import Config
 
 from ..errors import ConfigError, Problem
 from .blocks import function_of, is_block
 from .functions import FunctionInfo
-from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
+from .schemas import BLOCKS, ELSEWHERE, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
 from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, shorten, show_value
 
@@ -207,7 +207,9 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
             return
         node = inner
     if len(path) < 2:
-        hint = "name its section too, as in --training.max_steps"
+        names = [".".join(each) for each in _paths(given.data) if each[-1] == name]
+        hint = "name its section too, as in training.max_steps"
+        hint = f"did you mean {' or '.join(names)}?" if names else hint
         given.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
         return
     replaced = function_of(node)
@@ -216,6 +218,13 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
         _drop_arguments(given, path[:-1], node, replaced)
     given.locations[name] = where
     given.overrides.append(name)
+
+
+def _paths(node: Dict[str, Any], path: KeyPath = ()) -> Iterator[KeyPath]:
+    for key, value in node.items():
+        yield (*path, key)
+        if isinstance(value, dict):
+            yield from _paths(value, (*path, key))
 
 
 def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> None:
@@ -258,6 +267,7 @@ def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) ->
     sections = [key for key, value in node.items() if isinstance(value, dict)]
     close = difflib.get_close_matches(path[-1], sections, 1)
     hint = f"it has: {', '.join(sections)}" if sections else ""
+    hint = ELSEWHERE.get(".".join(path), hint)
     if path[-1] in node:
         hint = f"'{path[-1]}' is a value, {show_value(node[path[-1]])}"
     elif close:

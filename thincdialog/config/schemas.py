@@ -109,6 +109,7 @@ ELSEWHERE = {
     "evaluation.batcher": "it goes into [evaluation.world.batcher]",
     "hogwild": "take it out if workers is 0; else its settings go into [runner] under "
     '@runners = "thincdialog.Hogwild.v1"',
+    "ray": 'its settings go into [runner] under @runners = "thincdialog.Ray.v1"',
 }
 
 # A sub-section whose keys are free: names of tasks.

@@ -427,8 +427,12 @@ def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
         return DataError(path, "is a directory: give the file in it")
     if isinstance(error, FileNotFoundError):
         folder, name = Path(path).parent, Path(path).name
+        where = "" if folder.is_absolute() else f" in {folder.absolute()}"
+        where += ", where the command runs" * (folder == Path())
+        tilde = "; only a shell replaces ~: write the folder out" * str(path).startswith("~")
         try:
-            return DataError(path, "file not found" + nearest(name, os.listdir(folder)))
+            return DataError(path, f"file not found{where}{nearest(name, os.listdir(folder))}")
         except OSError:
-            return DataError(path, f"file not found: the folder {folder} cannot be read")
+            text = f"file not found: the folder {folder.absolute()} cannot be read{tilde}"
+            return DataError(path, text)
     return DataError(path, f"cannot be read: {error.strerror or error}")
