@@ -386,6 +386,26 @@ def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_the_opposite(writte
         of_layout(written, layout.replace("order: $reversed\n", ""), as_table(CHATS))
 
 
+def test_layout_sorts_the_turns_of_a_list_too(written):
+    turns = [{"from": "b", "said": "ho", "at": 12.5}, {"from": "a", "said": "hi", "at": 12}]
+    layout = "turns: log\nspeaker: from\ntext: said\norder: at\n"
+    found = of_layout(written, layout, [{"log": turns}, {"log": turns[::-1]}], "a.jsonl")
+    assert found == [("0/0", "hi", ["ho"]), ("1/0", "hi", ["ho"])]
+    at = Bookmark()
+    found = of_layout(written, layout, [{"log": []}, {"log": turns}], "a.jsonl", at=at)
+    assert found == [("1/0", "hi", ["ho"])] and at.counts.n_without == 1
+
+
+def test_layout_of_a_file_that_is_one_conversation(written):
+    table = "time,who,said\n10:02,x,c\n10:01,y,b\n10:00,x,a\n"
+    layout = "group: $file\nspeaker: who\ntext: said\norder: $reversed\nlabel_speaker: x\n"
+    found = of_layout(written, layout, table)
+    assert found == [("a.csv/0", SILENCE, ["a"]), ("a.csv/1", "b", ["c"])]
+    rows = json.dumps([{"who": "y", "said": "d"}, {"who": "x", "said": "e"}])
+    found = of_layout(written, layout.replace("order: $reversed\n", ""), rows, "b.json")
+    assert found == [("b.json/0", "d", ["e"])]
+
+
 def test_layout_with_an_order_goes_on_where_a_run_was_stopped(written, tmp_path):
     path, layout = written(as_table(CHATS), "a.csv"), Path(written(BY_TIME, "my.yml"))
     at = Bookmark()

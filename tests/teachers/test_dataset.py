@@ -14,6 +14,7 @@ from thincdialog.api import ConfigError, DataError
 from thincdialog.cli.main import main
 from thincdialog.contract import CodeError
 from thincdialog.teachers.dataset import Dataset
+from thincdialog.teachers.json_layout import JSONLayout
 
 
 def shown(dataset, **options):
@@ -362,3 +363,14 @@ def test_dataset_says_which_package_is_missing(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(b"")
     with pytest.raises(Exception, match=r"pip install 'thincdialog\[arrow\]'"):
         shown(str(tmp_path / "a.parquet"))
+
+
+def test_dataset_of_conversations_names_the_layout_that_reads_them(arrow, tmp_path):
+    turns = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    path = tmp_path / "chat.parquet"
+    save(arrow, arrow.Table.from_pylist([{"messages": turns}] * 2), path, "parquet")
+    override = "--tasks.NAME.@teachers thincdialog.JSONLayout.v1 --tasks.NAME.layout messages"
+    with pytest.raises(DataError, match=f"row 0 has no 'text' and no 'label'\n.*{override}$"):
+        list(Dataset(train=str(path)).for_split("train").examples())
+    shown = JSONLayout("messages", train=str(path)).for_split("train", training=True)
+    assert [(m["text"], m["labels"]) for m in shown.examples()] == [("hi", ["ho"])] * 2

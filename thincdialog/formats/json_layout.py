@@ -124,7 +124,7 @@ def _parts(
     """The rows that are one conversation or episode each."""
     if layout.only and not layout.turns:
         records = (record for record in records if _is_wanted(record, layout))
-    if layout.order:
+    if layout.order and layout.group:
         yield from _sorted_groups(records, layout, at)
     elif layout.group:
         yield from _Groups(records, layout, at)
@@ -174,7 +174,7 @@ def _sorted(rows: List[Located], layout: CorpusLayout) -> List[Located]:
         return rows if layout.order == AS_IN_FILE else rows[::-1]
     timed = [(_moment(row.find(layout.order), layout), row) for row in rows]
     # Rows of the same moment keep their order, which is the opposite in a file of the newest first.
-    timed = timed[::-1] if timed[0][0] > timed[-1][0] else timed
+    timed = timed[::-1] if timed and timed[0][0] > timed[-1][0] else timed
     return [row for _, row in sorted(timed, key=itemgetter(0))]
 
 
@@ -258,7 +258,8 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
     given = first.find(layout.id, None).value if layout.id else None
     name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
-    return name, rows, list(first.find(inner).items()) if inner else rows
+    places = list(first.find(inner).items()) if inner else rows
+    return name, rows, _sorted(places, layout) if layout.order else places
 
 
 def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:

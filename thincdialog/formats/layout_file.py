@@ -43,9 +43,10 @@ class CorpusLayout:
     id (Where): In a record, its name; `$key` for its name in an object; "" for none.
     turns (Where): In a record, the list of turns of a conversation.
     group (Where): In a row, what all rows of one conversation have in common; each row is a turn.
-    order (Where): In a row of a group, a number or date by which its turns are sorted; `$file`
-        takes them in the order of the file, `$reversed` in the opposite one. "" for the order of
-        the file, where the rows of a conversation must stand together.
+        `$file` if one file is one conversation.
+    order (Where): In a turn, a number or date by which the turns are sorted; `$file` takes them
+        in the order of the file, `$reversed` in the opposite one. "" for the order of the file,
+        where the rows of a group must be together.
     date_format (str): Of `order`, as Python's `strptime` takes it; "" for dates such as
         2024-05-31 10:15.
     turn_id (Where): In a row of a group, its name.

@@ -1,6 +1,7 @@
 """Records of JSON, YAML, tables and text, and what is found inside them."""
 
 import json
+from pathlib import Path
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
@@ -61,8 +62,8 @@ class Located(NamedTuple):
                 rest = ".".join(steps[place + 1 :])
                 parts = [part.find(rest, default).value for part in found.items()]
                 return found.inside(".".join(steps[place:]), parts)
-            if step == "$key" and found.key:
-                found = found.inside(step, found.key)
+            if step == "$file" or (step == "$key" and found.key):
+                found = found.inside(step, found.key if step == "$key" else Path(found.path).name)
             elif isinstance(value, dict) and step in value:
                 found = found.inside(step, value[step])
             elif isinstance(value, list) and step.lstrip("-").isdecimal() and (

@@ -2,7 +2,6 @@
 
 import re
 from itertools import chain
-from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .bookmark import Bookmark, Spot
@@ -69,7 +68,7 @@ def _matched(
             yield waiting
             waiting = None
         if found:
-            row: Dict[str, Any] = {"$file": Path(path).name, "$block": block}
+            row: Dict[str, Any] = {"$block": block}
             row.update((name, part) for name, part in found.groupdict().items() if part is not None)
             waiting = at.begin, number, row
         elif isinstance(line, LostLine):

@@ -13,6 +13,7 @@ from ..formats.wording import nearest, short
 from ..messages import Episode, Message, wrong_list
 from ..registry import registry
 from .held_out import HeldOut
+from .other_format import with_other_teacher
 from .teacher import Teacher
 
 NAME = "thincdialog.Dataset.v1"
@@ -147,6 +148,11 @@ class DatasetSource:
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
         message["text"] = text
         label, hint = message.pop(self.label_field, None), ""
+        if isinstance(self.dataset, str) and not number and not text and label is None:
+            error = self._error(number, f"has no '{self.text_field}' and no '{self.label_field}'")
+            other = with_other_teacher(error, self.dataset, NAME)
+            if other is not error:
+                raise other
         if label is not None:
             message["labels"] = _texts(label)
         elif "labels" in message:
