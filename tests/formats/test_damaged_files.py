@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.test_json_layout import SAMPLES
+from tests.formats.test_json_layout import SAMPLES, TEXTS
 from tests.fuzzing import SEED, TIMES, mangle, within_time
 from tests.processes import little_memory, slow
 from thincdialog.errors import DataError, DialogError
@@ -78,6 +78,8 @@ for layout, (corpus, _) in SAMPLES.items():
     READERS[f"{layout} whole"] = (layout_reader(layout), ".json", json.dumps(corpus).encode())
     if isinstance(corpus, list):
         READERS[layout] = (layout_reader(layout), ".jsonl", lines(*corpus))
+for layout, (suffix, text, _) in TEXTS.items():
+    READERS[layout] = (layout_reader(layout), suffix, text.encode())
 
 
 def read(name, path, content):

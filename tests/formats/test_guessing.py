@@ -50,13 +50,20 @@ def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
 
 @pytest.mark.parametrize("text, words", [
     ("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ hi\n", "looks like Cornell's raw movie lines"),
-    ('{"a": [1],\n "b": {}}', r"looks like one JSON value \('a', 'b'\), not lines: write a layout"),
-    ('[{"a": [1], "b": {}}]', r"looks like one JSON value \(a list, of 'a', 'b'\), not lines: wri"),
-    ("[3]", r"looks like one JSON value \(a list, of a number\)"),
+    ('{"a": [1],\n "b": {}}', r"looks like one JSON value, not lines \('a', 'b'\): write a layout"),
+    ('[{"a": [1], "b": {}}]', r"looks like one JSON value, not lines \(a list, of 'a', 'b'\): wri"),
+    ("[3]", r"looks like one JSON value, not lines \(a list, of a number\)"),
     ('{"a": 1}\n{"a": 2}\n', "its format cannot be told, it begins '{.*': give it .* see docs"),
 ])  # fmt: skip
 def test_what_no_format_fits_is_named_with_a_way(tmp_path, text, words):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(DataError, match=words):
+        guess_format(str(path))
+
+
+def test_yaml_that_no_layout_fits_is_named(tmp_path):
+    path = tmp_path / "domain.yml"
+    path.write_text("stories: []\nslots: {}\n")
+    with pytest.raises(DataError, match=r"looks like YAML \('stories', 'slots'\): write a layout"):
         guess_format(str(path))

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -103,6 +104,11 @@ SAMPLES = {
             {"intent": "none", "text": []}, {"intent": "bye", "text": ["so long"]},
         ]},
         [("0/0", "hi", ["greet"]), ("1/0", "hello", ["greet"]), ("2/0", "so long", ["bye"])],
+    ),
+    "snips": (
+        {"Play": [{"data": [{"text": "play "}, {"text": "jazz", "entity": "genre"}]}], "Book": [
+            {"data": [{"text": "a table"}]}]},
+        [("0/0", "play jazz", ["Play"]), ("1/0", "a table", ["Book"])],
     ),
     "rasa-json": (
         {"rasa_nlu_data": {"regex_features": [], "common_examples": [
@@ -384,6 +390,44 @@ def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_the_opposite(writte
     assert sorted(of_layout(written, layout, as_table(CHATS[::-1]))) == TALKS
     with pytest.raises(DataError, match="must stand together, unless the layout has an 'order'"):
         of_layout(written, layout.replace("order: $reversed\n", ""), as_table(CHATS))
+
+
+@pytest.mark.parametrize("name, value, expected", [
+    ("snips", {"intents": {"Play": {"utterances": [{"data": [{"text": "a"}]}]}}}, ("a", ["Play"])),
+    ("intents", {"greet": {"patterns": ["hi"]}}, ("hi", ["greet"])),
+    ("intents", [{"intent": "greet", "examples": ["hi"]}], ("hi", ["greet"])),
+    ("telegram", {"id": 1, "messages": [{"type": "message", "from": who, "text": text}
+                                        for who, text in ("xa", "yb")]}, ("a", ["b"])),
+    ("taskmaster", [{"conversationId": "x", "utterances": [
+        {"speaker": "user", "text": "a"}, {"speaker": "assistant", "text": "b"}]}], ("a", ["b"])),
+])  # fmt: skip
+def test_layouts_read_other_forms_of_their_files(written, name, value, expected):
+    path = written(json.dumps(value), "a.json")
+    (*_, (message,)) = read_layout_file(path, find_layout(name))
+    assert (message["text"], message["labels"]) == expected
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("A: a", ("A", "a")), ("Ann Lee :  a: b", ("Ann Lee", "a: b")), ("甲：你好", ("甲", "你好")),
+    ("A:a", ("A", "a")), ("see http://x.org", None), ("at 10:15", None), ("10:15 is late", None),
+    ('"a": 1', None), ("**Bot**: a", ("**Bot**", "a")), ("a" * 50 + ": b", None), ("A:", None),
+])  # fmt: skip
+def test_layout_of_lines_with_names_knows_them(line, expected):
+    found = re.match(find_layout("speaker-lines").pattern, line)
+    assert (found and found.groups()) == expected
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("01.02.24, 10:15 - Bo: a: b", ("Bo", "a: b")), ("1/2/24, 9:05 PM - Bo: a", ("Bo", "a")),
+    ("1/2/24, 9:05\u202fPM - ~ Bo: a", ("~ Bo", "a")), ("[01.02.24, 10:15:30] Bo: a", ("Bo", "a")),
+    ("\u200e[1/2/2024, 9:05:11 p. m.] Bo: a", ("Bo", "a")), ("2024-02-01 10.15 - Bo: ", ("Bo", "")),
+    ("01.02.24, 10:15 - +49 151 23: a", ("+49 151 23", "a")), ("24/2/1, 9:15 - B: a", ("B", "a")),
+    ('01.02.24, 10:15 - Bo named it "x: y"', (None, None)), ("10:15 - Bo: a", None),
+    ("01.02.24, 10:15 - Bo left", (None, None)), ("On 01.02.24, 10:15 - Bo: a", None),
+])  # fmt: skip
+def test_layout_of_whatsapp_knows_forms_of_dates(line, expected):
+    found = re.match(find_layout("whatsapp").pattern, line)
+    assert (found and found.groups()) == expected
 
 
 def test_layout_sorts_the_turns_of_a_list_too(written):

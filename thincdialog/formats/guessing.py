@@ -18,6 +18,7 @@ from .layout_file import CorpusLayout, find_layout, shipped_layouts
 from .text_file import check_readable, is_pipe, json_object, read_lines, read_text, suffix_of
 from .text_records import is_of_lines
 from .wording import kind, short
+from .yaml_text import parse_yaml
 
 N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
@@ -90,12 +91,16 @@ def about(path: str, encoding: Optional[str] = None) -> str:
         lines = _first_lines(path, Bookmark(encoding=encoding))
         if lines and all(" +++$+++ " in line for line in lines):
             return "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same " + CONVOKIT
-        if lines and lines[0].lstrip()[:1] in ("{", "[") and not _first_object(path, lines):
-            value = parse_json(read_text(path, Bookmark(encoding=encoding), MAX_TRIED))
+        is_yaml = suffix_of(path) in (".yml", ".yaml")
+        is_json = lines[:1] and lines[0].lstrip()[:1] in ("{", "[")
+        if is_yaml or (is_json and not _first_object(path, lines)):
+            text = read_text(path, Bookmark(encoding=encoding), MAX_TRIED)
+            value = parse_yaml(text, path) if is_yaml else parse_json(text)
             inner = value[0] if isinstance(value, list) and value else value
             names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else kind(inner)
             what = f"a list, of {names}" if inner is not value else names
-            return f"one JSON value ({what}), not lines: {WRITE_LAYOUT}"
+            form = "YAML" if is_yaml else "one JSON value, not lines"
+            return f"{form} ({what}): {WRITE_LAYOUT}"
     return ""
 
 

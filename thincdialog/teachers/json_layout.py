@@ -52,7 +52,8 @@ def JSONLayout(
     - conversations as text: `speaker-lines`, `tabs`, `dailydialog-text`
     - corpora of conversations: `blended-skill-talk`, `chatterbot`, `convokit`, `dailydialog`,
       `empathetic`, `metalwoz`, `multiwoz21`, `personachat`, `sgd`, `taskmaster`, `topicalchat`
-    - texts with intents: `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`, `clinc`
+    - texts with intents: `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`, `clinc`,
+      `snips`
 
     layout (str): Name of a layout that comes along, or path of a .yml or .json file.
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
