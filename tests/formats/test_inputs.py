@@ -277,3 +277,21 @@ def test_inputs_of_speakers_that_are_whole_numbers(written, turns):
     ((found, message),) = inputs(written([row], "a.jsonl"), label_speaker="3")
     assert found == row  # As they stand there.
     assert message == {"text": "7!", "context": [(PARTNER, "7!"), (SELF, "3!")]}
+
+
+def test_inputs_of_parquet_are_its_rows(tmp_path):
+    pytest.importorskip("pyarrow")
+    from pyarrow import Table, parquet
+
+    rows = [{"q": "a", "n": 1, "features": [0.5, 2.0]}, {"q": "b", "n": 2, "features": [1.0, 0.0]}]
+    path = str(tmp_path / "a.parquet")
+    parquet.write_table(Table.from_pylist(rows), path)
+    found = inputs(path, text_field="q")
+    assert [row for row, _ in found] == rows
+    assert [message["text"] for _, message in found] == ["a", "b"]
+    assert json.loads(json.dumps([row for row, _ in found])) == rows
+    parquet.write_table(Table.from_pylist([{"q": "a", "n": 1}]), path)
+    with pytest.raises(
+        DataError, match=r"a.parquet:1  the field 'text' is missing \(there is: 'q'"
+    ):
+        inputs(path)

@@ -309,8 +309,10 @@ def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
         ["episode_done:True", "labels:A5", "system:S0", "text:U4"],
     ]
     assert done.left_out["turns of a system or tool within conversations"] == 1
+    convert(path, tmp_path / "b", from_format="messages", to_format="conversations")
+    assert json.loads((tmp_path / "b").read_text())["system"] == "S0"
     with pytest.raises(DataError, match="no place for the field 'system'; --drop system"):
-        convert(path, tmp_path / "b", from_format="messages", to_format="conversations")
+        convert(path, tmp_path / "c", from_format="messages", to_format="fbdialog")
 
 
 def test_layout_of_ones_own(tmp_path):

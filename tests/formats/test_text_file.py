@@ -78,6 +78,16 @@ def test_readers_name_the_line_and_byte_of_what_is_no_utf8(reader):
     for encoding in ("utf-16-le", "utf-32-le"):
         text = reader.error(reader.file("a").encode(encoding))
         assert ":1  " in text and "UTF-16" in text and "save it as UTF-8" in text
+        assert 'for UTF-16 set encoding = "utf-16-le" (or -be)' in text
+
+
+def test_read_lines_leaves_out_the_marks_of_files_that_were_joined(tmp_path):
+    parts = ("\ufeffa\ufeff\r\n", "\ufeff\u4f60\n", "c\n")
+    (tmp_path / "a").write_bytes("".join(parts).encode())
+    (tmp_path / "b").write_bytes("".join(parts).encode("utf-16-le"))
+    for name in "ab":
+        lines = [line for _, line in text_file.read_lines(tmp_path / name)]
+        assert lines == ["a\ufeff", "\u4f60", "c"]  # Within a line, it is a letter.
 
 
 def test_readers_refuse_damaged_gzip(reader):

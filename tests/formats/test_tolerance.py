@@ -57,10 +57,13 @@ def test_tolerance_grows_within_a_stretch_and_ends_with_it():
     found = {}
     with tolerating(outside_labels=True):
         with tolerating(unlabelled=True, bad_data=found):
-            assert tolerance() == (True, True, False, found, None) and tolerance().bad_data is found
+            assert (
+                tolerance() == (True, True, False, found, None, False)
+                and tolerance().bad_data is found
+            )
         with tolerating(outside_labels=False):
-            assert tolerance() == (False, True, False, None, None)
-    assert tolerance() == (False, False, False, None, None)
+            assert tolerance() == (False, True, False, None, None, False)
+    assert tolerance() == (False, False, False, None, None, False)
 
 
 def test_tolerance_of_empty_labels_in_a_layout(written):

@@ -13,6 +13,7 @@ from tests.training.examples import CLASSIFIER
 from thincdialog.api import ConfigError, DataError
 from thincdialog.cli.main import main
 from thincdialog.contract import CodeError
+from thincdialog.formats.tolerance import tolerating
 from thincdialog.teachers.dataset import Dataset
 from thincdialog.teachers.json_layout import JSONLayout
 
@@ -142,7 +143,7 @@ def test_dataset_fields_have_other_names():
         ([{"text": "a", "labels": [3]}], DataError, "'labels' of row 0 must be strings, found"),
         ([{"text": "a", "label": {"x": 1}}], DataError, "'labels' of row 0 must be strings"),
         ([{"text": "a", "label": "x", "label_candidates": ["y"]}], DataError, "'x' is not among"),
-        ([{"label": "x"}], DataError, "row 0 has no 'text'"),
+        ([{"label": "x"}], DataError, "row 0 has no input: the field 'text' is missing"),
         (
             [{"text": "a", "label_candidates": [1]}],
             DataError,
@@ -374,3 +375,21 @@ def test_dataset_of_conversations_names_the_layout_that_reads_them(arrow, tmp_pa
         list(Dataset(train=str(path)).for_split("train").examples())
     shown = JSONLayout("messages", train=str(path)).for_split("train", training=True)
     assert [(m["text"], m["labels"]) for m in shown.examples()] == [("hi", ["ho"])] * 2
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_dataset_without_the_texts_of_an_agent_names_its_fields(has_file, tmp_path):
+    rows = [{"utterance": "hi", "label": "x", "lang": "en"}]
+    if has_file:
+        pytest.importorskip("pyarrow")
+        from pyarrow import Table, parquet
+
+        parquet.write_table(Table.from_pylist(rows), tmp_path / "a.parquet")
+    data = str(tmp_path / "a.parquet") if has_file else rows
+    expected = r"row 0 has no input: .* \(there is: 'utterance', 'label', 'lang'\); set text_field"
+    with pytest.raises(DataError, match=expected), tolerating(needs_text=True):
+        shown(data)
+    assert shown(data)[0]["text"] == ""  # For a collate function.
+    with tolerating(needs_text=True):
+        assert shown(data, text_field="utterance")[0]["text"] == "hi"
+        assert shown([{**rows[0], "features": np.ones(3)}])

@@ -21,6 +21,7 @@ from typing import (
 
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from .arrow_file import SUFFIXES, read_arrow
 from .bookmark import Bookmark
 from .conversations import Said, conversation_turns
 from .formats import FORMATS
@@ -151,6 +152,10 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
         yield from _of_parlai(path, form, reading, at)
     elif form in TABLES:
         yield from _of_rows(_table(path, reading, at), reading, at)
+    elif suffix_of(path) in SUFFIXES:
+        at.path = path
+        rows = (row for _, row in _numbered(map(_as_json, read_arrow(path)), at))
+        yield from _of_rows(rows, reading, at)
     else:
         yield from _of_lines(path, form, reading, at)
 
@@ -186,6 +191,13 @@ def _of_lines(
         elif form != "jsonl":
             message = Message(text=line) if _is_something(line) else None
             yield InputRow({reading.text_field: str(line)}, message)
+
+
+def _as_json(row: Dict[str, Any]) -> Dict[str, Any]:
+    """A row with lists in the place of arrays."""
+    return {
+        name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()
+    }
 
 
 def _is_something(line: str) -> bool:

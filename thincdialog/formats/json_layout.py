@@ -28,8 +28,9 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import AS_IN_FILE, NEWEST_FIRST, CorpusLayout
 from .records import Located, read_records
+from .tables import missing
 from .tolerance import NEEDS_LABEL, tolerance
-from .wording import kind, short
+from .wording import short
 
 # What becomes of the turns of a system.
 SystemTurns = Literal["context", "field", "drop"]
@@ -421,7 +422,8 @@ def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
     several = [place.find(where, None) for where in layout.text]
     if all(part.value is None for part in several):
         wanted = " or ".join(repr(where) for where in layout.text)
-        raise place.error(f"has no {wanted} ({kind(place.value)})")
+        names = place.value if isinstance(place.value, dict) else ()
+        raise place.error(f"has no {wanted}: {missing(layout.text[0], names, 'field')}")
     return _clean(layout.join.join(part.text() for part in several if part.value), layout)
 
 

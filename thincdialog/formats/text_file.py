@@ -104,8 +104,8 @@ def read_lines(
 ) -> Iterator[Line]:
     """Every line of a text file without its line end, with its number from 1.
 
-    Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip and zip are
-    known by their content, whatever the file's name. The encoding is UTF-8 if neither the
+    Lines end with LF or CRLF; a byte order mark at the start of one is dropped. Gzip and zip
+    are known by their content, whatever the file's name. The encoding is UTF-8 if neither the
     bookmark nor a byte order mark names another.
 
     path (File): The file; "-" for what is piped in.
@@ -392,11 +392,11 @@ class _Recoded(io.RawIOBase):
 def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
     if len(raw) > MAX_LINE:
         raise at.error(f"the line is longer than {MAX_LINE >> 20} MB: is this a text file?")
-    if at.end[1] == 1:
-        raw = raw.removeprefix(UTF8_BOM)
+    raw = raw.removeprefix(UTF8_BOM)  # In the middle, too, where files were joined.
     if b"\0" in raw:
         text = f"NUL byte at byte {raw.index(0) + 1}: the file is binary, UTF-16 or damaged"
-        raise at.error(f"{text}; save it as UTF-8")
+        setting = "--encoding utf-16-le" if at.has_flags else 'encoding = "utf-16-le"'
+        raise at.error(f"{text}; save it as UTF-8, or for UTF-16 set {setting} (or -be)")
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:

@@ -19,6 +19,7 @@ class Tolerance(NamedTuple):
         teachers' settings; no problem of a file then ends its reading.
     classes (Optional[Spellings]): Those of the labels, if they are classes; None tolerates
         labels that differ only by case or blanks, as replies may.
+    needs_text (bool): Whether nothing but text and features is read: other texts are no input.
     """
 
     unlabelled: bool = False
@@ -26,6 +27,7 @@ class Tolerance(NamedTuple):
     empty_labels: bool = False
     bad_data: Optional[Dict[str, BadData]] = None
     classes: Optional[Spellings] = None
+    needs_text: bool = False
 
 
 TRAINING = Tolerance()
@@ -47,6 +49,7 @@ def tolerating(
     empty_labels: bool = False,
     bad_data: Optional[Dict[str, BadData]] = None,
     classes: Optional[Spellings] = None,
+    needs_text: bool = False,
 ) -> Iterator[None]:
     """A stretch in which this is tolerated, too; arguments as of ``Tolerance``."""
     before = tolerance()
@@ -57,6 +60,7 @@ def tolerating(
             before.empty_labels or empty_labels,
             before.bad_data if bad_data is None else bad_data,
             before.classes if classes is None else classes,
+            before.needs_text or needs_text,
         )
     )
     try:

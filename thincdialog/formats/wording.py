@@ -19,6 +19,6 @@ def short(text: object, limit: int = 60) -> str:
 def nearest(name: str, names: Sequence[str]) -> str:
     """``; did you mean 'x'?`` for an unknown name, or ""."""
     # Longer ones take long to compare; quoted, for a name from data may hold a line end.
-    known = [other for other in names if len(other) <= 200] if len(name) <= 200 else []
-    matches = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    known = {other.casefold(): other for other in names if len(other) <= 200 >= len(name)}
+    matches = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.65)
+    return f"; did you mean {known[matches[0]]!r}?" if matches else ""

@@ -9,7 +9,10 @@ from ..contract import Returned, called, is_users, wrong_value
 from ..errors import ConfigError, DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.candidates import list_texts
-from ..formats.wording import nearest, short
+from ..formats.parlai_text import LISTS
+from ..formats.tables import missing
+from ..formats.tolerance import tolerance
+from ..formats.wording import short
 from ..messages import Episode, Message, wrong_list
 from ..registry import registry
 from .held_out import HeldOut
@@ -158,10 +161,11 @@ class DatasetSource:
         elif "labels" in message:
             hint = ": if these are the labels, set label_field = 'labels'"
         list_texts(message, self.origin, f"row {number}", hint)
-        if not text and len(message) <= ("labels" in message) + ("id" in message) + 1:
-            names = [name for name in row if name not in (self.label_field, "id")]
-            found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
-            raise self._error(number, f"{found}: set text_field")
+        others = [message[name] for name in message if name not in ("id", "text", *LISTS)]
+        is_lost = self.text_field not in row and tolerance().needs_text
+        if not text and (not others or (is_lost and all(type(each) is str for each in others))):
+            found = missing(self.text_field, map(str, row), "field")
+            raise self._error(number, f"has no input: {found}; set text_field")
         wrong = wrong_list(message)
         if wrong:
             found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"

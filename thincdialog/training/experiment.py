@@ -200,6 +200,7 @@ class Experiment:
             outside_labels=self.agent.ignore_bad_candidates,
             empty_labels=self.agent.has_label_sets,
             classes=self.classes,
+            needs_text=getattr(self.agent, "collate", self) is None,
         )
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:

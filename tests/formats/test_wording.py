@@ -1,0 +1,35 @@
+"""Hints in error messages name what was meant, and nothing far from it."""
+
+import pytest
+
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.json_layout import read_layout_file
+from thincdialog.formats.layout_file import CorpusLayout
+from thincdialog.formats.wording import nearest
+
+
+@pytest.mark.parametrize(
+    "name, names, meant",
+    [
+        ("gpt", ["human", "GPT"], "GPT"),
+        ("Utterence", ["id", "utterance"], "utterance"),
+        ("text", ["intent", "utterance"], None),  # Three letters in common are no slip.
+        ("x" * 300, ["y"], None),
+    ],
+)
+def test_nearest_names_what_was_meant(name, names, meant):
+    assert nearest(name, names) == (f"; did you mean {meant!r}?" if meant else "")
+
+
+def test_a_label_speaker_of_another_case_is_named(error):
+    turns = '{"turns": [{"speaker": "BOT", "text": "a"}, {"speaker": "ann", "text": "b"}]}\n'
+    text = error(lambda path: read_conversations(path, "bot"), turns)
+    assert "label_speaker 'bot' does not occur in this file; did you mean 'BOT'?" in text
+
+
+def test_a_layout_without_any_of_its_texts_names_the_fields_there_are(error):
+    layout = CorpusLayout(text=["question", "body"], label="answer")
+    text = error(
+        lambda path: read_layout_file(path, layout), '{"asked": "a", "answer": "b"}\n', "a.jsonl"
+    )
+    assert "has no 'question' or 'body'" in text and "(there is: 'asked', 'answer')" in text
