@@ -18,16 +18,20 @@ def test_yaml_gives_plain_values():
         ("a: [b", "a.yml:1  not valid YAML: expected"),
         ("a: b\nb: c: d", "a.yml:2  not valid YAML: mapping values"),
         ("a: !!python/object/apply:os.getcwd []", "a.yml:1  not valid YAML: could not determine"),
+        (
+            "a: |\n  b\n  c\na: |\n  d\n",
+            'a.yml:4  not valid YAML: found duplicate key "a" with value',
+        ),
         ("[" * 300 + "]" * 300, "a.yml  not readable as YAML: it is nested"),
         ("[" * 9000 + "]" * 9000, "a.yml  not readable as YAML: maximum recursion"),
         ("a: &a\n- *a\n", "a.yml  not readable as YAML: it is nested"),
     ],
-    ids=["list", "mapping", "object", "deep", "deeper", "circle"],
+    ids=["list", "mapping", "object", "twice", "deep", "deeper", "circle"],
 )
 def test_yaml_says_what_is_wrong(text, words):
     with pytest.raises(DataError) as caught:
         within_time(lambda: parse_yaml(text, "a.yml"))
-    assert str(caught.value).startswith(words)
+    assert str(caught.value).startswith(words) and "\n" not in str(caught.value)
 
 
 def test_yaml_that_says_far_more_than_is_written_is_refused():

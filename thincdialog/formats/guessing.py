@@ -110,10 +110,10 @@ def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
     first = lines[0] if lines else ""
     if suffix_of(path) in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
         row = _first_object(path, lines)
-        if isinstance(row.get("turns"), list) and all("text" in turn for turn in row["turns"]):
-            return "conversations"
         pairs = row.get("dialog")
-        if isinstance(pairs, list) and all("text" in turn for pair in pairs for turn in pair):
+        if _are_turns(row.get("turns")):
+            return "conversations"
+        if isinstance(pairs, list) and (not pairs or any(map(_are_turns, pairs))):
             return "parlai-conversations"
         return "jsonl" if "text" in row else None
     elif NUMBERED.match(first):
@@ -121,6 +121,12 @@ def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
     elif PARLAI.match(first):
         return "parlai"
     return None
+
+
+def _are_turns(found: Any) -> bool:
+    return isinstance(found, list) and (
+        not found or any(isinstance(turn, dict) and "text" in turn for turn in found)
+    )
 
 
 def _first_object(path: str, lines: List[str]) -> Dict[str, Any]:

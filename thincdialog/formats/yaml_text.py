@@ -22,10 +22,10 @@ def parse_yaml(text: str, path: object) -> Any:
         # What YAML's own error says names another file.
         cause = error.__context__
         mark, problem = (getattr(cause, name, None) for name in ("problem_mark", "problem"))
+        what = " ".join(str(problem or error)[:300].split()).removeprefix("Invalid YAML: ")
         if mark is not None and problem:
-            raise DataError(path, f"not valid YAML: {problem}", mark.line + 1) from None
-        text = " ".join(str(error)[:300].split()).removeprefix("Invalid YAML: ")
-        raise DataError(path, f"not readable as YAML: {text}") from None
+            raise DataError(path, f"not valid YAML: {what}", mark.line + 1) from None
+        raise DataError(path, f"not readable as YAML: {what}") from None
     # Without aliases there is a letter or more for each value.
     if _n_values(value, {}, path) > 2 * len(text):
         raise DataError(path, "not readable as YAML: its aliases say far more than is written")
