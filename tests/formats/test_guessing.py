@@ -67,3 +67,10 @@ def test_yaml_that_no_layout_fits_is_named(tmp_path):
     path.write_text("stories: []\nslots: {}\n")
     with pytest.raises(DataError, match=r"looks like YAML \('stories', 'slots'\): write a layout"):
         guess_format(str(path))
+
+
+@pytest.mark.parametrize("fields", ["text:hi    labels:yo", "text:hi\tlabel:yo"])
+def test_fields_of_parlai_with_a_mistake_are_no_speakers(tmp_path, fields):
+    path = tmp_path / "a.txt"
+    path.write_text(f"{fields}\n{fields}\tepisode_done:True\n")
+    assert readable_format(str(path)) == "parlai"
