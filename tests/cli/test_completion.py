@@ -33,7 +33,7 @@ LINES = {
     "debug diff-config --com": "--compare-to",
     "display-data --split ": "dev test train",
     "convert a b --to ": "babi conversations csv fbdialog jsonl parlai parlai-conversations tsv",
-    "convert a b --from s": "sgd sharegpt",
+    "convert a b --from s": "sgd sharegpt snips speaker-lines",
     "convert a b --drop ": "blanks history labels",
     "plot run --against ": "epoch examples seconds step",
     "init config --from quick": "quickstart",
