@@ -107,6 +107,7 @@ COMMAND_LINES = {
     "train my.cfg --forse": (2, "--forse - did you mean --force?"),
     "trian my.cfg": (2, "there is no command 'trian' - did you mean 'train'?"),
     "nonsense": (2, "there is no command 'nonsense' - see"),
+    "export out": (2, "there is no command 'export' - see python -m thincdialog --help"),
     "init konfig x.cfg": (2, "'init' needs one of: config, fill-config"),
     "init config": (2, "init config needs OUT"),
     "init config --from nothing x.cfg": (1, "there is no shipped config 'nothing' - there are: "),

@@ -43,7 +43,7 @@ def test_output_table_lines_up_letters_of_double_width():
 
 
 def test_output_shorten():
-    assert shorten("a\nb", 10) == "a\\nb"
+    assert shorten("a\nb\tc", 10) == "a\\nb\\tc"
     assert shorten("abcdefgh", 6) == "abc..." and shorten("abcdefgh", 0) == "abcdefgh"
 
 

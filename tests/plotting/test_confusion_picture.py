@@ -47,3 +47,11 @@ def test_confusion_picture_of_more_classes_names_those_confused_most(tmp_path):
     assert shown.count("500") == N_SHOWN
     assert str(120 * 500 + sum(range(1, 121))) in shown
     assert min(float(size) for size, _ in texts) >= 8
+
+
+def test_confusion_picture_of_names_without_glyphs_warns_of_nothing(tmp_path, recwarn):
+    matrix = ConfusionMatrix()
+    for name in ("\N{FAMILY}", "a\tb"):
+        matrix.add([name], Message(text=name))
+    draw_confusion(matrix, tmp_path / "m.png")
+    assert [each for each in recwarn if "Glyph" in str(each.message)] == []

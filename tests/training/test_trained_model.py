@@ -147,6 +147,18 @@ def test_a_model_needs_the_code_of_its_agent(models, capsys):
     assert "'mine.v1' is not in 'agents'" in err and "--code FILE" in err
 
 
+def test_a_model_names_the_file_of_the_code_that_it_was_trained_with(models, capsys):
+    meta = models / "LabelledText" / "meta.json"
+    kept = meta.read_text()
+    try:
+        meta.write_text(json.dumps({**json.loads(kept), "code": ["own.py", "more.py"]}))
+        assert main(["evaluate", str(models / "LabelledText"), "--agent.@agents", "mine.v1"]) == 1
+    finally:
+        meta.write_text(kept)
+    said = "needs --code own.py --code more.py (in Python: code=['own.py', 'more.py'])"
+    assert said in capsys.readouterr().err
+
+
 TRAINED = {}  # By name.
 TALK = st.lists(st.sampled_from(TURNS), min_size=1, max_size=5)
 

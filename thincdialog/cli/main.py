@@ -246,7 +246,7 @@ def _find_command(words: List[str]) -> Tuple[str, List[str]]:
         if first == name or first in command.aliases or first.replace("_", "-") == name:
             return name, words[1:]
     known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
-    close = difflib.get_close_matches(first, known, 1)
+    close = difflib.get_close_matches(first, known, 1, cutoff=0.65)  # "export" is not "plot".
     hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
     raise UsageError(f"there is no command '{first}' - {hint}")
 

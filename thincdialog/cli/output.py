@@ -143,5 +143,5 @@ def number_of(name: str, value: float) -> str:
 
 def shorten(text: str, limit: int) -> str:
     """A text on one line, cut to a number of letters; 0 for no limit."""
-    text = text.replace("\n", "\\n")
+    text = text.replace("\n", "\\n").replace("\t", "\\t")
     return text if limit <= 0 or len(text) <= limit else text[: max(limit - 3, 1)] + "..."

@@ -1,5 +1,6 @@
 """Finds the packages that draw, and writes pictures into files."""
 
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Union
@@ -28,7 +29,10 @@ def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:
     """
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150, **options)
+        with warnings.catch_warnings():
+            # It draws boxes, as every program does.
+            warnings.filterwarnings("ignore", "Glyph .* missing from")
+            figure.savefig(path, dpi=150, **options)
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
     except ValueError as error:  # An ending that matplotlib does not know.

@@ -1,7 +1,7 @@
 """A saved model that answers: it needs its folder, and nothing else of its training."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..config import (
     load_config,
 )
 from ..contract import check_attributes
-from ..errors import DialogError
+from ..errors import ConfigError, DialogError, Problem
 from ..files.saved_model import CONFIG, look_again, model_folder, read_checked_meta
 from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
@@ -221,11 +221,22 @@ def open_model(
     meta = read_checked_meta(path)
     load_code(code)
     given = overrides or {}
-    checked = load_config(path / CONFIG, given, **options)
+    try:
+        checked = load_config(path / CONFIG, given, **options)
+    except ConfigError as error:
+        raise ConfigError(_naming_code(error.problems, meta), error.path) from None
     places = encoder_places(path, checked.config)
     if places:
         checked = load_config(path / CONFIG, {**places, **given}, **options)
     return meta, checked
+
+
+def _naming_code(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[Problem]:
+    """The same problems; where code is missing, with the files that the training was given."""
+    files = meta.get("code") or ["FILE"]
+    flags = " ".join(f"--code {file}" for file in files)
+    named = f"{flags} (in Python: code={list(files)})"
+    return [each._replace(hint=each.hint.replace("--code FILE", named)) for each in problems]
 
 
 def load_agent(agent: Agent, path: Path, tokenizer: Any) -> None:
