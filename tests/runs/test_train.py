@@ -297,3 +297,17 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch(tmp_path):
     quietly_train(config, tmp_path / "out", training__max_epochs=3.0, world__batcher__size=250)
     # All labels are counted; for what else is asked before training, the first block will do.
     assert len(ended) == 1 + 3 and len(begun) <= 2 + 3
+
+
+@pytest.mark.parametrize(
+    "max_context, expected", [(3, "50.0 % of the contexts were longer"), (0, "")]
+)
+def test_train_says_how_many_contexts_are_truncated(tmp_path, max_context, expected):
+    """A text of 60,000 words takes no longer than one of max_context."""
+    rows = [{"text": "hi", "label": "a"}, {"text": "word " * 60_000, "label": "b"}] * 4
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    config = LABELLED.replace("TRAIN", str(tmp_path / "a.jsonl"))
+    options = {"training__max_epochs": 1.0, "agent__max_context": max_context}
+    _, stderr = quietly_train(config, **options)
+    found = [line for line in stderr.splitlines() if "truncated" in line]
+    assert len(found) == bool(expected) and all(line.startswith(expected) for line in found)

@@ -37,6 +37,8 @@ from .run_keeper import RunKeeper
 from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
+# Share of truncated contexts from which on a run says so.
+MAX_TRUNCATED = 0.1
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
 
@@ -290,6 +292,9 @@ class TrainingRun:
                 runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
+        if loop.truncated > MAX_TRUNCATED:
+            text = f"{100 * loop.truncated:.1f} % of the contexts were longer than"
+            self._note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]
         is_best = dev is not None and loop.selection.step == loop.position.step
         if is_best and limit in TrainingLimits.settings:

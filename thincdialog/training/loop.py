@@ -87,6 +87,7 @@ class TrainingLoop:
         self.gradient_norm: Optional[Number] = None
         # By file; a run that goes on does not read again all that was read before.
         self.left_out: Dict[str, int] = {}
+        self.truncated = 0.0  # Share of the contexts before the last evaluation.
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._has_checkpoints = bool(
@@ -259,6 +260,7 @@ class TrainingLoop:
         self._must_evaluate = False
         self._must_save |= self.training["checkpoint_evaluations"]
         info = self._log_row(self.rows, report, is_best, is_evaluation=True)
+        self.truncated = info["truncated_contexts"] or 0.0
         for callback in self.training["callbacks"]:
             if shall_end(callback, info, self.experiment.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
