@@ -364,6 +364,8 @@ def test_predict_writes_labels_into_a_table_as_they_are_read(topics):
         ("ParlAIText", "", "text:{0} {1}\tlabels:{0}\tepisode_done:True"),
         ("NumberedText", "", "1 {0} {1}\t{0}\t1"),
         ("NumberedText", "supporting = false", "1 {0} {1}\t{0}\t0.5"),
+        ("JSONLayout", 'layout = "fasttext"', "__label__{0} {0} {1}"),
+        ("JSONLayout", 'layout = "iob"', "{0} {1}\tO O {0}"),
     ],
 )
 def test_predict_reads_the_very_file_that_the_model_learned_from(tmp_path, teacher, more, line):
@@ -382,3 +384,22 @@ train = "{tmp_path}/data.txt"
     (tmp_path / "texts.txt").write_text("tall\n1 short\n")
     rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "texts.txt"))
     assert [row["text"] for row in rows] == ["tall", "1 short"]
+    (tmp_path / "texts.jsonl").write_text('{"text": "tall"}\n')
+    (row,) = predict(tmp_path / "run" / "model-last", tmp_path / "texts.jsonl")
+    assert row["text"] == "tall"
+
+
+def test_predict_reads_yaml_that_the_model_learned_from(tmp_path):
+    examples = "".join(f"    - {a} {b}\n" for a in WORDS for b in WORDS)
+    entries = [f"- intent: {word}\n  examples: |\n{examples}" for word in WORDS]
+    (tmp_path / "nlu.yml").write_text(f"nlu:\n{''.join(entries)}")
+    task = f"""
+[tasks.words]
+@teachers = "thincdialog.JSONLayout.v1"
+layout = "rasa"
+train = "{tmp_path}/nlu.yml"
+"""
+    quietly_train(f"{task}{CLASSIFIER}[training]\nmax_steps = 2\n", tmp_path / "run")
+    rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "nlu.yml"))
+    texts = [f"{a} {b}" for a in WORDS for b in WORDS]
+    assert [row["text"].strip("- ") for row in rows] == texts * len(WORDS)

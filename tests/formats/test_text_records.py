@@ -42,13 +42,12 @@ def test_layouts_of_text_leave_out_conversations_with_a_line_that_cannot_be_read
 def test_text_records_have_the_number_of_their_first_line(written):
     path = written("x a\n\n b\nx c\n\n\nx d\n")
     layout = CorpusLayout(pattern="x (?P<text>.*)", group="$file")
-    found = [
-        (n, row["text"], row["$block"]) for n, row in read_text_records(path, layout, Bookmark())
-    ]
-    assert found == [(1, "a\n\n b", 1), (4, "c", 3), (7, "d", 7)]
-    layout = CorpusLayout(blocks=True)
     found = list(read_text_records(path, layout, Bookmark()))
-    assert [(n, len(value["rows"])) for n, value in found] == [(1, 1), (3, 2), (7, 1)]
+    expected = [(1, "a\n\n b", "1"), (4, "c", "3"), (7, "d", "7")]
+    assert found == [(n, {"text": text}, key) for n, text, key in expected]
+    layout = CorpusLayout(blocks=True)
+    found = read_text_records(path, layout, Bookmark())
+    assert [(n, len(value["rows"])) for n, value, _ in found] == [(1, 1), (3, 2), (7, 1)]
 
 
 def test_text_records_of_blocks_with_a_line_that_cannot_be_read_are_left_out(written):

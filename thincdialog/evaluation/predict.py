@@ -9,7 +9,7 @@ from ..errors import MAX_LISTED, DataError, DialogError
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.guessing import guess_format
+from ..formats.guessing import guess_format, is_cut_so
 from ..formats.inputs import (
     OF_PARLAI,
     TABLES,
@@ -23,8 +23,9 @@ from ..formats.inputs import (
     layout_of,
     read_inputs,
 )
-from ..formats.layout_file import layout_place, read_layout
+from ..formats.layout_file import CorpusLayout, layout_place, read_layout
 from ..formats.text_file import STDIN
+from ..formats.text_records import is_of_lines
 from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
@@ -137,14 +138,15 @@ class Answers:
         self.separator = of_tasks.pop("label_separator", "|")
         # A format that is named, or a field, says that it is not that of the tasks; so does the
         # name of a text.
-        is_other = "text_field" in given or not has_records(self.source)
-        name = given.get("format", None if is_other else own_layout)
+        name = given.get("format", None if "text_field" in given else own_layout)
         layout = None
         if name is not None:
             # A custom layout of the tasks is in the model's folder: its file may be gone.
             kept = layout_place(model.path, name)
             is_kept = name == own_layout and kept.is_file()
             layout = read_layout(kept) if is_kept else layout_of(name)
+        if layout is not None and "format" not in given and not self._looks_like(layout):
+            layout = None
         if layout is not None:
             given["format"] = None
             if "text_field" in given:
@@ -171,6 +173,14 @@ class Answers:
         )
         if isinstance(self.source, str):
             check_format(self.source, form, self.reading)
+
+    def _looks_like(self, layout: CorpusLayout) -> bool:
+        """Whether the source may be in the layout of the model's data."""
+        if not is_of_lines(layout):
+            return has_records(self.source)
+        if not isinstance(self.source, str) or not Path(self.source).is_file():
+            return False
+        return is_cut_so(self.source, layout, Bookmark(encoding=self.encoding))
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"

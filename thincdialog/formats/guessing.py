@@ -76,7 +76,7 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
         layout = find_layout(name)
         with suppress(DialogError):
-            if is_of_lines(layout) and not _is_cut_so(path, layout, start()):
+            if is_of_lines(layout) and not is_cut_so(path, layout, start()):
                 continue
             if next(read_layout_file(path, layout, at=start()), None):
                 return name
@@ -144,9 +144,12 @@ def _first_lines(path: str, at: Bookmark) -> List[str]:
     return [line for _, line in islice(read_lines(path, at), N_LINES) if line.strip()]
 
 
-def _is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
-    """Whether the lines of a text look as if a layout were for them, for most of the layouts of
-    text read any line as something."""
+def is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
+    """Whether the first lines of a file look as if a layout of text were for them: most of these
+    read any line as something.
+
+    at (Bookmark): Names the encoding.
+    """
     lines = _first_lines(path, at)
     is_value = suffix_of(path) in (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
     if is_value or not lines or lines[0].lstrip().startswith("{"):

@@ -110,8 +110,9 @@ def layout_of(name: str) -> Optional[CorpusLayout]:
 
 
 def has_records(source: Any) -> bool:
-    """Whether JSON or a table is to be expected: by a file's name, or as it is no file."""
-    return not isinstance(source, str) or suffix_of(source) in (".csv", ".tsv", *JSON)
+    """Whether JSON, YAML or a table is to be expected: by a file's name, or as it is no file."""
+    known = (".csv", ".tsv", ".yml", ".yaml", *JSON, *SUFFIXES)
+    return not isinstance(source, str) or suffix_of(source) in known
 
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:

@@ -43,7 +43,7 @@ class CorpusLayout:
     id (Where): In a record, its name; `$key` for its name in an object; "" for none.
     turns (Where): In a record, the list of turns of a conversation.
     group (Where): In a row, what all rows of one conversation have in common; each row is a turn.
-        `$file` if one file is one conversation.
+        `$file` if one file is one conversation, `$key` if a blank line ends one.
     order (Where): In a turn, a number or date by which the turns are sorted; `$file` takes them
         in the order of the file, `$reversed` in the opposite one. "" for the order of the file,
         where the rows of a group must be together.

@@ -24,7 +24,7 @@ class Located(NamedTuple):
     path (str): The file.
     line (Optional[int]): Its line, where a record is a line.
     name (str): The way to it from the record, or from the whole of the file.
-    key (str): Of a record in an object, its name there.
+    key (str): Of a record in an object, its name there; of a line of text, that of its block.
     record (Optional[Located]): What a layout calls `$record` in it.
     """
 
@@ -166,7 +166,9 @@ def _located(
     suffix = suffix_of(path)
     rows: Iterable[Tuple[Optional[int], Any]]
     if is_of_lines(layout):
-        rows = read_text_records(path, layout, at)
+        for number, row, key in read_text_records(path, layout, at):
+            yield Located(row, path, number, key=key)
+        return
     elif is_arrow(path):
         for number, row in enumerate(read_arrow(path)):
             yield Located(row, path, name=f"row {number}")

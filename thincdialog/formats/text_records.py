@@ -12,7 +12,8 @@ from .wording import short
 # What a comment of a block says, such as "# intent: greet".
 COMMENT = re.compile(r"#\s*([\w-]+)\s*[:=]\s*(.*)")
 
-Numbered = Tuple[int, Any]  # Line number and value.
+# Line number and value, and what all records up to a blank line have in common, or "".
+Keyed = Tuple[int, Any, str]
 
 
 def is_of_lines(layout: CorpusLayout) -> bool:
@@ -20,7 +21,7 @@ def is_of_lines(layout: CorpusLayout) -> bool:
     return bool(layout.separator or layout.pattern or layout.blocks)
 
 
-def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Numbered]:
+def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
     """Every record with the number of its first line; blank lines are none.
 
     path (str): The file.
@@ -33,30 +34,28 @@ def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator
     return _held(_blocks(path, at) if layout.blocks else _matched(path, layout, at), at)
 
 
-def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Numbered]:
+def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Keyed]:
     for number, line in read_lines(path, at):
         parts = [part.strip() for part in line.split(separator)]
         # There may be a separator after the last part, too.
         parts = parts if parts[-1] else parts[:-1]
         if parts:
-            yield number, parts
+            yield number, parts, ""
 
 
-def _held(records: Iterator[Tuple[Spot, int, Any]], at: Bookmark) -> Iterator[Numbered]:
+def _held(records: Iterator[Tuple[Spot, Keyed]], at: Bookmark) -> Iterator[Keyed]:
     """Records that are known to be whole only when the line after them is read: meanwhile, the
     bookmark's last line is their first."""
-    for begin, number, value in records:
+    for begin, record in records:
         read = at.begin, at.end
-        at.begin, at.end = begin, (begin[0], number)
-        yield number, value
+        at.begin, at.end = begin, (begin[0], record[0])
+        yield record
         at.begin, at.end = read
 
 
-def _matched(
-    path: str, layout: CorpusLayout, at: Bookmark
-) -> Iterator[Tuple[Spot, int, Dict[str, Any]]]:
+def _matched(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Tuple[Spot, Keyed]]:
     match = re.compile(layout.pattern).match
-    waiting: Optional[Tuple[Spot, int, Dict[str, Any]]] = None
+    waiting: Optional[Tuple[Spot, Keyed]] = None
     n_blank, block = 0, 0
     for number, line in read_lines(path, at, with_lost=True):
         if not line or line.isspace():
@@ -68,28 +67,27 @@ def _matched(
             yield waiting
             waiting = None
         if found:
-            row: Dict[str, Any] = {"$block": block}
-            row.update((name, part) for name, part in found.groupdict().items() if part is not None)
-            waiting = at.begin, number, row
+            row = {name: part for name, part in found.groupdict().items() if part is not None}
+            waiting = at.begin, (number, row, str(block))
         elif isinstance(line, LostLine):
             at.refuse(line.error)
-        elif not waiting or not layout.is_conversation or (n_blank and layout.group == "$block"):
+        elif not waiting or not layout.is_conversation or (n_blank and layout.group == "$key"):
             at.refuse(at.error(f"does not fit the layout's 'pattern': {short(line)}"))
-        elif isinstance(layout.text, str) and layout.text in waiting[2]:
-            waiting[2][layout.text] += "\n" * (n_blank + 1) + line
+        elif isinstance(layout.text, str) and layout.text in waiting[1][1]:
+            waiting[1][1][layout.text] += "\n" * (n_blank + 1) + line
         n_blank = 0
     if waiting:
         yield waiting
 
 
-def _blocks(path: str, at: Bookmark) -> Iterator[Tuple[Spot, int, Dict[str, Any]]]:
+def _blocks(path: str, at: Bookmark) -> Iterator[Tuple[Spot, Keyed]]:
     rows: List[List[str]] = []
     said: Dict[str, Any] = {}
     begin, first, lost = at.spot, 0, False
     for number, line in chain(read_lines(path, at, with_lost=True), [(0, "")]):
         if not line or line.isspace():
             if rows and not lost:
-                yield begin, first, _block(rows, said)
+                yield begin, (first, _block(rows, said), "")
             rows, said, lost = [], {}, False
             continue
         if not rows and not said:
