@@ -7,7 +7,7 @@ import pytest
 
 from thincdialog.errors import DataError
 from thincdialog.examples import reading
-from thincdialog.formats.spellings import MOST, Place, Spellings
+from thincdialog.formats.spellings import MOST_LABELS, MOST_SPEAKERS, Place, Spellings
 from thincdialog.formats.tolerance import tolerating
 from thincdialog.loader.readers import Readers
 from thincdialog.teachers import IterableTeacher
@@ -267,7 +267,7 @@ def test_spellings_are_compared_in_data_without_lines(source, tmp_path, of_loade
 
 @pytest.mark.parametrize("on_bad_data", ["error", "skip"])
 def test_nicknames_are_not_compared_but_with_the_speaker_who_answers(spoken, on_bad_data):
-    names = [name for n in range(MOST["speaker"]) for name in (f"user{n}", "bot")]
+    names = [name for n in range(MOST_SPEAKERS) for name in (f"user{n}", "bot")]
     options = {"on_bad_data": on_bad_data, "max_bad_share": 1.0}
     teacher = spoken("turns", [*names, "USER3", "bot"], **options)
     expected = read(teacher)
@@ -282,6 +282,6 @@ def test_nicknames_are_not_compared_but_with_the_speaker_who_answers(spoken, on_
 
 def test_spellings_take_little_memory():
     names = Spellings("label")
-    for number in range(2 * MOST["label"]):
+    for number in range(2 * MOST_LABELS):
         names.add(f"class {number}", Place("a", number))
-    assert len(names.known) == MOST["label"]
+    assert len(names.known) == MOST_LABELS

@@ -7,7 +7,8 @@ from typing import Dict, NamedTuple, Optional
 from ..errors import DataError
 
 # Different names that are compared: data with more speakers has nicknames, and not a few roles.
-MOST = {"speaker": 20, "label": 10_000}
+MOST_SPEAKERS, MOST_LABELS = 20, 10_000
+_MOST = {"speaker": MOST_SPEAKERS, "label": MOST_LABELS}
 
 # Forms of what programs write for a missing value.
 NULLS = ("", "nan", "none", "null", "nil", "na", "n/a", "<na>", "#n/a", "undefined")
@@ -33,14 +34,14 @@ class Spellings:
     """The spellings of some names. Of two that differ only by case or blanks, the later one is an
     error, unless ``prefer`` says otherwise.
 
-    what (str): What the names are of, a key of ``MOST``.
+    what (str): What the names are of, "speaker" or "label".
 
     known (Dict[str, Place]): Each name that is no error, and where it is used first.
     main (str): A name that is compared however many there are; "" for none.
     """
 
     def __init__(self, what: str):
-        self.what, self.most = what, MOST[what]
+        self.what, self.most = what, _MOST[what]
         self.known: Dict[str, Place] = {}
         self.main = ""
         self._of_form: Dict[str, str] = {}

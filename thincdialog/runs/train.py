@@ -38,7 +38,7 @@ from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Share of truncated contexts from which on a run says so.
-MAX_TRUNCATED = 0.1
+TOLD_SHARE = 0.1
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
 
@@ -292,7 +292,7 @@ class TrainingRun:
                 runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
-        if loop.truncated > MAX_TRUNCATED:
+        if loop.truncated > TOLD_SHARE:
             text = f"{100 * loop.truncated:.1f} % of the contexts were longer than"
             self._note(f"{text} [agent] max_context and truncated; see debug data.")
         limit = reason.partition(" ")[0]
