@@ -8,7 +8,7 @@ from ..errors import DataError
 
 # Different names that are compared: data with more speakers has nicknames, and not a few roles.
 MOST_SPEAKERS, MOST_LABELS = 20, 10_000
-_MOST = {"speaker": MOST_SPEAKERS, "label": MOST_LABELS}
+_COMPARED = {"speaker": MOST_SPEAKERS, "label": MOST_LABELS}
 
 # Forms of what programs write for a missing value.
 NULLS = ("", "nan", "none", "null", "nil", "na", "n/a", "<na>", "#n/a", "undefined")
@@ -41,7 +41,7 @@ class Spellings:
     """
 
     def __init__(self, what: str):
-        self.what, self.most = what, _MOST[what]
+        self.what, self.most = what, _COMPARED[what]
         self.known: Dict[str, Place] = {}
         self.main = ""
         self._of_form: Dict[str, str] = {}
