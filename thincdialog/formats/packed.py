@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Iterator, Union
@@ -13,6 +14,7 @@ from .wording import short
 # Suffixes of data files. Other files in a folder or zip file are passed over, and so are these.
 DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".yml", ".yaml", ".iob",
                  ".conll", ".parquet", ".arrow", ".feather")  # fmt: skip
+HIDDEN = re.compile(r"(^|/)(\.|__MACOSX)")
 ABOUT = ("readme", "license", "licence", "changelog")
 
 # Largest size of unpacked content: that many times the packed size, or these bytes.
@@ -89,7 +91,7 @@ def _member(archive: ZipFile, path: object) -> ZipInfo:
     members = [member for member in archive.infolist() if not member.is_dir()]
     if any(member.filename == "[Content_Types].xml" for member in members):
         raise DataError(path, "is a file of Excel or Word: save it as CSV (UTF-8) or text")
-    shown = [member for member in members if not _is_hidden(member.filename)]
+    shown = [member for member in members if not HIDDEN.search(member.filename)]
     data = [member for member in shown if is_data(member.filename)] or shown
     if len(data) != 1:
         names = ", ".join(short(member.filename) for member in data[:8])
@@ -102,10 +104,6 @@ def _member(archive: ZipFile, path: object) -> ZipInfo:
     if member.file_size > max(MAX_UNPACKED, MAX_TIMES * member.compress_size):
         raise DataError(path, TOO_LARGE)
     return member
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
 
 
 def name_inside(path: Union[str, Path]) -> str:

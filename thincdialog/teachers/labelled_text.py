@@ -79,24 +79,21 @@ def LabelledText(
     options = FileOptions(
         NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
     )
-    reader = partial(
-        read_labelled_text,
-        text_field=text_field,
-        label_field=label_field,
-        columns=columns,
-        delimiter=delimiter,
-        label_separator=label_separator,
-        split_field=split_field,
-    )
+
+    def reader_of(split: str) -> Any:
+        return partial(
+            read_labelled_text,
+            text_field=text_field,
+            label_field=label_field,
+            columns=columns,
+            delimiter=delimiter,
+            label_separator=label_separator,
+            split_field=split_field,
+            split=split,
+        )
+
     return Teacher(
-        file_sources(
-            options,
-            lambda split: partial(reader, split=split),
-            is_json_lines,
-            train=train,
-            dev=dev,
-            test=test,
-        ),
+        file_sources(options, reader_of, is_json_lines, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,
