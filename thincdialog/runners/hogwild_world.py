@@ -92,7 +92,9 @@ class HogwildWorld(World):
             _ReleasedWorker(make_world, teacher, agent, number, n_workers, twin)
             for number, twin in enumerate(twins)
         ]
-        self._crew = Crew(self._workers, self._call_back, interruption or Interruption(), _ignore)
+        # A crew notes something only if a signal ends the run.
+        ending = interruption or Interruption()
+        self._crew = Crew(self._workers, self._call_back, ending, lambda line: None)
         self._at_once = min(n_workers, n_cores())
         self._n_released = self._seed = 0
         self._begin()
@@ -219,7 +221,3 @@ def _check_optimizer(optimizer: Any) -> None:
         )
     if reason := why_not_shared(optimizer):
         raise ProtocolError(f"HogwildWorld cannot train with this optimizer: it {reason}.")
-
-
-def _ignore(line: str) -> None:
-    """What a ``Crew`` notes only if a run is to end."""

@@ -123,6 +123,7 @@ class Worker(ShareWorker):
         """
         reports: List[StepReport] = []
         n_calls, told = 0, time.monotonic()
+        seed, n = self.experiment.seed, self.experiment.training["accumulate_gradient"]
         # Some libraries (OpenMP, MKL, BLIS) keep a number of threads for each thread.
         threadpool_limits(1, user_api="blas")
         with self.experiment.working(), self.numbers.turns:
@@ -130,7 +131,8 @@ class Worker(ShareWorker):
                 number = self.numbers.draw()
                 if number is None:
                     break
-                report = self._step(number)
+                settings, at_once = self.settings.at(number), self.numbers.at_once
+                report = self.step(number, settings, at_once, seed, n)
                 if report.examples:
                     reports.append(report)
                     n_calls += self.optimizer.nr_update[KEY] == number
@@ -141,16 +143,6 @@ class Worker(ShareWorker):
                     reports, n_calls, told = [], 0, time.monotonic()
         tell((reports, n_calls))
         return self.world.epoch_done()
-
-    def _step(self, number: int) -> StepReport:
-        n_microbatches = self.experiment.training["accumulate_gradient"]
-        return self.step(
-            number,
-            self.settings.at(number),
-            self.numbers.at_once,
-            self.experiment.seed,
-            n_microbatches,
-        )
 
     def state(self) -> Optional[Dict[str, Any]]:
         """Where the world is (see ``World.state``); None if this kind cannot tell."""
