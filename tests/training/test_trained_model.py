@@ -155,7 +155,7 @@ def test_a_model_names_the_file_of_the_code_that_it_was_trained_with(models, cap
         assert main(["evaluate", str(models / "LabelledText"), "--agent.@agents", "mine.v1"]) == 1
     finally:
         meta.write_text(kept)
-    said = "needs --code own.py --code more.py (in Python: code=['own.py', 'more.py'])"
+    said = "needs --code own.py --code more.py (code=['own.py', 'more.py'] in Python)"
     assert said in capsys.readouterr().err
 
 

@@ -233,10 +233,16 @@ def open_model(
 
 def _naming_code(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[Problem]:
     """The same problems; where code is missing, with the files that the training was given."""
-    files = meta.get("code") or ["FILE"]
+    files = meta.get("code") or []
+    if not files:
+        return list(problems)
     flags = " ".join(f"--code {file}" for file in files)
-    named = f"{flags} (in Python: code={list(files)})"
-    return [each._replace(hint=each.hint.replace("--code FILE", named)) for each in problems]
+    return [
+        each._replace(
+            hint=each.hint.replace("--code FILE", flags).replace("code=FILE", f"code={files}")
+        )
+        for each in problems
+    ]
 
 
 def load_agent(agent: Agent, path: Path, tokenizer: Any) -> None:
