@@ -1,5 +1,7 @@
 """Rows of several splits in one file."""
 
+import json
+
 import pytest
 
 from thincdialog.errors import DataError
@@ -43,6 +45,28 @@ def test_splits_that_no_row_is_of_are_named(written):
     lacking = written([*ROWS, {"q": "e", "y": "x", "prt": "train"}], "b.jsonl")
     with pytest.raises(DataError, match=":5  the field 'part' is missing; did you mean 'prt'"):
         len(texts(LabelledText(train=lacking, dev=train, test=train, **given)))
+
+
+def test_rows_of_no_known_split_are_errors_or_counted(written):
+    rows = [*ROWS * 10, {"q": "e", "y": "x", "part": "holdout"}, {"q": "f", "y": "x", "part": ""}]
+    layout = written("text: q\nlabel: y\nsplit: part\n", "my.yml")
+    path = written(rows, "a.jsonl")
+    given = {"train": path, "dev": path, "test": path}
+    known = "expected train, training, dev, valid, validation, val, development, test, testing$"
+    for teacher in (
+        LabelledText(text_field="q", label_field="y", split_field="part", **given),
+        JSONLayout(layout, **given),
+    ):
+        says = f"a.jsonl:41  the split 'holdout' is not known: {known}"
+        with pytest.raises(DataError, match=says):
+            texts(teacher)
+    skipping = JSONLayout(layout, on_bad_data="skip", max_bad_share=0.5, **given)
+    assert texts(skipping)["dev"] == ["b"] * 10
+    counted = skipping.for_split("dev").bad_data("dev")
+    assert [bad.n_problems for bad in counted] == [2]
+    whole = JSONLayout(layout, train=written(json.dumps(rows), "b.json"))
+    with pytest.raises(DataError, match="b.json  the split 'holdout' is not known"):
+        list(whole.for_split("train").examples())
 
 
 def test_rows_of_a_split_may_all_stand_before_a_bookmark():

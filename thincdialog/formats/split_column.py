@@ -14,6 +14,7 @@ NAMES = {
     "dev": ("dev", "valid", "validation", "val", "development"),
     "test": ("test", "testing"),
 }
+_EXPECTED = ", ".join(name for names in NAMES.values() for name in names)
 
 
 def of_split(
@@ -24,7 +25,8 @@ def of_split(
     split (str): "train", "dev" or "test".
     value_of (Callable): Gives what a row has in the column.
     path (object): The file.
-    at (Bookmark): Lies where reading begins; takes rows without the column.
+    at (Bookmark): Lies where reading begins; takes rows without the column, or of a split that
+        is not known.
     RAISES (DataError): If the whole file has no row of the split.
     """
     seen: Dict[str, None] = {}
@@ -35,9 +37,13 @@ def of_split(
         except DataError as error:
             at.refuse(error)
             continue
-        if value.strip().lower() in NAMES[split]:
+        name = value.strip().lower()
+        if name in NAMES[split]:
             is_empty = False
             yield row
+        elif not any(name in names for names in NAMES.values()):
+            text = f"the split {short(value)} is not known: expected {_EXPECTED}"
+            at.refuse(DataError(path, text, at.end[1] or None))
         elif len(seen) < 8:
             seen[value] = None
     if is_empty and seen:
