@@ -59,6 +59,8 @@ def test_zip_files_with_several_files_name_them(tmp_path):
         read_text(zipped(tmp_path / "b.zip", **{f"{n}.csv": "x" for n in range(30)}))
     with pytest.raises(DataError, match="holds 0 files"):
         read_text(zipped(tmp_path / "c.zip", **{"d/": ""}))
+    with pytest.raises(DataError, match="d.zip  is a zip file that holds nothing$"):
+        list(read_lines(zipped(tmp_path / "d.zip")))
 
 
 def test_zip_files_that_cannot_be_read_say_so_in_one_line(tmp_path):

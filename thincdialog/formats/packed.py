@@ -27,6 +27,7 @@ OTHERS = {
     b"BZh": "is packed with bzip2: unpack it (bunzip2 FILE)",
     b"\xfd7zXZ": "is packed with xz: unpack it (unxz FILE)",
     b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it (unzstd FILE)",
+    b"PK\x05\x06": "is a zip file that holds nothing",
     b"7z\xbc\xaf": "is packed with 7-Zip: unpack it (7z x FILE)",
     b"Rar!": "is packed with RAR: unpack it (unrar x FILE)",
     b"PAR1": "is Parquet, no text: read texts with labels by thincdialog.Dataset.v1, and "
