@@ -259,6 +259,19 @@ def test_inputs_never_put_an_answer_into_a_row_of_the_models_own(written):
     assert found[2].message["context"] == [(PARTNER, "a"), (SELF, "b")]
 
 
+def test_inputs_whose_speaker_is_spelled_otherwise_than_the_models_are_errors(written):
+    layout = layout_of("speaker-lines")
+    text = written("A: hi\n\nA: a\nbot: b\nA: c\n", "a.txt")
+    says = "a.txt:3  the speaker 'bot' differs from the model's 'Bot' only by case or blanks"
+    with pytest.raises(DataError, match=says):
+        inputs(text, layout=layout, label_speaker="Bot")
+    turns = written([talk(["A", "B ot"])], "a.jsonl")
+    with pytest.raises(DataError, match="a.jsonl:1  the speaker 'B ot' differs"):
+        inputs(turns, label_speaker="Bot")
+    # Partners have any names.
+    assert len(inputs(written("a: hi\nA: ho\n", "b.txt"), layout=layout, label_speaker="Bot")) == 2
+
+
 def test_inputs_in_records_that_are_lists_or_texts_keep_all_of_them(written):
     lists = layout_of(written('text: "0"\nlabel: "1"\n', "lists.yml"))
     found = inputs(written('[["warm", "x", 3], ["cold", "y"]]', "a.json"), layout=lists)

@@ -29,6 +29,7 @@ from .guessing import format_by_name
 from .json_layout import SystemTurns, conversation_of, examples_of, read_parts
 from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
 from .records import Located, read_records
+from .spellings import folded
 from .tables import missing, read_table
 from .text_file import LostLine, json_object, read_lines, suffix_of
 from .tolerance import tolerating
@@ -455,6 +456,10 @@ def _last_turn(
     elif label_speaker in (None, "both"):
         is_own = [side[0][0] != said[-1][0] for side in sides]
     else:
+        for who in dict.fromkeys(side[0][0] for side in sides):
+            if who != label_speaker and folded(who) == folded(label_speaker):
+                text = f"the speaker {who!r} differs from the model's {label_speaker!r} only by "
+                raise wrong(f"{text}case or blanks: spell both the same")
         is_own = [side[0][0] == label_speaker for side in sides]
     while is_own and is_own[-1]:
         is_own.pop()

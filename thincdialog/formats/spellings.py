@@ -51,10 +51,10 @@ class Spellings:
 
         RAISES (DataError): If it is another spelling of one of them.
         """
-        is_main = len(self.known) < self.most or (self.main and _form(name) == _form(self.main))
+        is_main = len(self.known) < self.most or (self.main and folded(name) == folded(self.main))
         if name in self.known or not is_main:
             return
-        other = self._of_form.setdefault(_form(name), name)
+        other = self._of_form.setdefault(folded(name), name)
         if other == name:
             self.known[name] = place
             return
@@ -87,9 +87,9 @@ class Counted(Spellings):
 
 def is_null_like(label: str) -> bool:
     """Whether a label is what programs write for a missing value, rather than a class."""
-    return _form(label) in NULLS
+    return folded(label) in NULLS
 
 
-def _form(name: str) -> str:
+def folded(name: str) -> str:
     """What names have in common that differ only by case or blanks."""
     return "".join(name.split()).casefold()
