@@ -442,6 +442,19 @@ def test_layout_sorts_the_turns_of_a_list_too(written):
     assert found == [("1/0", "hi", ["ho"])] and at.counts.n_without == 1
 
 
+@pytest.mark.parametrize("order", ["", "order: at\n"])
+@pytest.mark.parametrize("row, says", [
+    (",2,bot,b", "chat is empty: it is not known which conversation"),
+    ("7,2,,b", "who is empty: it is not known who speaks"),
+])  # fmt: skip
+def test_layout_of_rows_needs_to_know_whose_they_are(written, order, row, says):
+    layout = f"group: chat\n{order}speaker: who\ntext: text\nlabel_speaker: bot\n"
+    path = written(f"chat,at,who,text\n7,1,x,a\n{row}\n", "a.csv")
+    teacher = JSONLayout(written(layout, "rows.yml"), train=path)
+    with pytest.raises(DataError, match=f"a.csv:3  {says}"):
+        rows(teacher)
+
+
 def test_layout_of_a_file_that_is_one_conversation(written):
     table = "time,who,said\n10:02,x,c\n10:01,y,b\n10:00,x,a\n"
     layout = "group: $file\nspeaker: who\ntext: said\norder: $reversed\nlabel_speaker: x\n"

@@ -160,7 +160,7 @@ def _sorted_groups(
     groups: Dict[str, List[Located]] = {}
     for row in rows:
         try:
-            groups.setdefault(str(row.find(layout.group).value), []).append(row)
+            groups.setdefault(_group(row, layout), []).append(row)
         except DataError as error:
             at.refuse(error)
     for group in groups.values():
@@ -198,6 +198,17 @@ def _moment(found: Located, layout: CorpusLayout) -> float:
         wanted = layout.date_format or "a number, or a date such as 2024-05-31 10:15"
         hint = "" if layout.date_format else " (a layout's 'date_format' describes other dates)"
         raise found.error(f"is {short(found.value)}: expected {wanted}{hint}") from None
+
+
+def _group(row: Located, layout: CorpusLayout) -> str:
+    """The name of a row's group.
+
+    RAISES (DataError): If it has none.
+    """
+    found = row.find(layout.group)
+    if found.value in (None, ""):
+        raise found.error("is empty: it is not known which conversation or episode this is of")
+    return str(found.value)
 
 
 class _Row(NamedTuple):
@@ -238,7 +249,7 @@ class _Groups:
     def _keyed(self) -> Iterator[_Row]:
         for row in self.rows:
             try:
-                key = row.find(self.layout.group).value
+                key = _group(row, self.layout)
             except DataError as error:
                 self.at.refuse(error)
                 continue
@@ -323,6 +334,8 @@ def conversation_of(
 def _speaker(who: Located, layout: CorpusLayout) -> str:
     """Who speaks: the role, if the layout names one for the speaker."""
     name = str(who.value) if type(who.value) is int else who.text()
+    if not name.strip():
+        raise who.error("is empty: it is not known who speaks")
     for role, names in (layout.speakers or {}).items():
         if any(fnmatchcase(name.strip().lower(), one.lower()) for one in names):
             return role
