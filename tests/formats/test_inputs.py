@@ -272,6 +272,12 @@ def test_inputs_whose_speaker_is_spelled_otherwise_than_the_models_are_errors(wr
     assert len(inputs(written("a: hi\nA: ho\n", "b.txt"), layout=layout, label_speaker="Bot")) == 2
 
 
+def test_inputs_of_which_a_layout_takes_nothing_are_an_error(written):
+    layout = layout_of(written("text: text\nlabel: y\nonly: {y: '*'}\n", "own.yml"))
+    with pytest.raises(DataError, match="a.jsonl  holds nothing that fits the layout of the data"):
+        inputs(written([{"text": "a"}], "a.jsonl"), layout=layout)
+
+
 def test_inputs_in_records_that_are_lists_or_texts_keep_all_of_them(written):
     lists = layout_of(written('text: "0"\nlabel: "1"\n', "lists.yml"))
     found = inputs(written('[["warm", "x", 3], ["cold", "y"]]', "a.json"), layout=lists)

@@ -149,15 +149,20 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
     form = format_of(path, reading)
     check_format(path, form, reading)
     if reading.layout is not None:
-        yield from _of_layout(_records(path, reading.layout, reading, at), reading, at)
+        rows = _of_layout(_records(path, reading.layout, reading, at), reading, at)
+        first = next(rows, None)
+        if first is not None:
+            yield from chain([first], rows)
+        elif not at.n_refused:
+            raise DataError(path, "holds nothing that fits the layout of the data: name another")
     elif form in OF_PARLAI:
         yield from _of_parlai(path, form, reading, at)
     elif form in TABLES:
         yield from _of_rows(_table(path, reading, at), reading, at)
     elif suffix_of(path) in SUFFIXES:
         at.path = path
-        rows = (row for _, row in _numbered(map(_as_json, read_arrow(path)), at))
-        yield from _of_rows(rows, reading, at)
+        table = (row for _, row in _numbered(map(_as_json, read_arrow(path)), at))
+        yield from _of_rows(table, reading, at)
     else:
         yield from _of_lines(path, form, reading, at)
 
