@@ -43,6 +43,13 @@ def test_teachers_read_all_files_of_a_folder(folder):
         LabelledText(train=str(folder / "*.jsonl")).check_sources()
 
 
+def test_a_folder_without_a_file_of_data_is_called_that(folder):
+    (folder / "sub" / "c.csv").unlink()
+    says = r"sub  is a directory: give the file in it \(none here ends in one of .txt, .csv"
+    with pytest.raises(DataError, match=says):
+        LabelledText(train=str(folder / "sub")).check_sources()
+
+
 def test_the_folder_of_a_saved_data_set_is_read_as_a_whole(tmp_path):
     datasets = pytest.importorskip("pyarrow")
     rows = [{"prompt": "a", "completion": "b"}, {"prompt": "c", "completion": "d"}]

@@ -29,7 +29,15 @@ from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
 from ..files.plain_file import check_whole
 from .bookmark import Bookmark
-from .packed import MAX_TIMES, MAX_UNPACKED, TOO_LARGE, name_inside, unpacked
+from .packed import (
+    DATA_SUFFIXES,
+    MAX_TIMES,
+    MAX_UNPACKED,
+    TOO_LARGE,
+    is_data,
+    name_inside,
+    unpacked,
+)
 from .wording import kind, nearest, short
 
 PathOrPaths = Union[str, List[str]]
@@ -424,7 +432,10 @@ def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
     if isinstance(error, IsADirectoryError):
         if (Path(path) / "state.json").is_file():
             return DataError(path, "is a folder of datasets: read it with thincdialog.Dataset.v1")
-        return DataError(path, "is a directory: give the file in it")
+        text = "is a directory: give the file in it"
+        if not any(is_data(name) for name in os.listdir(path)):
+            text += f" (none here ends in one of {', '.join(DATA_SUFFIXES)})"
+        return DataError(path, text)
     if isinstance(error, FileNotFoundError):
         folder, name = Path(path).parent, Path(path).name
         where = "" if folder.is_absolute() else f" in {folder.absolute()}"
