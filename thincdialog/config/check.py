@@ -387,4 +387,4 @@ def _where_else(registry_name: str, name: str) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     command = f"python -m thincdialog find-function --list {registry_name}"
-    return f"a custom function needs --code FILE; see all: {command}"
+    return f"a custom function needs --code FILE (code=FILE in Python); see all: {command}"
