@@ -31,7 +31,6 @@ from typing import Any, Dict, Iterator, List
 
 import numpy as np
 from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians, sized
-from thincdialog.examples.shuffled import Shuffled
 
 from thincdialog.api import Batch, Experiment, Message, train
 from thincdialog.cli.output import table
@@ -133,7 +132,7 @@ def reading(folder: Path) -> None:
     encoder = TextEncoder(tokenizer, max_context=0, max_label=0)
     encoder.is_compiled = True
     in_order = np.arange(N)
-    drawn = Shuffled(N, [1])[:]
+    drawn = np.random.default_rng(1).permutation(N)
     ways = {
         "slices, in order": (slices, in_order, 0),
         "slices, drawn": (slices, drawn, 0),
