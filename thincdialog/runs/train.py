@@ -38,7 +38,7 @@ from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Share of truncated contexts from which on a run says so.
-TOLD_SHARE = 0.1
+TOLD_SHARE = 0.25
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
 
