@@ -233,7 +233,7 @@ def test_learner_that_leaves_the_weights_that_workers_share_is_told_so(run, fold
     config = CONFIG.replace("perceptron.v1", "leaving.v1") + WORKERS % "thread"
     (folder / "own.cfg").write_text(config)
     exit_code, _, err = run("train own.cfg --code leaving.py -o two")
-    assert exit_code == 1 and "Perceptron.update put another array in the place of weights" in err
+    assert exit_code == 1 and "Perceptron.update replaced the array of weights" in err
     assert "change them in place" in err and "Traceback" not in err
 
 

@@ -1,4 +1,4 @@
-"""Folders and patterns in the place of files."""
+"""Paths of data that are folders or patterns."""
 
 import pytest
 

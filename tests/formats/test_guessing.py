@@ -42,7 +42,7 @@ def test_layouts_are_guessed_by_content(tmp_path, name):
 ])  # fmt: skip
 @pytest.mark.parametrize("suffix", [".txt", ".json", ".yml", ".csv", ".tsv"])
 def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
-    text = "a: b\nc: [d]\n" if suffix == ".yml" else text  # Lines of speakers, but for the name.
+    text = "a: b\nc: [d]\n" if suffix == ".yml" else text  # In a .txt, they are lines of speakers.
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
     assert readable_format(str(path)) is None

@@ -176,8 +176,10 @@ class RankerAgent(ModelAgent):
     # --- what is learnt besides weights ---------------------------------------------
 
     def survey(self, train: Teacher) -> None:
-        # Two tell whether batches can have labels to tell from each other.
-        found = train.frequent_labels(max(2, self.max_fixed_candidates))
+        found: List[str] = []
+        if self.candidates == "batch" or self.fixed_path is None:
+            # Two of them show whether a batch can have other labels to rank against.
+            found = train.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
             text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
             remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'

@@ -36,7 +36,7 @@ def format_by_name(path: str) -> Optional[str]:
 
 
 def guess_format(path: str) -> str:
-    """A name in ``FORMATS``, or of a layout that comes along.
+    """A name in ``FORMATS``, or of a bundled layout.
 
     path (str): A plain file.
     RAISES (DataError): If it cannot be told, or the file cannot be read.

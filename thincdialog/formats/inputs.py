@@ -201,7 +201,7 @@ def _of_lines(
 
 
 def _as_json(row: Dict[str, Any]) -> Dict[str, Any]:
-    """A row with lists in the place of arrays."""
+    """A row whose arrays are lists."""
     return {
         name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()
     }

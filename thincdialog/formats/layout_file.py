@@ -108,7 +108,7 @@ class CorpusLayout:
 
 
 def shipped_layouts() -> Dict[str, Path]:
-    """Name to file of every layout that comes along."""
+    """Name to file of every bundled layout."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
 
 

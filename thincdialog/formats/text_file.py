@@ -96,7 +96,7 @@ class LostLine(str):
 
 
 def suffix_of(file: File) -> str:
-    """What a file's name (in a zip file, that of the file inside) ends in, but for .gz: ".csv"."""
+    """The suffix of a file's name without .gz, such as ".csv"; of the file inside a zip file."""
     name = str(file).removesuffix(".gz")
     name = name_inside(name) if name.lower().endswith(".zip") else name
     return os.path.splitext(name)[1].lower()

@@ -69,7 +69,7 @@ class ShareWorker:
             setattr(optimizer, name, value)
         report = one_step(self.agent, self.world, optimizer, seed, number, n)
         if self._shared is not None and address(self.agent.weights) != self._shared:
-            text = f"{type(self.agent).__name__}.update put another array in the place of weights"
+            text = f"{type(self.agent).__name__}.update replaced the array of weights"
             hint = "which workers share: change them in place (weights[:] = ...)"
             raise TrainingError(f"{text}, {hint}")
         return report

@@ -55,7 +55,7 @@ def JSONLayout(
     - texts with intents: `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`, `clinc`,
       `snips`
 
-    layout (str): Name of a layout that comes along, or path of a .yml or .json file.
+    layout (str): Name of a bundled layout, or path of a .yml or .json file.
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
