@@ -569,14 +569,16 @@ def in_their_places(
     rows (Sequence[int]): Theirs, ascending.
     n_rows (int): Of the whole batch.
     """
-    if replies is not None and len(replies) == n_rows:
+    if replies is None:
+        return MessageBatch({}, n_rows)
+    if len(replies) == n_rows:
         return replies
     if isinstance(replies, MessageBatch) and replies.is_on_device:
         partial, columns = functools.partial, {}
         for name in replies.names():
             columns[name] = partial(_placed, partial(replies.column, name), rows, n_rows)
         return MessageBatch(columns, n_rows, is_on_device=True)
-    return [each or Message() for each in _placed(lambda: replies or (), rows, n_rows)]
+    return [each or Message() for each in _placed(lambda: replies, rows, n_rows)]
 
 
 def _placed(cells: Callable[[], Sequence[Any]], rows: Sequence[int], n_rows: int) -> List[Any]:

@@ -12,6 +12,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -258,6 +259,8 @@ class ClassifierAgent(ModelAgent):
         self.classes = classes
         self.loss_weights = weights
         self._index = {name: index for index, name in enumerate(classes)}
+        # The labels of the store of the last batch, and the number of each one's class.
+        self._class_numbers: Tuple[Sequence[str], np.ndarray] = ((), np.zeros(0, dtype=np.int64))
 
     def state(self) -> Dict[str, Any]:
         return {
@@ -320,14 +323,18 @@ class ClassifierAgent(ModelAgent):
         RETURNS (Ints1d): Shape (n_examples,), int64.
         RAISES (DataError): If a label is no class.
         """
-        labels = batch.first_labels()
-        try:
-            return np.array([self._index[text] for text in labels], dtype=np.int64)
-        except KeyError as unknown:
-            (label,) = unknown.args
-            name = batch.ids()[labels.index(label)]
+        labels, numbers = self._class_numbers
+        if labels is not batch.store.label_texts:
+            labels = batch.store.label_texts
+            numbers = np.array([self._index.get(text, -1) for text in labels], dtype=np.int64)
+            self._class_numbers = labels, numbers
+        targets = numbers[batch.label_ids]
+        if len(targets) and targets.min() < 0:
+            place = int(targets.argmin())
+            name, label = batch.ids()[place], batch.first_labels()[place]
             text = f"example {name} has the label {label!r}, which is not among the classes."
-            raise DataError("training data", text) from None
+            raise DataError("training data", text)
+        return targets
 
     def answer(self, batch: Observations) -> Sequence[Message]:
         if not len(batch):

@@ -191,6 +191,8 @@ def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Bat
     places (Optional[np.ndarray]): In which order all their rows come; one part after the
         other if None.
     """
+    if len(parts) == 1 and places is None:
+        return parts[0]
     stores = list({id(part.store): part.store for part in parts}.values())
     rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, dtype=np.int64)
     if len(stores) > 1 and all(store.encoder_keys for store in stores):
