@@ -18,7 +18,7 @@ settings.load_profile("quick")
 
 def pytest_configure(config):
     """Properties among the slow tests are tried with Hypothesis's own number of examples."""
-    if config.option.markexpr == "slow":
+    if config.option.markexpr.startswith("slow"):
         settings.load_profile("slow")
 
 

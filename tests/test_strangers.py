@@ -349,9 +349,11 @@ def test_strangers_some_damage_to_a_run_is_mended_or_told(trained, tmp_path, cap
 
 
 @pytest.mark.slow
-def test_strangers_all_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
-    codes = [try_run(trained, tmp_path / "in" / "copy", *each, capsys) for each in cases(trained)]
-    assert len(codes) > 200 and {0, 1} == set(codes)
+def test_strangers_more_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
+    assert len(cases(trained)) > 200
+    chosen = random.Random(SEED).sample(cases(trained), 80 * TIMES)
+    codes = [try_run(trained, tmp_path / "in" / "copy", *each, capsys) for each in chosen]
+    assert {0, 1} == set(codes)
 
 
 @pytest.mark.parametrize("name", ["agent.json", "layout.json", "config.cfg", "weights.npy",
@@ -429,8 +431,8 @@ def store_cases(stored):
     return arrays + [(file, fault) for file in files for fault in FAULTS]
 
 
-@pytest.mark.parametrize("n", [8, slow(10_000)])
-def test_strangers_all_damage_to_a_store_is_told_and_mended(stored, tmp_path, capsys, n):
+@pytest.mark.parametrize("n", [8, slow(80 * TIMES)])
+def test_strangers_damage_to_a_store_is_told_and_mended(stored, tmp_path, capsys, n):
     cases = store_cases(stored)
     assert len(cases) > 250
     chosen = random.Random(0).sample(cases, min(n, len(cases)))

@@ -284,7 +284,7 @@ def test_device_counts_no_memory_but_the_pools(name, root, tmp_path, cupy):
 
 
 # What a device draws is not what the CPU draws; and where a step is not smooth (the highest of
-# several), 50 of them make much of the last digit, as between two kinds of ops of the CPU.
+# several), 20 of them make much of the last digit, as between two kinds of ops of the CPU.
 COMPARED = {
     "quickstart": {},
     "ranker": {},
@@ -321,7 +321,7 @@ AT_ANY_RATE = ("ranker", "hinge", "intent", "babi")
     "name, n_microbatches", [*((name, 1) for name in COMPARED), ("quickstart", 3), ("babi", 3)]
 )
 def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path, cupy):
-    """Over 50 free steps. With some seed a weight comes so near to where a step is not smooth that
+    """Over 20 free steps. With some seed a weight comes so near to where a step is not smooth that
     the last digit decides, on some processors: then another seed shows what is compared."""
     changes = {**COMPARED[name], "training.accumulate_gradient": n_microbatches}
     if name not in AT_ANY_RATE or n_microbatches > 1:
@@ -332,7 +332,7 @@ def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path
         for gpu_id in (-1, 0):
             more = {"gpu_id": gpu_id, "system.seed": seed, **changes}
             with training(root, tmp_path, name, size=32, **more) as step:
-                reports = [step() for _ in range(50)]
+                reports = [step() for _ in range(20)]
             losses.append([float(report.loss) / report.weight for report in reports])
         if losses[1] == pytest.approx(losses[0], rel=1e-6):
             return
@@ -342,7 +342,7 @@ def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path
 
 @pytest.mark.parametrize("name", TABLE)
 def test_device_losses_of_the_same_weights_are_those_of_the_cpu(name, root, tmp_path, cupy):
-    """Of all configs as they are, at their own rate, but for what is drawn: before each of 50 steps
+    """Of all configs as they are, at their own rate, but for what is drawn: before each of 20 steps
     the device gets the CPU's weights, as the last digit of some would make much otherwise."""
     # The encoders of the quickstart read texts that do not change with its generator.
     file = "ranker" if TABLE[name][0] == "quickstart" and TABLE[name][1] else None
@@ -350,7 +350,7 @@ def test_device_losses_of_the_same_weights_are_those_of_the_cpu(name, root, tmp_
         with training(root, tmp_path, name, size=16, file=file) as step:
             for each in (cpu_step, step):
                 set_dropout_rate(each.agent.model, 0.0)
-            for _ in range(50):
+            for _ in range(20):
                 weights = numpy.asarray(cpu_step.agent.weights)
                 step.agent.weights[...] = step.agent.model.ops.asarray(weights)
                 step.agent.weights_changed()

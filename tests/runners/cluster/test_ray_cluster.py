@@ -327,7 +327,13 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(
     process = start(
         tmp_path,
         *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", steps, "1000000", *options],
-        env={**ray_environment, name: value, "TMPDIR": str(temporary)},
+        env={
+            **ray_environment,
+            name: value,
+            "TMPDIR": str(temporary),
+            # A minute otherwise, for which nodes look for a server that is gone.
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+        },
         start_new_session=True,
     )
     while not list((tmp_path / "run").glob("checkpoint-*5*")):

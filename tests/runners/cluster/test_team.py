@@ -34,7 +34,7 @@ def toy():
                 time.sleep(600)
             if name in ("evaluate", "nothing"):
                 self.gets_on = name == "evaluate"
-                time.sleep(2.5)
+                time.sleep(4.5)
             if how == "data":
                 error = DataError("tea.jsonl", "the cup is empty", 7)
                 return Failure.of(error)._replace(cause=None)
@@ -97,10 +97,11 @@ def test_team_waits_no_longer_than_it_may(started, monkeypatch):
 
 
 def test_team_waits_longer_for_who_gets_on(started):
-    made = started("", "", max_wait=1.0)
+    made = started("", "")
     made.join(at_least=2)
+    made.patience.max_wait = 2.0
     assert made.each("evaluate") == made.pids
-    with pytest.raises(WorkerError, match="no answer within 1 seconds"):
+    with pytest.raises(WorkerError, match="no answer within 2 seconds"):
         made.each("nothing")
 
 
