@@ -351,9 +351,9 @@ class ModelAgent(ConversationAgent, Learner):
                 self.tally.add_answers(column(answers, "loss"))
                 return answers
             replies = self.learn(labelled)
-        if labelled is batch and replies is not None:
-            return replies
-        places = batch.labelled_places(self.has_label_sets).tolist()
+        places: Sequence[int] = ()
+        if replies is not None and labelled is not batch:
+            places = batch.labelled_places(self.has_label_sets).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     @contextmanager
