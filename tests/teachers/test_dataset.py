@@ -330,6 +330,19 @@ def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
     assert len(rows) == 3000 and len(rows[-1]["text"]) == 1 << 20
 
 
+def test_dataset_null_texts_are_told(arrow, tmp_path):
+    """A null is no missing column; of features beside it, the text may be null."""
+    path = tmp_path / "a.parquet"
+    rows = [{"text": "a", "label": "x"}, {"text": None, "label": "y"}]
+    save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
+    with pytest.raises(DataError, match="a.parquet  row 1 has no input: 'text' is null$"):
+        shown(str(path))
+    rows = [{"text": None, "features": [1.0], "label": "x"}]
+    save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
+    (message,) = shown(str(path))
+    assert message["text"] == "" and message["features"].tolist() == [1.0]
+
+
 @pytest.mark.parametrize(
     "state",
     ["[" * 300, "{}", *('{"_data_files": %s}' % each for each in ("[[]]", "3", "[3]"))]

@@ -110,7 +110,7 @@ def _rows(batch: Any, names: Dict[str, List[str]]) -> Iterator[Dict[str, Any]]:
             values = [_named(value, names[field.name]) for value in values]
         columns[field.name] = values
     for row in range(batch.num_rows):
-        yield {name: values[row] for name, values in columns.items() if values[row] is not None}
+        yield {name: values[row] for name, values in columns.items()}
 
 
 def _values(column: Any) -> List[Any]:

@@ -146,6 +146,10 @@ class DatasetSource:
                 raise DataError(self.origin, f"row {number} is {short(row)}")
             raise wrong_value(_giver(self.dataset), row, wanted)
         message = Message((str(name), _plain(value)) for name, value in row.items())
+        if isinstance(self.dataset, str):  # All columns are in each row.
+            message = Message({name: value for name, value in message.items() if value is not None})
+            if row.get(self.text_field, "") is None and not message.keys() - {self.label_field}:
+                raise self._error(number, f"has no input: '{self.text_field}' is null")
         text = message.pop(self.text_field, "")
         if not isinstance(text, str):
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
