@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from thincdialog.cli.convert import NAMES
-from thincdialog.formats.formats import FORMATS
+from thincdialog.cli.convert import TO
+from thincdialog.formats.convert import WRITERS
 
 
 def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, run):
@@ -33,21 +33,21 @@ def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monke
 
 def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    rows = [{"body": "a", "kind": "x", "n": 1}, {"body": "b\tc", "kind": "y", "n": 2}]
+    rows = [{"body": "a", "kind": "x", "n": "1"}, {"body": "b\\tc", "kind": "y", "n": "2"}]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = "convert in.jsonl out.tsv --from jsonl --text-field body --label-field kind"
+    command = "convert in.jsonl out.txt --from jsonl --text-field body --label-field kind"
+    command += " --to parlai"
     for more, code, said in (
-        ("", 1, "no place for the field 'n'; --drop n leaves it out"),
         ("--drop n", 1, "example '2/0' does not fit"),
-        ("--drop n --skip", 0, "1 episode skipped; the first: example '2/0': "),
+        ("--drop n --skip", 0, "1 episode skipped; the first: example '2/0' does not fit"),
     ):
         found, _, err = run(f"{command} {more}")
         assert found == code and said in err
-    assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
+    assert (tmp_path / "out.txt").read_text() == "text:a\tlabels:x\tepisode_done:True\n"
     with open(tmp_path / "in.jsonl", "a") as file:
         file.write("\nno JSON\n")
     code, _, err = run(f"{command} --drop n --skip --force")
-    assert code == 0 and "1 episode skipped; the first: example '2/0': " in err
+    assert code == 0 and "1 episode skipped; the first: example '2/0' does not fit" in err
     assert "in.jsonl  1 of 3 examples skipped (33.3 %):\n  in.jsonl:3  not valid JSON" in err
 
 
@@ -90,16 +90,17 @@ def test_convert_never_writes_onto_what_it_reads(
     assert run(f"convert {source} out/new.txt {options} --to parlai{force}")[0] == 0
 
 
-def test_convert_help_names_all_formats():
-    assert NAMES.split(", ") == list(FORMATS)
+def test_convert_help_names_all_formats_to_write():
+    assert TO.split(", ") == list(WRITERS)
 
 
 def test_convert_with_no_room_leaves_nothing(tmp_path):
-    source, target = tmp_path / "in.txt", tmp_path / "out.csv"
+    source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
     source.write_text("text:a\tlabels:b\tepisode_done:True\n" * 20000)
     command = [sys.executable, "-m", "thincdialog", "convert", str(source), str(target)]
+    command += ["--to", "jsonl"]
     limited = f"ulimit -f 16; trap '' XFSZ; exec {shlex.join(command)}"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "out.csv  cannot be written: File too large" in done.stderr
+    assert "out.jsonl  cannot be written: File too large" in done.stderr
     assert list(tmp_path.iterdir()) == [source]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.test_formats import HEADERS, SUFFIXES
 from thincdialog.errors import DataError
 from thincdialog.formats.bad_data import BadData, BadDataError
 from thincdialog.formats.bookmark import Bookmark
@@ -60,8 +61,8 @@ def test_bad_data_leaves_the_other_episodes_as_they_are(name, tmp_path_factory, 
             max_size=12,
         )
     )
-    head = [form.header] if form.header else []
-    path = tmp_path_factory.mktemp("bad") / f"a{form.suffix or '.txt'}"
+    head = HEADERS.get(name, [])
+    path = tmp_path_factory.mktemp("bad") / f"a{SUFFIXES.get(name, '.txt')}"
     path.write_text("".join(f"{line}\n" for line in [*head, GOOD[name][0], *parts]))
     episodes, bad = skipping(form.read, str(path))
     n_bad = sum(part in BAD[name] for part in parts)

@@ -4,17 +4,17 @@ import gzip
 import json
 import re
 import tarfile
+import zipfile
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.formats.test_formats import NAMES, held, read, write
 from thincdialog.errors import DataError, DialogError, OutputError
 from thincdialog.formats.conversations import read_conversations
-from thincdialog.formats.convert import convert
-from thincdialog.formats.formats import CONVERSATIONS, FORMATS
+from thincdialog.formats.convert import WRITERS, convert
+from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.numbered_text import read_numbered_text
 from thincdialog.formats.parlai_text import read_parlai_text
 from thincdialog.messages import SILENCE, Message
@@ -25,20 +25,23 @@ ODD = st.sampled_from(
 )
 PLAIN = st.text("ab é語", min_size=1, max_size=6).map(lambda text: f"x{text}x")
 TEXTS = st.lists(ODD, max_size=6).map("".join) | PLAIN | st.just(SILENCE)
+FIELDS = st.sampled_from(
+    ["topic", "label", "Label ", "eval_labels", "candidates", "a:b", "a\tb", ""]
+)
 
 
 @st.composite
 def messages(draw):
-    labels = draw(st.lists(TEXTS, min_size=1, max_size=draw(st.sampled_from([1, 2]))))
+    n_labels = draw(st.sampled_from([1, 2]))
+    labels = draw(st.lists(TEXTS, min_size=1, max_size=n_labels, unique=True))
     extra = {
         "reward": st.sampled_from([1, -1, 0.5, 1e300]),
         "label_candidates": st.lists(TEXTS, max_size=2).map(lambda more: [*labels, *more]),
-        "topic": TEXTS,
+        draw(FIELDS): TEXTS | st.just({"a": 1}),
         "source_id": TEXTS,
     }
     names = draw(st.just([]) | st.sampled_from(sorted(extra)).map(lambda name: [name]))
-    others = {name: draw(extra[name]) for name in names}
-    return Message(text=draw(TEXTS), labels=labels, **others)
+    return Message(text=draw(TEXTS), labels=labels, **{name: draw(extra[name]) for name in names})
 
 
 EPISODES = st.lists(messages(), min_size=1, max_size=3) | st.lists(
@@ -46,73 +49,52 @@ EPISODES = st.lists(messages(), min_size=1, max_size=3) | st.lists(
 )
 
 
-def carried(corpus, name):
-    """What of examples a format has a place for; ids are no part of them."""
-
-    def has_place(field, value):
-        is_none = field == "source_id" or (field, value) == ("reward", 0)
-        return field in (FORMATS[name].fields or [field]) and not is_none
-
-    return [
-        [{field: row[field] for field in row if has_place(field, row[field])} for row in rows]
-        for rows in corpus
-    ]
+def read(name, path):
+    """The examples of a file, without ids that do not stand in it."""
+    speaker = {"label_speaker": "B"} if name == "conversations" else {}
+    found = [list(map(dict, one)) for one in FORMATS[name].read(str(path), **speaker)]
+    for row in (row for rows in found for row in rows):
+        row.pop("id")
+    return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", FORMATS)
-@given(
-    corpus=st.lists(EPISODES, min_size=1, max_size=3),
-    target=st.sampled_from(sorted(FORMATS)),
-    skip=st.booleans(),
-)
-@example(corpus=[[Message(text="\ufeffa\u2028b", labels=["c\x85"])]], target="parlai", skip=False)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_convert_carries_all_or_says_why_not(start, corpus, target, skip, tmp_path):
-    episodes = held(corpus, start)
-    assume(episodes)
-    names = enumerate((start, target, start))
-    one, two, three = (tmp_path / f"{n}-{NAMES[name]}" for n, name in names)
-    two.unlink(missing_ok=True)
-    write(one, episodes, start)
-    for number, episode in enumerate(episodes if start in CONVERSATIONS else (), start=1):
-        for turn, message in enumerate(episode):
-            message["source_id"] = f"{number}/{turn}"
-    # A format holds what it says that it holds.
-    assert read(start, one) == episodes
-    said = {"label_speaker": "B", "force": True}
+@pytest.mark.parametrize("name", WRITERS)
+@given(episode=EPISODES)
+@example(episode=[Message(text="\ufeffa\u2028b", labels=["c\x85"])])
+@example(episode=[Message(text="a", labels=["b"], topic="c\r"), Message(text="a", labels=["b"])])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_written_is_read_as_it_was_or_refused(name, episode, tmp_path):
+    path = tmp_path / ("data.txt" if name == "parlai" else "data.jsonl")
+    if name == "conversations":
+        for message in episode:
+            message.pop("source_id", None)
     try:
-        done = convert(one, two, from_format=start, to_format=target, skip=skip, **said)
-    except DataError as error:
-        assert not two.exists()
-        text = str(error)
-        assert text.startswith(str(one)) and "\n" not in text and len(text) < 700
-        assert "does not fit into" in text or "nothing is left" in text or "place for" in text
+        lines = WRITERS[name](episode, "1")
+    except ValueError as error:
+        assert "\n" not in str(error)
         return
-    found = read(target, two)
-    assert len(found) == done.n_episodes == len(episodes) - done.n_skipped
-    assert skip or not done.n_skipped
-    if not done.n_skipped:
-        # Nothing was lost but ids.
-        wanted = carried(episodes, target)
-        assert carried(found, target) == carried(episodes, start) == wanted
-        # And back again.
-        convert(two, three, from_format=target, to_format=start, **said)
-        assert carried(read(start, three), target) == wanted
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    assert read(name, path) == [list(map(dict, episode))]
 
 
-@pytest.mark.parametrize("start", FORMATS)
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("text", ["plain", "two\nlines", "a|b", 'say "a, b"', "語 😀", "é\u2028."])
+def test_plain_texts_can_be_written(name, text):
+    assert WRITERS[name]([Message(text=text, labels=[text])], "1")
+
+
+@pytest.mark.parametrize("start", WRITERS)
 def test_convert_holds_plain_examples_in_all_formats(start, tmp_path):
-    corpus = [[Message(text=f"text {n}", labels=[f"label {n}"])] for n in range(3)]
-    one = tmp_path / f"one-{NAMES[start]}"
-    write(one, corpus, start)
-    for target in FORMATS:
-        two = tmp_path / f"{target}-{NAMES[target]}"
-        done = convert(one, two, to_format=target, label_speaker="B")
-        # Numbered lines without a third column are fbdialog's as well as bAbI's.
-        assert done.from_format == ("fbdialog" if start == "babi" else start) and done.was_guessed
+    corpus = [[{"text": f"text {n}", "labels": [f"label {n}"]}] for n in range(3)]
+    one = tmp_path / ("one.txt" if start == "parlai" else "one.jsonl")
+    lines = [line for n, row in enumerate(corpus) for line in WRITERS[start](row, str(n))]
+    one.write_text("".join(f"{line}\n" for line in lines))
+    for target in WRITERS:
+        two = tmp_path / f"two-{target}"
+        done = convert(one, two, to_format=target, label_speaker="B", drop=["id"])
+        assert done.from_format == start and done.was_guessed
         assert (done.n_episodes, done.n_skipped) == (3, 0)
-        assert carried(read(target, two), "csv") == corpus
+        assert read(target, two.rename(two.with_suffix(".jsonl"))) == corpus
 
 
 def test_convert_between_conversations_keeps_everything(tmp_path):
@@ -124,34 +106,80 @@ def test_convert_between_conversations_keeps_everything(tmp_path):
         ]},
         {"turns": []},
     ]  # fmt: skip
-    one, two, three = (tmp_path / name for name in ("1.jsonl.gz", "2.jsonl", "3.jsonl.gz"))
+    one, two, three = (tmp_path / name for name in ("1.jsonl.gz", "2.jsonl.gz", "3.jsonl"))
     one.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
-    done = convert(one, two, to_format="parlai-conversations")
+    done = convert(one, two, to_format="conversations")
     assert (done.n_episodes, done.n_examples, done.left_out) == (2, 3, {})
-    first = json.loads(two.read_text().split("\n")[0])
-    assert first["dialog"][0][0] == {"id": "x", "text": "hi", "act": {"k": 1}}
-    assert [len(pair) for pair in first["dialog"]] == [2, 1]
-    convert(two, three, to_format="conversations")
-    with gzip.open(three, "rt") as stream:
+    with gzip.open(two, "rt") as stream:
         assert [json.loads(line) for line in stream] == rows
-    two.write_text('{"dialog": [[{"id": "context", "text": "c"}, {"id": "x", "text": "y"}]]}')
-    done = convert(two, three, to_format="conversations", force=True)
+    turns = [[{"id": "context", "text": "c"}, {"id": "x", "text": "y", "act": 1}]]
+    three.write_text(json.dumps({"dialog": turns}))
+    done = convert(three, two, to_format="conversations", force=True)
     assert done.left_out == {"turns of the speaker 'context'": 1} and done.n_examples == 1
+    with gzip.open(two, "rt") as stream:
+        assert json.load(stream) == {"turns": [{"speaker": "x", "text": "y", "act": 1}]}
     dropped = convert(one, two, to_format="conversations", drop=["act", "mood", "n"], force=True)
-    assert "act" not in two.read_text() and dropped.n_examples == 3
+    assert b"act" not in gzip.decompress(two.read_bytes()) and dropped.n_examples == 3
+    three.write_text('{"dialog": [[{"id": "a", "text": "b", "speaker": 1}]]}')
+    with pytest.raises(DataError, match="3.jsonl:1  turn 1: the field 'speaker' has another mean"):
+        convert(three, two, to_format="conversations", force=True)
 
 
-@pytest.mark.parametrize(
-    "row, words",
-    [
-        ({"turns": [{"speaker": "a", "text": "b", "id": 1}]}, "turn 1: the field 'id' has another"),
-        ({"turns": [{"speaker": "context", "text": "b"}]}, "turn 1: the name has another meaning"),
-    ],
-)
-def test_convert_between_conversations_names_what_would_be_lost(tmp_path, written, row, words):
-    path = written([row], "1.jsonl")
-    with pytest.raises(DataError, match=f"1.jsonl:1  {words}"):
-        convert(path, tmp_path / "2.jsonl", to_format="parlai-conversations")
+CHAT = "A: {}1?\nB: {}2.\n"
+
+
+@pytest.mark.parametrize("pack", ["folder", "pattern", "list"])
+def test_convert_takes_what_teachers_take(tmp_path, pack):
+    """Several files, of which some are packed; ids are those that a teacher gives."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.txt").write_text(CHAT.format("a", "a"))
+    (folder / "b.txt.gz").write_bytes(gzip.compress(CHAT.format("b", "b").encode()))
+    with zipfile.ZipFile(folder / "c.zip", "w") as archive:
+        archive.writestr("c.txt", CHAT.format("c", "c"))
+    paths = sorted(map(str, folder.iterdir()))
+    source = {"folder": folder, "pattern": str(folder / "*"), "list": paths}[pack]
+    done = convert(source, tmp_path / "d.jsonl", to_format="conversations")
+    assert (done.from_format, done.n_episodes, done.n_examples) == ("speaker-lines", 3, 6)
+    rows = list(map(json.loads, (tmp_path / "d.jsonl").read_text().splitlines()))
+    assert [(row["id"], row["turns"][0]["text"]) for row in rows] == [
+        ("1", "a1?"), ("1:1", "b1?"), ("2:1", "c1?"),
+    ]  # fmt: skip
+    done = convert(source, tmp_path / "e.txt", to_format="parlai", label_speaker="B")
+    ids = re.findall("id:(.*?)\t", (tmp_path / "e.txt").read_text())
+    assert ids == ["1/0", "1:1/0", "2:1/0"]
+    (folder / "c.zip").write_bytes(b"\0")
+    with pytest.raises(DataError, match="c.zip"):
+        convert(source, tmp_path / "f.txt", to_format="parlai")
+    with pytest.raises(OutputError, match="is read by this command"):
+        convert(source, folder / "a.txt", to_format="parlai", force=True)
+
+
+def test_convert_names_two_spellings_of_a_speaker(tmp_path, written):
+    path = written("A: one?\nB: two.\n\na: three?\nB: four.\n", "a.txt")
+    said = {"from_format": "speaker-lines", "to_format": "conversations"}
+    wanted = "a.txt:4  the speaker 'a' differs from 'A' .*a.txt:1. only by case or blanks"
+    with pytest.raises(DataError, match=wanted):
+        convert(path, tmp_path / "b.jsonl", **said)
+    done = convert(path, tmp_path / "b.jsonl", skip=True, **said)
+    assert (done.n_episodes, done.bad.n_skipped) == (1, 1)
+    rows = [{"turns": [{"speaker": who, "text": who}]} for who in ("x", "X")]
+    with pytest.raises(DataError, match="c.jsonl:2  the speaker 'X' differs from 'x'"):
+        convert(written(rows, "c.jsonl"), tmp_path / "d", to_format="conversations")
+
+
+def test_convert_says_what_is_in_a_parquet_file_that_it_cannot_read(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path, turns = tmp_path / "a.parquet", [{"role": "user", "content": "hi"}]
+    turns.append({"role": "assistant", "content": "ho"})
+    parquet.write_table(pyarrow.Table.from_pylist([{"messages": turns}]), path)
+    done = convert(path, tmp_path / "b.jsonl", to_format="conversations")
+    assert (done.from_format, done.n_examples) == ("messages", 2)
+    parquet.write_table(pyarrow.Table.from_pylist([{"text": "a", "label": "b"}]), path)
+    with pytest.raises(DataError, match="has the columns 'text', 'label', .* such as messages"):
+        convert(path, tmp_path / "c.jsonl", to_format="jsonl")
 
 
 def test_convert_says_what_it_leaves_out(tmp_path):
@@ -174,10 +202,11 @@ def test_convert_says_what_it_leaves_out(tmp_path):
     "content, target, words",
     [
         ("text:a\tlabels:b|c", "conversations", "it has 2 labels.*--drop labels keeps"),
-        ("text:a\tlabels:b\ttopic:t\treward:1", "csv", "'reward'; --drop reward,topic leaves"),
-        ("text:a\tlabels:b\ntext:c\tlabels:d", "tsv", "it has 2 turns.*--drop history cuts"),
+        ("text:a\tlabels:b\ttopic:t\treward:1", "conversations",
+         "'reward'; --drop reward,topic leaves"),
+        ("text:a\tlabels:b\ntext:c\tlabels:d", "jsonl", "it has 2 turns.*--drop history cuts"),
     ],
-)
+)  # fmt: skip
 def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
     one, two = written(content), tmp_path / "two.txt"
     with pytest.raises(DataError, match=f"example '0/0' does not fit into.*{words}") as caught:
@@ -187,21 +216,11 @@ def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
     assert done.n_examples == 1 + content.count("\n") and done.n_skipped == 0
 
 
-def test_convert_takes_blanks_off_the_ends_when_told(tmp_path, written):
-    one, two = written("text: a \\n b\tlabels: c |d\n"), tmp_path / "two.txt"
-    with pytest.raises(DataError, match="--drop blanks takes them off"):
-        convert(one, two, to_format="fbdialog")
-    convert(one, two, to_format="fbdialog", drop=["blanks"])
-    assert two.read_text() == "1 a\n2 b\tc|d\n"
-
-
 @pytest.mark.parametrize(
     "target, text, words",
     [
         ("parlai", "a\\nb", r"'text' 'a\\\\nb' would be read as 'a\\nb' \(in it .n, .t and __PIPE"),
-        ("fbdialog", " a", r"'text' ' a' would be read as 'a' \(in it"),
-        ("tsv", "a\tb", "in it are no tabs"),
-        ("csv", "a\r\nb", "CR before a line end"),
+        ("parlai", "a\0b", "it has a NUL"),
     ],
 )
 def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, text, words):
@@ -216,13 +235,13 @@ def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, tex
 @pytest.mark.parametrize(
     "start, target, lines, skipped, unit, left",
     [
-        ("jsonl", "csv", ['{"text": "a", "label": "x"}', "{", '{"text": "b", "label": "y"}', "3"],
-         [2, 4], "examples", "text,label\na,x\nb,y\n"),
-        ("parlai", "tsv", ["text:a\tlabels:x\tepisode_done:True", "what?\tepisode_done:True"],
-         [2], "episodes", "text\tlabel\na\tx\n"),
-        ("conversations", "parlai-conversations",
-         ['{"turns": [{"speaker": "A", "text": "a"}]}', '{"turns": 3}', "no"], [2, 3],
-         "conversations", '{"dialog": [[{"id": "A", "text": "a"}]]}\n'),
+        ("jsonl", "jsonl", ['{"text": "a", "label": "x"}', "{", '{"text": "b", "label": "y"}', "3"],
+         [2, 4], "examples", '{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n'),
+        ("parlai", "jsonl", ["text:a\tlabels:x\tepisode_done:True", "what?\tepisode_done:True"],
+         [2], "episodes", '{"text": "a", "label": "x"}\n'),
+        ("parlai-conversations", "conversations",
+         ['{"dialog": [[{"id": "A", "text": "a"}]]}', '{"turns": 3}', "no"], [2, 3],
+         "conversations", '{"turns": [{"speaker": "A", "text": "a"}]}\n'),
         ("messages", "parlai", ['{"messages": [{"role": "user"}]}', json.dumps({"messages": [
             {"role": who, "content": who} for who in ("user", "assistant")]})], [1],
          "conversations", "text:user\tlabels:assistant\tepisode_done:True\n"),
@@ -247,18 +266,18 @@ def test_convert_skips_what_cannot_be_read(
 
 
 def test_convert_writes_whole_or_not_at_all(tmp_path):
-    good, bad, out = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "to" / "out.csv.gz"
+    good, bad, out = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "to" / "out.jsonl.gz"
     good.write_text("text:a\tlabels:b\tepisode_done:True\n" * 3)
     bad.write_text("text:a\tlabels:b\tepisode_done:True\nno field\n")
-    convert(good, out)
+    convert(good, out, to_format="jsonl")
     before = out.read_bytes()
-    assert gzip.decompress(before).decode() == "text,label\n" + "a,b\n" * 3
-    with pytest.raises(OutputError, match="out.csv.gz  is there already"):
-        convert(good, out)
+    assert gzip.decompress(before).decode() == '{"text": "a", "label": "b"}\n' * 3
+    with pytest.raises(OutputError, match="out.jsonl.gz  is there already"):
+        convert(good, out, to_format="jsonl")
     with pytest.raises(DataError, match="bad.txt:2  expected key:value"):
-        convert(bad, out, force=True)
+        convert(bad, out, to_format="jsonl", force=True)
     assert out.read_bytes() == before and list(out.parent.iterdir()) == [out]
-    convert(good, out, force=True)
+    convert(good, out, to_format="jsonl", force=True)
     assert out.read_bytes() == before
 
 
@@ -268,8 +287,12 @@ def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path, written):
         convert(path, tmp_path / "x", to_format="parlai")
     with pytest.raises(DialogError, match="tells no format: give one of parlai"):
         convert(path, tmp_path / "x")
-    with pytest.raises(DialogError, match="no format 'parlay'; did you mean 'parlai'"):
+    with pytest.raises(
+        DialogError, match="no format 'parlay' to be written; did you mean 'parlai'"
+    ):
         convert(path, tmp_path / "x", to_format="parlay")
+    with pytest.raises(DialogError, match="no format 'csv' to be written .there are: parlai, conv"):
+        convert(path, tmp_path / "x", to_format="csv")
 
 
 def pairs(episodes):
@@ -302,22 +325,19 @@ ARCHIVES = {
         pytest.param("fbdialog", "-task.*dev", 6, marks=pytest.mark.slow),
     ],
 )
-def test_convert_babi_files_to_themselves(data, tmp_path, name, wanted, n_files):
-    """Numbered lines become the same numbered lines, through ParlAI's text as well."""
-    one, two, three = (tmp_path / part for part in ("1.txt", "2.txt", "3.txt"))
+def test_convert_babi_files(data, tmp_path, name, wanted, n_files):
+    one, two = (tmp_path / part for part in ("1.txt", "2.txt"))
     with tarfile.open(data / ARCHIVES[name]) as files:
         members = [member for member in files if re.search(wanted, member.name)]
         contents = [files.extractfile(member).read() for member in members]
     assert len(contents) == n_files
-    said = {"from_format": name, "force": True}
+    said = {"from_format": name, "force": True, "drop": ["supporting"]}
     for content in contents:
         one.write_bytes(content)
-        first = convert(one, two, to_format=name, **said)
+        done = convert(one, two, to_format="parlai", **said)
         episodes = list(read_numbered_text(str(one), name == "babi"))
-        assert list(read_numbered_text(str(two), name == "babi")) == episodes
-        second = convert(two, three, to_format="parlai", drop=["supporting"], **said)
-        assert first.n_examples == second.n_examples == sum(map(len, episodes))
-        assert pairs(read_parlai_text(str(three))) == pairs(episodes)
+        assert done.n_examples == sum(map(len, episodes))
+        assert pairs(read_parlai_text(str(two))) == pairs(episodes)
 
 
 def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, written):
@@ -334,8 +354,8 @@ def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, writt
     rows = "talk,who,text\n7,ann,a\n7,bob,b\n7,cem,c\n8,ann,d\n"
     layout = written("group: talk\nspeaker: who\n", "own.yml")
     convert(written(rows, "a.csv"), tmp_path / "c.jsonl", from_format=layout,
-            to_format="parlai-conversations", drop=["system"])  # fmt: skip
+            to_format="conversations", drop=["system"])  # fmt: skip
     rows = list(map(json.loads, (tmp_path / "c.jsonl").read_text().splitlines()))
     assert [row["id"] for row in rows] == ["7", "8"]
-    found = [[turn["id"] for pair in row["dialog"] for turn in pair] for row in rows]
+    found = [[turn["speaker"] for turn in row["turns"]] for row in rows]
     assert found == [["ann", "bob", "cem"], ["ann"]]

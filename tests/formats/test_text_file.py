@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from tests.formats.test_formats import HEADERS, SUFFIXES
 from thincdialog.errors import DataError
 from thincdialog.formats import text_file
 from thincdialog.formats.bookmark import Bookmark
@@ -29,8 +30,8 @@ class Reader:
     def __init__(self, name, written, error):
         form = FORMATS[name]
         self.read, self.line, self.written, self.say = form.read, LINES[name], written, error
-        self.head = [form.header] if form.header else []
-        self.name = f"data{form.suffix or '.txt'}"
+        self.head = HEADERS.get(name, [])
+        self.name = f"data{SUFFIXES.get(name, '.txt')}"
         self.second = len(self.head) + 2  # The number of the line after the first text's.
 
     def file(self, *texts, ends="\n"):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.formats.test_formats import CONTENTS, SUFFIXES
 from thincdialog.errors import DataError
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.json_layout import read_layout_file
@@ -25,7 +26,7 @@ TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "yo
 )
 def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, found, written):
     form = FORMATS[name]
-    path = written(text, f"a{form.suffix or '.txt'}")
+    path = written(text, f"a{SUFFIXES.get(name, '.txt')}")
     with pytest.raises(DataError):
         list(form.read(path, **choices))
     with tolerating(unlabelled=True):
@@ -37,14 +38,10 @@ def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, fou
 @pytest.mark.parametrize("name", FORMATS)
 def test_unlabelled_reading_changes_nothing_for_labels(name, written):
     form = FORMATS[name]
-    messages = [{"text": "hi", "labels": ["a"]}, {"text": "you", "labels": ["b"]}]
-    lines = [form.header] * bool(form.header)
-    for episode in [[message] for message in messages] if form.one_turn else [messages]:
-        lines += form.lines(episode, "1")
-    path = written("\n".join(lines), f"a{form.suffix or '.txt'}")
+    path = written(CONTENTS[name], f"a{SUFFIXES.get(name, '.txt')}")
     with tolerating(unlabelled=True):
         found = list(form.read(path))
-    assert found == list(form.read(path)) and found[0][0]["labels"] == ["a"]
+    assert found == list(form.read(path)) and found[0][0]["labels"] == ["b"]
 
 
 def test_unlabelled_layouts(written):

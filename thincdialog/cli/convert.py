@@ -8,14 +8,15 @@ from .output import counted, messages
 
 EXAMPLES = [
     "convert train.jsonl train.txt --to parlai",
-    "convert train.jsonl second.jsonl.gz --to parlai-conversations",
+    "convert chats/ chats.jsonl.gz --from whatsapp --to conversations",
     "convert chats.json chats.jsonl --from sharegpt --to conversations",
-    "convert log.jsonl labelled.csv --from messages --label-field intent",
-    "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
+    "convert log.jsonl labelled.jsonl --from messages --label-field intent --to jsonl",
+    "convert 'tickets-*.csv' tickets.jsonl --to jsonl --text-field body",
 ]
 
-# The names in thincdialog.formats.formats, whose import would take its time.
+# The names in thincdialog.formats.formats and convert, whose import would take its time.
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
+TO = "parlai, conversations, jsonl"
 
 
 def _sources() -> Iterable[str]:
@@ -25,13 +26,14 @@ def _sources() -> Iterable[str]:
 
 
 ARGUMENTS = [
-    argument("IN", "data file, may be gzip-compressed", dest="source"),
+    argument("IN", "data file, folder, or pattern in quotes; files may be packed with gzip or zip",
+             dest="source"),
     argument("OUT", "output file; NAME.gz is gzip-compressed", dest="target"),
     argument("--from FORMAT", f"format of IN: {NAMES}; or a layout of "
              "thincdialog.JSONLayout.v1, such as sharegpt or my.yml (default: detected in IN)",
              suggest=_sources, dest="from_format"),
-    argument("--to FORMAT", "format of OUT (default for .csv and .tsv: its extension)",
-             suggest=lambda: NAMES.split(", "), dest="to_format"),
+    argument("--to FORMAT", f"format of OUT: {TO}", suggest=lambda: TO.split(", "),
+             dest="to_format"),
     argument("--label-speaker WHO", "in conversations, the speaker whose turns are the labels: "
              "second, first, both, or a name", suggest=lambda: ("second", "first", "both")),
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
@@ -41,8 +43,8 @@ ARGUMENTS = [
     DELIMITER,
     ENCODING,
     argument("--drop A,B", "fields to leave out. labels: all but the first; history: every turn "
-             "becomes a separate example; blanks: spaces at the ends of lines", listed,
-             default=[], suggest=lambda: ("labels", "history", "blanks")),
+             "becomes a separate example", listed, default=[],
+             suggest=lambda: ("labels", "history")),
     argument("--skip", "leave out invalid rows, and episodes that the target format cannot hold"),
     argument("--force", "overwrite OUT"),
 ]  # fmt: skip

@@ -69,7 +69,6 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
         at.before()
         try:
             turns = list(conversation_turns(conversation, at))
-            at.compare_speakers(dict.fromkeys(map(FIRST, turns)), number)
         except DataError as error:
             at.refuse(error)
             continue
@@ -117,7 +116,9 @@ def conversation_turns(
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise at.error(f"'{field}' of turn {place} {what}")
-        yield None if speaker == "context" and speaker_field == "id" else speaker, text, turn
+        speaker = None if speaker == "context" and speaker_field == "id" else speaker
+        at.compare_speakers([speaker], at.end[1])
+        yield speaker, text, turn
 
 
 def spoken_episodes(
@@ -202,21 +203,28 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
         at.leave_out("turns that nobody answers", len(texts) % 2)
 
 
-def conversation_line(episode: Episode, name: str, as_parlai: bool = False) -> List[str]:
+def conversation_line(episode: Episode, name: str) -> List[str]:
     """An episode as a conversation in JSON; silence before an opening is left out.
 
     name (str): Its `id`.
-    as_parlai (bool): Whether it is written as ParlAI does.
+    RAISES (ValueError): If it has several labels, or fields for which there is no place.
     """
-    speaker = "id" if as_parlai else "speaker"
-    pairs = [
-        [{speaker: ASKS, "text": turn["text"]}, {speaker: ANSWERS, "text": turn["labels"][0]}]
+    fields = {field for turn in episode for field in turn}
+    surplus = sorted(fields - {"id", "source_id", "text", "labels"})
+    if surplus:
+        text = f"no place for the field '{surplus[0]}'"
+        raise ValueError(f"{text}; --drop {','.join(surplus)} leaves it out")
+    n_labels = max(len(turn["labels"]) for turn in episode)
+    if n_labels > 1:
+        text = f"it has {n_labels} labels, there is place for one"
+        raise ValueError(f"{text}; --drop labels keeps the first")
+    turns = [
+        {"speaker": who, "text": text}
         for turn in episode
+        for who, text in ((ASKS, turn["text"]), (ANSWERS, turn["labels"][0]))
     ]
-    if episode[0]["text"] == SILENCE:
-        del pairs[0][0]
-    said = {"dialog": pairs} if as_parlai else {"turns": list(chain(*pairs))}
-    return [json.dumps({"id": name, **said}, ensure_ascii=False)]
+    first = 1 if episode[0]["text"] == SILENCE else 0
+    return [json.dumps({"id": name, "turns": turns[first:]}, ensure_ascii=False)]
 
 
 def conversation_name(episode: Episode) -> Optional[str]:

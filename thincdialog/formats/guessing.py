@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional
 
 from ..errors import DataError, DialogError
 from ..files.json_text import parse_json
-from .arrow_file import is_arrow
+from .arrow_file import is_arrow, read_arrow
 from .bookmark import Bookmark
 from .candidates import NUMBERED
 from .formats import FORMATS
@@ -49,6 +49,10 @@ def guess_format(path: str) -> str:
     check_readable(path, or_folder=True)
     found = None if is_arrow(path) else _format_of_text(path, Bookmark())
     found = found or readable_format(path)
+    if found is None and is_arrow(path):
+        names = ", ".join(map(short, [*next(read_arrow(path), {})][:8])) or "nothing"
+        text = f"has the columns {names}, and is read by no layout without a name: give one, such "
+        raise DataError(path, f"{text}as messages. Texts with labels: thincdialog.Dataset.v1")
     if found is None and (what := about(path)):
         raise DataError(path, f"looks like {what}")
     if found is None:

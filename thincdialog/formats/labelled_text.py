@@ -171,25 +171,21 @@ def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: B
 
 
 def labelled_json_line(episode: Episode, name: str) -> List[str]:
-    """A labelled text in JSON, with all other fields."""
+    """A labelled text in JSON, with all other fields.
+
+    RAISES (ValueError): If it has several turns, an empty label or a field called "label".
+    """
+    if len(episode) > 1:
+        text = f"it has {len(episode)} turns, there is place for one"
+        raise ValueError(f"{text}; --drop history cuts them apart")
     (message,) = episode
-    row = {"id": message["source_id"]} if "source_id" in message else {}
     labels = message["labels"]
+    if not labels or not all(labels):
+        raise ValueError("its label is empty")
+    if "label" in message:
+        raise ValueError("the field 'label' has a meaning of its own there; --drop label")
+    row = {"id": message["source_id"]} if "source_id" in message else {}
     row.update(text=message["text"], label=labels[0] if len(labels) == 1 else labels)
     others = [name for name in message if name not in ("id", "source_id", "text", "labels")]
     row.update((name, message[name]) for name in others)
     return [json.dumps(row, ensure_ascii=False)]
-
-
-def table_line(episode: Episode, name: str, divider: str) -> List[str]:
-    """A row of text and label; between commas, in quotes where need be."""
-    (message,) = episode
-    cells = [message["text"], message["labels"][0]]
-    if divider == ",":
-        cells = [
-            '"' + cell.replace('"', '""') + '"'
-            if not cell or any(sign in cell for sign in ',"\r\n') or cell != cell.strip()
-            else cell
-            for cell in cells
-        ]
-    return [divider.join(cells)]

@@ -129,25 +129,3 @@ def _reward(cell: str, at: Bookmark) -> float:
         text = f"the third column is {short(cell)}: expected a reward"
         hint = "set supporting = true if it holds numbers of supporting lines"
         raise at.error(f"{text}; {hint}") from None
-
-
-def numbered_lines(episode: Episode, name: str) -> List[str]:
-    """An episode as fbdialog's and bAbI's numbered lines; the lines of a text before its
-    last one are statements with a number of their own."""
-    lines: List[str] = []
-    for message in episode:
-        *statements, question = message["text"].split("\n")
-        # The reader takes blanks off both ends of a line: such a text keeps one line.
-        if any(part != part.strip() for part in (*statements, question)):
-            statements, question = [], message["text"].replace("\n", "\\n")
-        answers, candidates = (
-            "|".join(message.get(field, ())).replace("\n", "\\n")
-            for field in ("labels", "label_candidates")
-        )
-        support = message.get("supporting")
-        third = message.get("reward", "") if support is None else " ".join(map(str, support))
-        cells = [question, answers, str(third), candidates]
-        while not cells[-1] and len(cells) > 2:
-            cells.pop()
-        lines += [*statements, "\t".join(cells)]
-    return [f"{number} {line}" for number, line in enumerate(lines, start=1)]

@@ -25,6 +25,7 @@ ALIASES = {
 # In a line that cannot be read as a whole.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
+HINT = r"in it \n, \t and __PIPE__ stand for a line end, a tab and a bar"
 # ParlAI's order; other fields stand behind.
 ORDER = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")
 
@@ -135,13 +136,25 @@ def _unescaped(value: str) -> str:
 
 
 def parlai_lines(episode: Episode, name: str) -> List[str]:
-    """An episode in ParlAI's text format, a line for each message."""
+    """An episode in ParlAI's text format, a line for each message.
+
+    RAISES (ValueError): If something would be read as something else.
+    """
     lines = []
     for message in [*episode[:-1], Message(episode[-1], episode_done=True)]:
         fields = [field for field in ORDER if field in message]
         fields += [field for field in message if field not in (*ORDER, "id")]
         values = {"id" if field == "source_id" else field: message[field] for field in fields}
+        for key, value in values.items():
+            if set(key) & set("\t\n:") or _meant(key):
+                raise ValueError(f"a field cannot be called {short(key)} there")
+            back = _value(key, _escaped(value), Bookmark())
+            if back != value:
+                text = f"'{key}' {short(value, 40)} would be read as {short(back, 40)}"
+                raise ValueError(f"{text} ({HINT})")
         lines.append("\t".join(f"{key}:{_escaped(value)}" for key, value in values.items()))
+        if "\0" in lines[-1] or lines[-1].endswith("\r"):
+            raise ValueError("it has a NUL, or a CR before a line end")
     return lines
 
 

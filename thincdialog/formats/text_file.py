@@ -17,7 +17,6 @@ from typing import (
     Dict,
     Iterator,
     List,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -69,21 +68,7 @@ STDIN = "-"
 codecs.register_error("thincdialog.unreadable", lambda error: ("\udcff", error.end))  # type: ignore
 
 
-class Written(NamedTuple):
-    """Lines that are to be written, for a reader to take in place of a file.
-
-    name (str): The name that the file would have.
-    lines (List[str]): Its lines without their ends.
-    """
-
-    name: str
-    lines: List[str]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-File = Union[str, Path, Written]
+File = Union[str, Path]
 
 
 class LostLine(str):
@@ -123,9 +108,6 @@ def read_lines(
     RAISES (DataError): If the file is missing, a directory, empty, unreadable,
         damaged, not text, or has a NUL byte or a line of more than MAX_LINE bytes.
     """
-    if isinstance(path, Written):
-        yield from enumerate(path.lines, start=1)
-        return
     at = at or Bookmark()
     at.path = path
     byte, number = at.spot
