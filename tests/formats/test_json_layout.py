@@ -1,6 +1,5 @@
 """Corpora of any JSON layout."""
 
-import csv
 import gzip
 import json
 import re
@@ -311,8 +310,6 @@ def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
     assert done.left_out["turns of a system or tool within conversations"] == 1
     convert(path, tmp_path / "b", from_format="messages", to_format="conversations")
     assert json.loads((tmp_path / "b").read_text())["system"] == "S0"
-    with pytest.raises(DataError, match="no place for the field 'system'; --drop system"):
-        convert(path, tmp_path / "c", from_format="messages", to_format="fbdialog")
 
 
 def test_layout_of_ones_own(tmp_path):
@@ -333,9 +330,10 @@ def test_layout_of_ones_own(tmp_path):
     assert rows(table) == [("7/0", "a, b", ["c"]), ("8/0", "d", ["e"])]
     (tmp_path / "TABLE.JSON").write_bytes((tmp_path / "table.json").read_bytes())
     for name in ("table.json", "TABLE.JSON"):
-        said = {"from_format": str(tmp_path / name), "force": True}
-        convert(tmp_path / "a.csv", tmp_path / "a.tsv", **said)
-        assert (tmp_path / "a.tsv").read_text() == "text\tlabel\na, b\tc\nd\te\n"
+        said = {"from_format": str(tmp_path / name), "to_format": "jsonl", "force": True}
+        convert(tmp_path / "a.csv", tmp_path / "a.jsonl", **said)
+        found = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+        assert [(row["text"], row["label"]) for row in found] == [("a, b", "c"), ("d", "e")]
 
 
 def of_layout(written, layout, content, name="a.csv", **choices):
@@ -647,10 +645,34 @@ def test_chat_messages_of_models_that_call_tools(tmp_path):
 )
 def test_labelled_texts_of_chat_messages(tmp_path, field, pairs, n_left):
     path = write(tmp_path / "log.json", LOG)
-    done = convert(path, tmp_path / "a.csv", from_format="messages", label_field=field)
-    with (tmp_path / "a.csv").open(newline="") as file:
-        assert list(csv.reader(file)) == [["text", "label"], *map(list, pairs)]
+    said = {"from_format": "messages", "to_format": "jsonl", "label_field": field}
+    done = convert(path, tmp_path / "a.jsonl", **said)
+    found = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    assert [(row["text"], row["label"]) for row in found] == pairs
     assert done.left_out[f"texts without '{field}'"] == n_left
+
+
+@pytest.mark.parametrize(
+    ("layout", "value", "n_left"),
+    [
+        ("intents", {"intents": [{"tag": "hi", "patterns": ["Hey", "", " ", "Hello"]},
+                                 {"tag": "none", "patterns": []}, {"tag": "", "patterns": ["Eh"]}]},
+         3),
+        ("rasa-json", {"rasa_nlu_data": {"common_examples": [
+            {"text": "Hey", "intent": "hi"}, {"text": "", "intent": "hi"},
+            {"text": "Eh", "intent": ""}, {"text": "Hello", "intent": "hi"}]}}, 2),
+    ],
+)  # fmt: skip
+def test_examples_without_a_text_or_label_are_left_out_and_counted(tmp_path, layout, value, n_left):
+    path = write(tmp_path / "a.json", value)
+    teacher = JSONLayout(layout, train=path)
+    assert [row[1:] for row in rows(teacher)] == [("Hey", ["hi"]), ("Hello", ["hi"])]
+    (bad,) = teacher.bad_data("train")
+    assert (bad.n_read, bad.n_without, bad.n_skipped) == (2 + n_left, n_left, 0)
+    said = f"{n_left} of {2 + n_left} examples left out: there is no text or no label in them"
+    assert said in bad.summary()
+    done = convert(path, tmp_path / "a.jsonl", from_format=layout, to_format="jsonl")
+    assert (done.n_examples, done.left_out["examples without a text or a label"]) == (2, n_left)
 
 
 def test_content_without_any_text_is_an_error(tmp_path):

@@ -18,7 +18,7 @@ class BadData:
     n_read (int): Conversations, or whatever `unit` says, that were read.
     n_skipped (int): Those that cannot be read.
     n_problems (int): What is wrong in them.
-    n_without (int): Of those that were read, conversations that give no example.
+    n_without (int): Of those that were read, those that give no example.
     unit (str): What is counted: "conversations", "episodes", "examples".
     note (str): What is odd about the whole file; "" if nothing.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
@@ -62,8 +62,9 @@ class BadData:
             head = f"{self.path}  {self.n_skipped:,} {of_all} skipped ({percent(self)}):"
             lines += [head, *self.listed(N_NAMED)]
         if self.n_without:
-            why = "left out: label_speaker gives no reply in them"
-            lines.append(f"{self.path}  {self.n_without:,} {of_all} {why}")
+            lines.append(
+                f"{self.path}  {self.n_without:,} {of_all} left out: {why_without(self.unit)}"
+            )
         if self.note:
             lines.append(f"{self.path}  {self.note}")
         return "\n".join(lines)
@@ -105,3 +106,11 @@ class BadDataError(DataError):
 def percent(bad: BadData) -> str:
     """The share that was left out, for a message."""
     return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
+
+
+def why_without(unit: str) -> str:
+    """Why some of what was read gives no example: conversations, or others."""
+    is_talk = unit == "conversations"
+    return (
+        f"{'label_speaker gives no reply' if is_talk else 'there is no text or no label'} in them"
+    )

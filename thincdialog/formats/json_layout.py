@@ -35,6 +35,9 @@ from .wording import short
 # What becomes of the turns of a system.
 SystemTurns = Literal["context", "field", "drop"]
 
+# Examples of which nothing can be learnt.
+NOTHING = "examples without a text or a label"
+
 # Where a turn of a model has its calls of tools; it need not have a text then.
 CALLS = ("tool_calls", "function_call")
 
@@ -92,7 +95,7 @@ def read_layout_file(
         return
     is_empty = at.is_at_begin
     at.counts.unit = "episodes" if layout.examples else "examples"
-    for episode in read_parts(records, layout, at, partial(examples_of, at=at)):
+    for episode in filter(None, read_parts(records, layout, at, partial(examples_of, at=at))):
         is_empty = False
         yield episode
     if is_empty:
@@ -391,6 +394,12 @@ def examples_of(
     for place in places:
         message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout, at))
         label = place.find(layout.label, None if tolerance().unlabelled else ...)
+        has_all = message["text"].strip() or layout.background or layout.examples
+        has_all = has_all and (label.value != "" or tolerance().empty_labels)
+        if not has_all and not tolerance().unlabelled:
+            at.counts.n_read, at.counts.n_without = at.counts.n_read + 1, at.counts.n_without + 1
+            at.leave_out(NOTHING)
+            continue
         if tolerance().empty_labels and label.value in ("", []):
             message["labels"] = []
         elif label.value not in (None, "", []) or not tolerance().unlabelled:

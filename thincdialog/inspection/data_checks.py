@@ -4,6 +4,7 @@ from itertools import chain
 from typing import Iterator, List, Tuple, Union
 
 from ..evaluation.unreachable import NOBODYS, Unreachable
+from ..formats.bad_data import why_without
 from .data_report import DataReport, DataWarning, ExampleGroup, Limits, SplitReport
 
 CHECKS = (
@@ -41,8 +42,8 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
             named = "; ".join(bad.first[:3])
             yield "reading", f"{text}: {named}", 'fix them; on_bad_data = "error" lists them all'
         if bad.n_without:
-            text = f"{bad.n_without:,} {of_all} are left out: label_speaker gives no reply in them"
-            yield "reading", text, "training leaves them out: check label_speaker"
+            text = f"{bad.n_without:,} {of_all} are left out: {why_without(bad.unit)}"
+            yield "reading", text, "training leaves them out: see that it is meant so"
         if bad.note:
             yield "reading", f"{bad.path}: {bad.note}", "see that it is meant so"
     if part.null_labels:
