@@ -123,6 +123,8 @@ def test_predict_never_replaces_what_it_reads(folder, run):
     for name, more in (("own.txt", ""), ("./own.txt", ""), ("own.py", "--code own.py")):
         code, _, err = run(f"predict model own.txt {more} -o {name} --force")
         assert code == 1 and f"{name}  is read by this command" in err
+    code, _, err = run("predict model ow*.txt -o own.txt --force")
+    assert code == 1 and "own.txt  is read by this command" in err
     assert (folder / "own.txt").read_text() == "warm\n"
     assert (folder / "own.py").read_text() == "A = 1\n"
 

@@ -1,7 +1,9 @@
 """Answers to unlabelled rows are those of a conversation of its own each, in the file's order."""
 
 import csv
+import gzip
 import json
+import zipfile
 
 import pytest
 
@@ -387,6 +389,63 @@ train = "{tmp_path}/data.txt"
     (tmp_path / "texts.jsonl").write_text('{"text": "tall"}\n')
     (row,) = predict(tmp_path / "run" / "model-last", tmp_path / "texts.jsonl")
     assert row["text"] == "tall"
+
+
+CHAT = "31/12/2023, 23:58 - Ann: tall\n01/01/2024, 00:01 - Ben: short\n"
+RASA = "nlu:\n- intent: tall\n  examples: |\n    - tall one\n"
+FASTTEXT = "__label__tall tall one\n__label__short short\n"
+SPOKEN = "A: tall\nB: short\n\nA: warm\nB: cold\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "looks", "texts"),
+    [
+        ("a.txt", CHAT, "whatsapp", ["short"]),
+        ("a.ft", FASTTEXT, "fasttext", ["tall one", "short"]),
+        ("a.txt", SPOKEN, "speaker-lines", ["short", "cold"]),
+        ("a.iob", "tall one\tO O size\nshort\tO size\n", "iob", ["tall one", "short"]),
+        ("a.txt", "text:tall\tlabels:x\tepisode_done:True\n", "parlai", ["tall"]),
+        ("a.yml", RASA, "rasa", ["- tall one"]),
+        ("a.json", '{"intents": [{"tag": "x", "patterns": ["tall"]}]}', "intents", ["tall"]),
+        ("a.yml", "own: [tall]\n", "YAML", None),
+        ("a.yml", "own: [tall\n", "not valid YAML", None),
+    ],
+)  # fmt: skip
+def test_predict_takes_no_other_format_for_lines_of_text(tmp_path, name, content, looks, texts):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(DataError, match=looks) as caught:
+        predict("intents/model-last", path)
+    assert (f"looks like {looks}: say --format {looks}" in str(caught.value)) == bool(texts)
+    if texts:
+        rows = list(predict("intents/model-last", path, format=looks))
+        found = [row.get("text", row.get("said", row.get("0"))) for row in rows if row["reply"]]
+        assert found == texts
+        assert all(row["reply"] in WORDS for row in rows if row["reply"] is not None)
+    if path.suffix not in (".yml", ".json"):
+        rows = list(predict("intents/model-last", path, format="text"))
+        assert [row["said"] for row in rows] == content.splitlines()
+
+
+def test_predict_takes_what_teachers_take(tmp_path):
+    rows = [{"said": f"{a} {b}", "n": n} for n, (a, b) in enumerate(zip(WORDS, WORDS[1:]))]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows[:2]))
+    packed = "".join(f"{json.dumps(row)}\n" for row in rows[2:4]).encode()
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(packed))
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr("c.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows[4:]))
+    expected = list(predict("intents/model-last", rows))
+    for source in (tmp_path, f"{tmp_path}/*", tmp_path / "[abc].*"):
+        answers = predict("intents/model-last", source)
+        assert list(answers) == expected and answers.form == "jsonl"
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(packed + b"3\n"))
+    with pytest.raises(DataError, match="b.jsonl.gz:3  expected a JSON object"):
+        list(predict("intents/model-last", tmp_path))
+    (tmp_path / "d.csv").write_text("said\nred\n")
+    with pytest.raises(DataError, match="c.zip  is in another format than .*d.csv"):
+        predict("intents/model-last", tmp_path)
+    with pytest.raises(DataError, match="file not found"):
+        list(predict("intents/model-last", f"{tmp_path}/*.tsv"))
 
 
 def test_predict_reads_yaml_that_the_model_learned_from(tmp_path):

@@ -46,7 +46,8 @@ def _formats() -> Iterable[str]:
 
 ARGUMENTS = [
     MODEL,
-    argument("FILE", "input file, may be gzip-compressed; - for stdin"),
+    argument("FILE", "input file, folder, or pattern in quotes; files may be packed with gzip or "
+             "zip; - for stdin"),
     argument("-o --output FILE", "output file: .csv, .tsv or .jsonl; NAME.gz is gzip-compressed "
              "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),

@@ -10,6 +10,7 @@ from typing import Any, Iterator, Tuple
 
 from ..errors import ConfigError, OutputError
 from ..files.saved_model import BEST, CONFIG, LAST, META
+from ..formats.file_list import file_list
 from ..formats.output_file import check_output_file, open_output
 
 # Files and folders of a run.
@@ -44,6 +45,7 @@ def _read(given: Any) -> Iterator[Tuple[str, str]]:
     """The files that a command reads, as far as its arguments and configs name them, and what
     to say of each."""
     texts = list(_texts(given))
+    texts += file_list(texts)
     for text in filter(os.path.isfile, texts):
         yield text, "is read by this command"
     for text in texts:

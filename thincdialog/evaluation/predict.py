@@ -9,7 +9,8 @@ from ..errors import MAX_LISTED, DataError, DialogError
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.guessing import guess_format, is_cut_so
+from ..formats.file_list import file_list
+from ..formats.guessing import VALUES, about, guess_format, is_cut_so, readable_format
 from ..formats.inputs import (
     OF_PARLAI,
     TABLES,
@@ -24,8 +25,9 @@ from ..formats.inputs import (
     read_inputs,
 )
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
-from ..formats.text_file import STDIN
+from ..formats.text_file import STDIN, read_text, suffix_of
 from ..formats.text_records import is_of_lines
+from ..formats.yaml_text import parse_yaml
 from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
@@ -54,8 +56,8 @@ def predict(
     """A saved model's replies or classes for the rows of a file, in their order.
 
     path (Union[str, Path]): Folder of the model.
-    source (Union[str, Path, Iterable]): A file, "-" for what is piped in; or texts, or
-        mappings as JSON lines hold them.
+    source (Union[str, Path, Iterable]): A file, folder or pattern as a teacher takes it, "-" for
+        what is piped in; or texts, or mappings as JSON lines hold them.
     overrides (Optional[Mapping[str, Any]]): Changes to the model's config.
     code (Union[str, Path, None]): Python file that registers what its config names.
     **options (Any): Of ``Answers``, such as `top`.
@@ -130,6 +132,7 @@ class Answers:
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
+        self.files = file_list(self.source) if isinstance(self.source, str) else []
         self.on_error = on_error
         given = {name: value for name, value in reading.items() if value is not None}
         of_tasks = _of_tasks(model)
@@ -158,9 +161,15 @@ class Answers:
             **{**of_tasks, **given}, layout=layout, may_have_header="columns" not in given
         )
         form = None
-        if isinstance(self.source, str):
-            form = format_of(self.source, own) or _as_tasks(model, self.source)
+        if self.files:
+            forms = {format_of(path, own) or _as_tasks(model, path): path for path in self.files}
+            if len(forms) > 1:
+                first, second, *_ = forms.values()
+                raise DataError(first, f"is in another format than {second}: answer one at a time")
+            (form,) = forms
             own = own._replace(format=form)
+        for path in self.files if layout is None and "format" not in given else ():
+            _see_that_it_is_read(path, form, self.encoding)
         of_source = form if form in TABLES else "jsonl"
         self.is_table = of_source in TABLES
         self.form = format_by_suffix(output or "") or of_source
@@ -171,16 +180,17 @@ class Answers:
             other_fields=reads.other_fields,
             classes=frozenset(agent.classes) or None,
         )
-        if isinstance(self.source, str):
-            check_format(self.source, form, self.reading)
+        if self.files:
+            check_format(self.files[0], form, self.reading)
 
     def _looks_like(self, layout: CorpusLayout) -> bool:
         """Whether the source may be in the layout of the model's data."""
+        path = self.files[0] if self.files else None
         if not is_of_lines(layout):
-            return has_records(self.source)
-        if not isinstance(self.source, str) or not Path(self.source).is_file():
+            return has_records(path)
+        if path is None or not Path(path).is_file():
             return False
-        return is_cut_so(self.source, layout, Bookmark(encoding=self.encoding))
+        return is_cut_so(path, layout, Bookmark(encoding=self.encoding))
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"
@@ -191,9 +201,8 @@ class Answers:
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         self._begin()
-        if isinstance(self.source, str):
-            rows = read_inputs(self.source, self.reading, self._at)
-        else:
+        rows = self._of_files()
+        if not isinstance(self.source, str):
             rows = given_inputs(self.source, self.reading, self._at)
         while chunk := list(islice(self._counted(rows), N_ROWS)):
             messages = [one.message for one in chunk if one.message is not None]
@@ -201,6 +210,11 @@ class Answers:
             self.bad.n_answered += len(messages)
             for row, message in chunk:
                 yield {**row, **self._added(None if message is None else next(replies))}
+
+    def _of_files(self) -> Iterator[InputRow]:
+        for number, path in enumerate(self.files):
+            self._at.open(number)
+            yield from read_inputs(path, self.reading, self._at)
 
     def lines(self) -> Iterator[str]:
         """The same as lines: of a table if ``form`` says so, else of JSON.
@@ -301,6 +315,25 @@ def _as_tasks(model: TrainedModel, path: str) -> Optional[str]:
         found = guess_format(path)
         return form if found == form or {found, form} == {"babi", "fbdialog"} else None
     return None
+
+
+def _see_that_it_is_read(path: str, form: Optional[str], encoding: Optional[str]) -> None:
+    """See that a file is not taken for lines of text, or rows, that a format or a layout reads.
+
+    RAISES (DataError): If it is.
+    """
+    suffix = suffix_of(path)
+    if not Path(path).is_file() or not (form is None or suffix == ".json"):
+        return
+    name = readable_format(path, encoding)
+    if name in ("conversations", "parlai-conversations", "jsonl"):
+        return
+    if name is not None:
+        lines = "" if suffix in VALUES else ", or --format text to answer its lines"
+        raise DataError(path, f"looks like {name}: say --format {name}{lines}")
+    if suffix in (".yml", ".yaml"):
+        parse_yaml(read_text(path, Bookmark(encoding=encoding)), path)  # It says what is wrong.
+        raise DataError(path, f"looks like {about(path, encoding)}")
 
 
 def _is_text(value: Any) -> bool:

@@ -24,6 +24,8 @@ N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
 CONVOKIT = "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
+# Suffixes of files that hold JSON or YAML.
+VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
 # Largest file in bytes that is tried with all layouts: some are read as a whole.
 MAX_TRIED = 1 << 26
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
@@ -77,10 +79,13 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
             return name
     if name == "parlai":  # With a mistake in it: its fields are no speakers.
         return name
+    has_values = is_arrow(path) or suffix_of(path) in (*VALUES, ".csv", ".tsv")
+    with suppress(DialogError):
+        has_values = has_values or "".join(_first_lines(path, start())).lstrip()[:1] in ("{", "[")
     for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
         layout = find_layout(name)
         with suppress(DialogError):
-            if is_of_lines(layout) and not is_cut_so(path, layout, start()):
+            if not (is_cut_so(path, layout, start()) if is_of_lines(layout) else has_values):
                 continue
             if next(read_layout_file(path, layout, at=start()), None):
                 return name
@@ -155,8 +160,7 @@ def is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
     at (Bookmark): Names the encoding.
     """
     lines = _first_lines(path, at)
-    is_value = suffix_of(path) in (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
-    if is_value or not lines or lines[0].lstrip().startswith("{"):
+    if suffix_of(path) in VALUES or not lines or lines[0].lstrip().startswith("{"):
         return False
     if layout.separator:
         # In a table, all lines have the same number of parts.

@@ -21,7 +21,7 @@ from typing import (
 
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
-from .arrow_file import SUFFIXES, read_arrow
+from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .bookmark import Bookmark
 from .conversations import Said, conversation_turns
 from .formats import FORMATS
@@ -159,7 +159,7 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
         yield from _of_parlai(path, form, reading, at)
     elif form in TABLES:
         yield from _of_rows(_table(path, reading, at), reading, at)
-    elif suffix_of(path) in SUFFIXES:
+    elif is_arrow(path):
         at.path = path
         table = (row for _, row in _numbered(map(_as_json, read_arrow(path)), at))
         yield from _of_rows(table, reading, at)
