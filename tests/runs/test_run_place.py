@@ -1,5 +1,6 @@
 """A run that replaces another one: nothing of the old one goes before the new one is sure."""
 
+import io
 import json
 import os
 import shutil
@@ -89,6 +90,18 @@ def test_a_damaged_line_leaves_the_old_run_as_it_was(folder, split, resume, stre
         with pytest.raises(DataError, match=f"{split}.jsonl:25 "):
             quietly_train("c.cfg", Path("new"))
         assert not Path("new").exists()
+
+
+def test_what_is_wrong_with_a_streamed_test_split_comes_late_as_was_said(folder):
+    with open("test.jsonl", "a") as file:
+        file.write('{"id": "x", "turns": [{"speaker": "a", "text": "?"}, {"speaker": "B"}]}\n')
+    shown = io.StringIO()
+    with pytest.raises(DataError, match="test.jsonl:25 "):
+        quietly_train("c.cfg", Path("new"), tasks__talk__streaming=True, stderr=shown)
+    lines = shown.getvalue().splitlines()
+    note = "test is a stream, and is read after training: `debug data` finds before what is wrong"
+    (number,) = (number for number, line in enumerate(lines) if line.startswith(note))
+    assert any(line.startswith("Computing with") for line in lines[number:])
 
 
 def test_a_new_run_takes_the_place_of_all_of_the_old_one(folder):

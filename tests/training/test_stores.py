@@ -192,6 +192,21 @@ def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
     quietly_train(FILES, **changes)
 
 
+@pytest.mark.parametrize("order", ["built", "opened"])
+def test_labels_in_stores_that_differ_by_case_are_told(files, order):
+    """When a store is built for a classifier; or when one opens what was built for a ranker,
+    whose replies may differ so."""
+    with open(files / "dev.csv", "a") as file:
+        file.write("t,One\nt,one\n")
+    where = "dev.csv:23  the label 'one'"
+    if order == "opened":
+        found = made(FILES[: FILES.index("[tokenizer]")] + REPLIES)
+        assert found["intent/dev"] == "it is new"
+        where = "dev.csv  .*the label '[oO]ne'"
+    with pytest.raises(DialogError, match=f"{where} differs from '[oO]ne' .*only by case or blank"):
+        quietly_train(FILES, **STORED)
+
+
 def test_another_tokenizer_reads_the_examples_and_not_the_data(files):
     made()
     for name in ("train", "dev"):  # Their content stays known as long as they are not touched.

@@ -242,7 +242,12 @@ class TrainingRun:
         RAISES (DataError): If data cannot be read.
         """
         is_held = [teacher.n_examples is not None for teacher in teachers]
-        if self.keeper.place.is_sure or all(is_held):
+        if all(is_held):
+            return
+        if self.keeper.place.is_sure:
+            if not is_held[-1] and self.experiment.has_split("test"):
+                text = "is a stream, and is read after training: `debug data` finds before"
+                self._note(f"test {text} what is wrong with it.")
             return
         with reading_bar(self.stderr, unit="episodes") as progress:
             streams = (one for one, held in zip(teachers, is_held) if not held)
