@@ -7,7 +7,6 @@ import ctypes
 import threading
 from array import array
 from contextlib import ExitStack, suppress
-from functools import partial
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional
 
 from threadpoolctl import threadpool_limits
@@ -19,7 +18,7 @@ from ..loader.cores import n_cores
 from ..optimizers.scored_schedules import schedule_states
 from ..optimizers.shared_state import lay_out_state, settings_of, why_not_shared
 from ..optimizers.state import KEY
-from ..protocol import Agent, StepReport
+from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
@@ -29,7 +28,7 @@ from ..worlds import WorldFactory
 from .alone import Alone
 from .crew import Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
-from .hogwild_world import HogwildWorld
+from .hogwild_world import with_threads
 from .patience import LOOK_SECONDS
 from .stale_steps import describe_stale
 from .step_numbers import StepNumbers
@@ -210,15 +209,9 @@ class Hogwild(Runner):
         return reports
 
     def evaluation_world(self, experiment: Experiment) -> WorldFactory:
-        """Threads show their shares to replicas of the agent, whatever makes the steps. There are
-        none for an agent on a GPU, one whose replies depend on the batches, or one of a user
-        that counts by itself and has no replica."""
-        agent, make_world = experiment.agent, super().evaluation_world(experiment)
-        counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
-        if agent.replies_need_batch or counts_alone or experiment.ops.device_type != "cpu":
-            return make_world
-        how = {"make_world": make_world, "interruption": self.interruption}
-        return partial(HogwildWorld, n_workers=self.n_workers, **how)
+        """Threads show their shares to replicas of the agent, whatever makes the steps."""
+        make_world = super().evaluation_world(experiment)
+        return with_threads(experiment, make_world, self.n_workers, self.interruption)
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         experiment = self.experiment

@@ -16,6 +16,7 @@ from ..optimizers.state import KEY
 from ..protocol import Agent, Learner
 from ..registry import registry
 from ..teachers import Teacher
+from ..training.experiment import Experiment
 from ..training.interruption import Interruption
 from ..worlds import PartnerWorld, World, WorldFactory
 from .crew import Crew
@@ -39,6 +40,27 @@ def build_hogwild_world(
     """
     make_world = conversation or PartnerWorld
     return partial(HogwildWorld, n_workers=n_workers, make_world=make_world)
+
+
+def with_threads(
+    experiment: Experiment,
+    make_world: WorldFactory,
+    n_workers: int,
+    interruption: Optional[Interruption],
+) -> WorldFactory:
+    """A world to evaluate in with several threads, whose scores are those of one. There are no
+    threads for an agent on a GPU, one whose replies depend on the batches, or one of a user that
+    counts by itself and has no replica.
+
+    make_world (WorldFactory): Gives the world of each thread.
+    """
+    agent = experiment.agent
+    counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
+    is_on_cpu = experiment.ops.device_type == "cpu"
+    if n_workers == 1 or agent.replies_need_batch or counts_alone or not is_on_cpu:
+        return make_world
+    how = {"make_world": make_world, "interruption": interruption}
+    return partial(HogwildWorld, n_workers=n_workers, **how)
 
 
 class HogwildWorld(World):

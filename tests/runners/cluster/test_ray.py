@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,7 +21,7 @@ from thinc.compat import has_cupy
 from tests.processes import limited, no_longer_than, slow
 from tests.test_configs import CONFIGS, code_of, encoder_paths, on_little_data
 from tests.training.examples import RANKER, weights
-from thincdialog.api import dry_run, load_config, train
+from thincdialog.api import dry_run, evaluate, load_config, train
 from thincdialog.config import load_code
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.files.held import AGENT, held, temporary_folder
@@ -39,6 +40,7 @@ from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.interruption import Interrupted
+from thincdialog.worlds import BatchWorld
 
 # One of pytest's processes runs all of them: they share a cluster, which takes all cores.
 pytestmark = pytest.mark.xdist_group("ray")
@@ -568,6 +570,37 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
     given = {"@runners": "thincdialog.Ray.v1", "num_workers": 0}
     with pytest.raises(ConfigError, match="learns example by example.*Hogwild"):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
+
+
+@pytest.mark.parametrize("agent", ["", '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'])
+def test_ray_scores_at_the_end_are_by_threads_of_this_process(tmp_path, monkeypatch, agent):
+    """Also those of an agent that learns nothing, for which no cluster is started."""
+    text = CONFIG
+    if agent:
+        text = CONFIG[: CONFIG.index("[agent]")] + CONFIG[CONFIG.index("[world]") :] + agent
+        text = text.replace('"hits@1"', '"accuracy"')
+    monkeypatch.setattr(ray_runner, "n_cores", lambda: 2)
+    threads = set()
+    parley = BatchWorld._parley
+
+    def noted(world):
+        threads.add(threading.current_thread().name)
+        return parley(world)
+
+    monkeypatch.setattr(BatchWorld, "_parley", noted)
+    quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    one = train(text, output=tmp_path / "run", overrides={"runner.num_workers": 0}, **quiet)
+    assert not any(name.startswith("worker") for name in threads)
+    if agent:
+        found = train(text, output=tmp_path / "two", overrides={"runner.num_workers": 2}, **quiet)
+        assert found.scores == one.scores and found.intervals == one.intervals
+    else:
+        found = evaluate(tmp_path / "run", overrides={"runner.num_workers": 2}, split="dev")
+        expected = one.scores["dev"]
+        assert {name: found[name] for name in found if name not in READ} == {
+            name: expected[name] for name in expected if name not in READ
+        }
+    assert {"worker 0", "worker 1"} <= threads
 
 
 def on_files(more="", **splits):

@@ -7,6 +7,7 @@ import numpy
 from thinc.api import get_array_module, to_numpy
 
 from ...errors import Problem
+from ...loader.cores import n_cores
 from ...ops.alignment import aligned_zeros
 from ...optimizers.shared_state import has_known_steps
 from ...optimizers.state import ARRAYS, KEY, optimizer_state
@@ -14,6 +15,8 @@ from ...protocol import Learner
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
+from ...worlds import WorldFactory
+from ..hogwild_world import with_threads
 from .ray_cluster import missing_ray
 
 # What of the config decides on no bit of the result, where all learn on processors of one kind;
@@ -42,6 +45,7 @@ class RayRunner(Runner):
         self.num_workers: int = settings["num_workers"]
         self.n_workers = max(1, self.num_workers)
         self.n_restarts = 0
+        self.interruption = Interruption()
         self._line = ""
         self._gpu_bytes = 0
 
@@ -54,16 +58,13 @@ class RayRunner(Runner):
 
         if self.num_workers and find_spec("ray") is None:
             refuse(str(missing_ray()), "or set num_workers = 0", "runner")
-        if not experiment.agent.learns:
-            text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
-            refuse(text, 'set @runners = "thincdialog.Alone.v1"', "runner")
-        elif not experiment.learner.has_gradient:
+        if experiment.agent.learns and not experiment.learner.has_gradient:
             text = (
                 f"[agent] '{experiment.agent.id}' learns example by example: it has no gradient "
                 "that [runner] workers could sum"
             )
             refuse(text, 'set @runners = "thincdialog.Hogwild.v1"', "runner")
-        if not has_known_steps(experiment.optimizer):
+        if experiment.agent.learns and not has_known_steps(experiment.optimizer):
             text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
             refuse(text, "choose another optimizer", "training", "optimizer")
         gpu_id = checked.interpolated["system"]["gpu_id"]
@@ -83,6 +84,12 @@ class RayRunner(Runner):
         each = experiment.training["accumulate_gradient"]
         default = each * max(1, self.num_workers) if self.is_per_worker else each
         self.n_microbatches: int = self.settings["microbatches"] or default
+
+    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
+        """Threads of this process, which has the weights, before and after the workers' time."""
+        make_world = super().evaluation_world(experiment)
+        n_threads = min(self.n_workers, n_cores())
+        return with_threads(experiment, make_world, n_threads, self.interruption)
 
     # --- the optimizer of the run, behind the steps of others ------------------------------
 
