@@ -25,9 +25,9 @@ from ..formats.inputs import (
     read_inputs,
 )
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
-from ..formats.text_file import STDIN, read_text, suffix_of
+from ..formats.text_file import STDIN, suffix_of
 from ..formats.text_records import is_of_lines
-from ..formats.yaml_text import parse_yaml
+from ..formats.yaml_text import read_value
 from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
@@ -332,7 +332,7 @@ def _see_that_it_is_read(path: str, form: Optional[str], encoding: Optional[str]
         lines = "" if suffix in VALUES else ", or --format text to answer its lines"
         raise DataError(path, f"looks like {name}: say --format {name}{lines}")
     if suffix in (".yml", ".yaml"):
-        parse_yaml(read_text(path, Bookmark(encoding=encoding)), path)  # It says what is wrong.
+        read_value(path, Bookmark(encoding=encoding))  # It says what is wrong.
         raise DataError(path, f"looks like {about(path, encoding)}")
 
 

@@ -239,9 +239,7 @@ def _conversations(
         return
     at.leave_out("what the layout does not name")
     records = read_records(source, layout, "train", at, **choices)
-    for name, said, background, system, _ in read_parts(
-        records, layout, at, partial(conversation_of, at=at)
-    ):
+    for name, said, background, system, _ in read_parts(records, layout, at, conversation_of):
         turns = [{"speaker": who, "text": text} for who, text in said]
         if background and turns:
             turns[0]["text"] = "\n".join([*background, turns[0]["text"]])

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from ..errors import DataError, DialogError
-from ..files.json_text import parse_json
 from .arrow_file import is_arrow, read_arrow
 from .bookmark import Bookmark
 from .candidates import NUMBERED
 from .formats import FORMATS
 from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, find_layout, shipped_layouts
-from .text_file import check_readable, is_pipe, json_object, read_lines, read_text, suffix_of
+from .text_file import check_readable, is_pipe, json_object, read_lines, suffix_of
 from .text_records import is_of_lines
 from .wording import kind, short
-from .yaml_text import parse_yaml
+from .yaml_text import read_value
 
 N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
@@ -106,8 +105,7 @@ def about(path: str, encoding: Optional[str] = None) -> str:
         is_yaml = suffix_of(path) in (".yml", ".yaml")
         is_json = lines[:1] and lines[0].lstrip()[:1] in ("{", "[")
         if is_yaml or (is_json and not _first_object(path, lines)):
-            text = read_text(path, Bookmark(encoding=encoding), MAX_TRIED)
-            value = parse_yaml(text, path) if is_yaml else parse_json(text)
+            value = read_value(path, Bookmark(encoding=encoding), MAX_TRIED)
             inner = value[0] if isinstance(value, list) and value else value
             names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else kind(inner)
             what = f"a list, of {names}" if inner is not value else names

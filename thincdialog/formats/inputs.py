@@ -26,7 +26,7 @@ from .bookmark import Bookmark
 from .conversations import Said, conversation_turns
 from .formats import FORMATS
 from .guessing import format_by_name
-from .json_layout import SystemTurns, conversation_of, examples_of, read_parts
+from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
 from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
 from .records import Located, read_records
 from .spellings import folded
@@ -146,25 +146,35 @@ def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[Inpu
     at (Bookmark): Lies at the beginning; takes what cannot be read.
     RAISES (DataError): If the file, or a row where none may be left out, cannot be read.
     """
-    form = format_of(path, reading)
+    form, is_empty = format_of(path, reading), True
     check_format(path, form, reading)
+    for row in _rows_of(path, form, reading, at):
+        is_empty, names = False, at.columns or reading.columns or ()
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
+        yield row
+    if reading.layout is not None and is_empty and not at.n_refused:
+        raise DataError(path, "holds nothing that fits the layout of the data: name another")
+
+
+def _rows_of(
+    path: str, form: Optional[str], reading: InputReading, at: Bookmark
+) -> Iterator[InputRow]:
+    columns, delimiter = reading.columns, reading.delimiter
     if reading.layout is not None:
-        rows = _of_layout(_records(path, reading.layout, reading, at), reading, at)
-        first = next(rows, None)
-        if first is not None:
-            yield from chain([first], rows)
-        elif not at.n_refused:
-            raise DataError(path, "holds nothing that fits the layout of the data: name another")
-    elif form in OF_PARLAI:
-        yield from _of_parlai(path, form, reading, at)
-    elif form in TABLES:
-        yield from _of_rows(_table(path, reading, at), reading, at)
+        records = read_records(path, reading.layout, None, at, columns, delimiter)
+        return _of_layout(records, reading, at)
+    if form in OF_PARLAI:
+        return _of_parlai(path, form, reading, at)
+    if form in TABLES:
+        fields, may_have_header = (reading.text_field,), reading.may_have_header
+        table = read_table(path, at, columns, fields, delimiter, may_have_header)
     elif is_arrow(path):
-        at.path = path
-        table = (row for _, row in _numbered(map(_as_json, read_arrow(path)), at))
-        yield from _of_rows(table, reading, at)
+        at.path, table = path, _numbered(map(_as_json, read_arrow(path)), at)
     else:
-        yield from _of_lines(path, form, reading, at)
+        return _of_lines(path, form, reading, at)
+    return _of_rows((row for _, row in table), reading, at)
 
 
 def _of_rows(
@@ -211,21 +221,6 @@ def _is_something(line: str) -> bool:
     return not isinstance(line, LostLine) and line != "" and not line.isspace()
 
 
-def _table(path: str, reading: InputReading, at: Bookmark) -> Iterator[Dict[str, Any]]:
-    fields = (reading.text_field,)
-    columns, may_have_header = reading.columns, reading.may_have_header
-    for _, row in read_table(path, at, columns, fields, reading.delimiter, may_have_header):
-        _check_columns(path, reading, at)
-        yield row
-
-
-def _check_columns(path: str, reading: InputReading, at: Bookmark) -> None:
-    names = at.columns or reading.columns or ()
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
-
-
 def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
     """Every turn of ParlAI's formats, with the turns before it."""
     episodes = iter(FORMATS[form].read(path, at=at))
@@ -254,33 +249,20 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
 # --- corpora of any layout ----------------------------------------------------------------
 
 
-def _records(
-    path: str, layout: CorpusLayout, reading: InputReading, at: Bookmark
-) -> Iterator[Located]:
-    for found in read_records(path, layout, None, at, reading.columns, reading.delimiter):
-        _check_columns(path, reading, at)
-        yield found
-
-
 def _of_layout(
     records: Iterator[Located], reading: InputReading, at: Bookmark
 ) -> Iterator[InputRow]:
     """The rows of each conversation or episode: one, unless its rows are turns."""
     assert reading.layout is not None
-    make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading, at=at)
+    make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading)
     for rows in read_parts(records, reading.layout, at, make):
         yield from rows
 
 
 def _spoken(
-    name: str,
-    rows: List[Located],
-    turns: List[Located],
-    layout: CorpusLayout,
-    reading: InputReading,
-    at: Bookmark,
+    part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
 ) -> List[InputRow]:
-    conversation = conversation_of(name, rows, turns, layout, at)
+    conversation, rows = conversation_of(part, layout, at), part.rows
     wrong = partial(_wrong, rows[0])
     speaker = reading.label_speaker or layout.label_speaker
     message, n_turns = _last_turn(conversation.said, speaker, conversation.background, wrong)
@@ -298,17 +280,10 @@ def _spoken(
     ]
 
 
-def _asked(
-    name: str,
-    rows: List[Located],
-    places: List[Located],
-    layout: CorpusLayout,
-    reading: InputReading,
-    at: Bookmark,
-) -> List[InputRow]:
+def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading) -> List[InputRow]:
     with tolerating(unlabelled=True):
-        episode = examples_of(name, rows, places, layout, at)
-    wrong = partial(_wrong, rows[0])
+        episode = examples_of(part, layout, at)
+    wrong = partial(_wrong, part.rows[0])
     if not episode:
         raise wrong("has nothing that could be answered")
     *before, last = episode
@@ -318,7 +293,7 @@ def _asked(
         message["context"] += [(SELF, label) for label in one.get("labels", ())[:1]]
     if "label_candidates" in last:
         message["label_candidates"] = last["label_candidates"]
-    return [_checked(_fields(rows[0]), message, reading, wrong)]
+    return [_checked(_fields(part.rows[0]), message, reading, wrong)]
 
 
 def _fields(record: Located) -> Dict[str, Any]:

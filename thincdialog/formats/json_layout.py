@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from html import unescape
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import (
     Any,
     Callable,
@@ -46,9 +46,14 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 _LINE_END = re.compile(r"\s*<(?:br|/p|/div|/li)\b[^>]*>\s*(?!\Z)", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^>]*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 
-# The name of a conversation or episode, its rows (one, unless rows are turns) in the order of
-# the file, and its turns or examples.
-Named = Tuple[str, List[Located], List[Located]]
+
+class Part(NamedTuple):
+    """What is one conversation or episode: its name; its rows (one, unless rows are turns) in the
+    order of the file; and its turns or examples."""
+
+    name: str
+    rows: List[Located]
+    places: List[Located]
 
 
 def read_layout_file(
@@ -82,12 +87,12 @@ def read_layout_file(
     records = read_records(path, layout, split, at, columns, delimiter)
     if layout.is_conversation and label_field:
         answers = label_speaker or layout.label_speaker
-        make = partial(labelled_texts, at=at, answers=answers, label_field=label_field)
+        make = partial(labelled_texts, answers=answers, label_field=label_field)
         for episode in read_parts(records, layout, at, make):
             yield from ([message] for message in episode)
         return
     if layout.is_conversation:
-        conversations = read_parts(records, layout, at, partial(conversation_of, at=at))
+        conversations = read_parts(records, layout, at, conversation_of)
         if system_turns == "drop":
             conversations = (one._replace(system=()) for one in conversations)
         speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
@@ -95,7 +100,7 @@ def read_layout_file(
         return
     is_empty = at.is_at_begin
     at.counts.unit = "episodes" if layout.examples else "examples"
-    for episode in filter(None, read_parts(records, layout, at, partial(examples_of, at=at))):
+    for episode in filter(None, read_parts(records, layout, at, examples_of)):
         is_empty = False
         yield episode
     if is_empty:
@@ -107,7 +112,7 @@ def read_parts(
 ) -> Iterator[Any]:
     """What is made of each conversation or episode that can be read.
 
-    make (Callable): Is given what is ``Named``, and the layout.
+    make (Callable): Is given a ``Part``, the layout and the bookmark.
     """
     parts = _parts(records, layout, at)
     names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
@@ -115,7 +120,7 @@ def read_parts(
         if not layout.group:
             at.before(number)
         try:
-            made = make(*_named(number, rows, layout, names), layout)
+            made = make(_named(number, rows, layout, names), layout, at)
         except DataError as error:
             at.refuse(error)
             continue
@@ -131,7 +136,7 @@ def _parts(
     if layout.order and layout.group:
         yield from _sorted_groups(records, layout, at)
     elif layout.group:
-        yield from _Groups(records, layout, at)
+        yield from _groups(records, layout, at)
     else:
         yield from ([part] for record in records for part in _elements(record, layout, at))
 
@@ -214,52 +219,31 @@ def _group(row: Located, layout: CorpusLayout) -> str:
     return str(found.value)
 
 
-class _Row(NamedTuple):
-    """A row of a group: what all its rows have in common, and how many rows, of whatever
-    group, were lost before it."""
-
-    key: Any
-    found: Located
-    n_lost: int
-
-
-class _Groups:
+def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iterator[List[Located]]:
     """The rows of each group that has all its rows: without one it would be another
     conversation. Where a row was lost between two groups, it may have been of either."""
+    n_groups = 0  # Groups that were refused, which are no lost rows.
 
-    def __init__(self, rows: Iterator[Located], layout: CorpusLayout, at: Bookmark):
-        self.rows, self.layout, self.at = rows, layout, at
-        self.n_lost_groups = 0
-
-    @property
-    def n_lost(self) -> int:
-        return self.at.n_refused - self.n_lost_groups
-
-    def __iter__(self) -> Iterator[List[Located]]:
-        n_lost = self.n_lost
-        groups = groupby(self._keyed(), attrgetter("key"))
-        for number, (_, group) in enumerate(groups, start=self.at.count):
-            # Here the first row of the group was read, and no more.
-            self.at.before(number)
-            rows = list(group)
-            has_all = n_lost == rows[0].n_lost == self.n_lost
-            n_lost = rows[-1].n_lost
-            n_refused = self.at.n_refused
-            if has_all:
-                yield [row.found for row in rows]
-            self.n_lost_groups += self.at.n_refused - n_refused
-
-    def _keyed(self) -> Iterator[_Row]:
-        for row in self.rows:
+    def keyed() -> Iterator[Tuple[str, Located, int]]:
+        for row in rows:
             try:
-                key = _group(row, self.layout)
+                yield _group(row, layout), row, at.n_refused - n_groups
             except DataError as error:
-                self.at.refuse(error)
-                continue
-            yield _Row(key, row, self.n_lost)
+                at.refuse(error)
+
+    n_before = at.n_refused
+    for number, (_, group) in enumerate(groupby(keyed(), itemgetter(0)), start=at.count):
+        # Here the first row of the group was read, and no more.
+        at.before(number)
+        _, found, n_lost = zip(*group)
+        if n_before == n_lost[0] == at.n_refused - n_groups:
+            n_refused = at.n_refused
+            yield list(found)
+            n_groups += at.n_refused - n_refused
+        n_before = n_lost[-1]
 
 
-def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[str]) -> Named:
+def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[str]) -> Part:
     first = rows[0]
     if layout.group:
         found = first.find(layout.group)
@@ -269,12 +253,12 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
             text += "unless the layout has an 'order'"
             raise found.error(text)
         names.add(name)
-        return name, rows, _in_order(rows, layout)
+        return Part(name, rows, _in_order(rows, layout))
     given = first.find(layout.id, None).value if layout.id else None
     name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
     places = list(first.find(inner).items()) if inner else rows
-    return name, rows, _sorted(places, layout) if layout.order else places
+    return Part(name, rows, _sorted(places, layout) if layout.order else places)
 
 
 def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
@@ -302,14 +286,12 @@ def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     return ordered
 
 
-def conversation_of(
-    name: str, rows: List[Located], turns: List[Located], layout: CorpusLayout, at: Bookmark
-) -> Conversation:
+def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversation:
     """The conversation that some turns are."""
     said: List[Said] = []
     spoken: List[Located] = []
     system: List[str] = []
-    for turn in turns:
+    for turn in part.places:
         if layout.turns and not _is_wanted(turn, layout):
             continue
         if any(turn.find(call, None).value for call in CALLS) and not _has_text(turn, layout):
@@ -331,7 +313,7 @@ def conversation_of(
             at.leave_out("turns of a system or tool within conversations")
         elif text:
             system.append(text)
-    return Conversation(name, said, _background(rows[0], layout), system, spoken)
+    return Conversation(part.name, said, _background(part.rows[0], layout), system, spoken)
 
 
 def _speaker(who: Located, layout: CorpusLayout) -> str:
@@ -351,19 +333,14 @@ def _has_text(turn: Located, layout: CorpusLayout) -> bool:
 
 
 def labelled_texts(
-    name: str,
-    rows: List[Located],
-    turns: List[Located],
-    layout: CorpusLayout,
-    at: Bookmark,
-    answers: str,
-    label_field: str,
+    part: Part, layout: CorpusLayout, at: Bookmark, answers: str, label_field: str
 ) -> Episode:
     """The texts of a conversation that have a label in their turn, or in the answer to it, or, for
     the last of them, in the record.
 
     answers (str): Who answers.
     """
+    name, rows, turns = part
     speakers = [_speaker(turn.find(layout.speaker), layout) for turn in turns]
     others = (answers, *(layout.background_speakers or ()))
     asked = [number for number, speaker in enumerate(speakers) if speaker not in others]
@@ -385,14 +362,12 @@ def labelled_texts(
     return episode
 
 
-def examples_of(
-    name: str, rows: List[Located], places: List[Located], layout: CorpusLayout, at: Bookmark
-) -> Episode:
+def examples_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Episode:
     """The episode that some examples are."""
     episode: Episode = []
-    at.lines = [place.line for place in places]
-    for place in places:
-        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout, at))
+    at.lines = [place.line for place in part.places]
+    for place in part.places:
+        message = Message(id=f"{part.name}/{len(episode)}", text=_text(place, layout, at))
         label = place.find(layout.label, None if tolerance().unlabelled else ...)
         has_all = message["text"].strip() or layout.background or layout.examples
         has_all = has_all and (label.value != "" or tolerance().empty_labels)
@@ -411,7 +386,7 @@ def examples_of(
             message["label_candidates"] = _texts(found, layout)
             check_candidates(message, found.path, found.line)
         episode.append(message)
-    opening = _background(rows[0], layout)
+    opening = _background(part.rows[0], layout)
     if opening and episode:
         episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
     return episode

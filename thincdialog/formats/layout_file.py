@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 from ..errors import ConfigError, DataError, Problem
-from ..files.json_text import parse_json
-from .text_file import read_bytes
 from .wording import kind, nearest, short
-from .yaml_text import parse_yaml
+from .yaml_text import read_value
 
 LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
@@ -151,12 +149,7 @@ def read_layout(path: Path) -> CorpusLayout:
 
     RAISES (DataError): If it cannot be read, or is no layout.
     """
-    content = read_bytes(path, MAX_LAYOUT).decode("utf-8", errors="replace")
-    try:
-        is_json = path.suffix.lower() == ".json"
-        values = parse_json(content) if is_json else parse_yaml(content, path)
-    except ValueError as error:
-        raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
+    values = read_value(path, most=MAX_LAYOUT)
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
     known = {field.name: field.default for field in fields(CorpusLayout)}

@@ -1,20 +1,18 @@
 """Records of JSON, YAML, tables and text, and what is found inside them."""
 
-import json
 from pathlib import Path
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
-from ..files.json_text import parse_json
 from .arrow_file import is_arrow, read_arrow
 from .bookmark import Bookmark
 from .layout_file import CorpusLayout
 from .split_column import of_split
 from .tables import NO_HEADER, read_table
-from .text_file import check_surrogates, is_pipe, read_json_lines, read_text, suffix_of
+from .text_file import is_pipe, read_json_lines, suffix_of
 from .text_records import is_of_lines, read_text_records
 from .wording import kind, nearest, short
-from .yaml_text import parse_yaml
+from .yaml_text import read_value
 
 
 class Located(NamedTuple):
@@ -179,7 +177,7 @@ def _located(
         # A mark within it was made by lines; a pipe can be read once only.
         are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
         if not are_lines and at.is_at_begin:
-            whole = _read_whole(path, at)
+            whole = read_value(path, at)
             if whole is not None:
                 found = Located(whole, path).find(where)
                 inner = layout.turns or layout.each or layout.examples
@@ -196,22 +194,3 @@ def _located(
         rows = read_json_lines(path, at)
     for number, row in rows:
         yield Located(row, path, number)
-
-
-def _read_whole(path: str, at: Optional[Bookmark]) -> Any:
-    """The value of a JSON or YAML file, or None if it is JSON lines."""
-    content = read_text(path, at)
-    if suffix_of(path) in (".yml", ".yaml"):
-        return parse_yaml(content, path)
-    try:
-        value = parse_json(content)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and content.lstrip()[:1] == "{":
-            return None
-        text = f"not valid JSON at column {error.colno}: {error.msg}"
-        raise DataError(path, text, error.lineno) from None
-    except ValueError as error:
-        raise DataError(path, f"not readable as JSON: {error}") from None
-    if "\\u" in content:
-        check_surrogates(value, path)
-    return value

@@ -195,17 +195,6 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
         raise DataError(path, _not_text(content, error, encoding, at), number) from None
 
 
-def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
-    """All of a file, plain or gzip'd.
-
-    path (Union[str, Path]): The file.
-    most (int): Largest number of bytes.
-    RAISES (DataError): If it is missing, a directory, empty, unreadable, damaged or too large.
-    """
-    with _opened(path) as (stream, _):
-        return _all_of(stream, path, most)
-
-
 def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
     most_unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))

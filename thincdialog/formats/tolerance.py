@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Dict, Iterator, NamedTuple, Optional
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from .bad_data import BadData
 from .spellings import Spellings
@@ -42,27 +42,11 @@ def tolerance() -> Tolerance:
 
 
 @contextmanager
-def tolerating(
-    *,
-    unlabelled: bool = False,
-    outside_labels: bool = False,
-    empty_labels: bool = False,
-    bad_data: Optional[Dict[str, BadData]] = None,
-    classes: Optional[Spellings] = None,
-    needs_text: bool = False,
-) -> Iterator[None]:
-    """A stretch in which this is tolerated, too; arguments as of ``Tolerance``."""
-    before = tolerance()
-    token = _tolerance.set(
-        Tolerance(
-            before.unlabelled or unlabelled,
-            before.outside_labels or outside_labels,
-            before.empty_labels or empty_labels,
-            before.bad_data if bad_data is None else bad_data,
-            before.classes if classes is None else classes,
-            before.needs_text or needs_text,
-        )
-    )
+def tolerating(**more: Any) -> Iterator[None]:
+    """A stretch in which this is tolerated, too: fields of ``Tolerance``. One that is None or
+    False stays as it was."""
+    given = {name: value for name, value in more.items() if value not in (None, False)}
+    token = _tolerance.set(tolerance()._replace(**given))
     try:
         yield
     finally:

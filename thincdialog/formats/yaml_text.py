@@ -1,11 +1,38 @@
-"""YAML from files, which makes no objects but lists, mappings and plain values."""
+"""YAML and JSON of whole files: no objects but lists, mappings and plain values."""
 
-from typing import Any, Dict
+import json
+from pathlib import Path
+from typing import Any, Dict, Optional, Union
 
 import srsly
 
 from ..errors import DataError
-from ..files.json_text import MAX_NESTED
+from ..files.json_text import MAX_NESTED, parse_json
+from .bookmark import Bookmark
+from .text_file import MAX_FILE, check_surrogates, read_text, suffix_of
+
+
+def read_value(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> Any:
+    """The value of a JSON or YAML file, or None if it is JSON lines. Arguments as of
+    ``read_text``.
+
+    RAISES (DataError): If it cannot be read.
+    """
+    content = read_text(path, at, most)
+    if suffix_of(path) in (".yml", ".yaml"):
+        return parse_yaml(content, path)
+    try:
+        value = parse_json(content)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and content.lstrip()[:1] == "{":
+            return None
+        text = f"not valid JSON at column {error.colno}: {error.msg}"
+        raise DataError(path, text, error.lineno) from None
+    except ValueError as error:
+        raise DataError(path, f"not readable as JSON: {error}") from None
+    if "\\u" in content:
+        check_surrogates(value, path)
+    return value
 
 
 def parse_yaml(text: str, path: object) -> Any:
