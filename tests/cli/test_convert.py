@@ -39,7 +39,11 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
     command += " --to parlai"
     for more, code, said in (
         ("--drop n", 1, "example '2/0' does not fit"),
-        ("--drop n --skip", 0, "1 episode skipped; the first: example '2/0' does not fit"),
+        (
+            "--drop n --skip",
+            0,
+            "1 of 2 examples skipped (50.0 %):\n  in.jsonl  example '2/0' does not fit",
+        ),
     ):
         found, _, err = run(f"{command} {more}")
         assert found == code and said in err
@@ -47,8 +51,9 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
     with open(tmp_path / "in.jsonl", "a") as file:
         file.write("\nno JSON\n")
     code, _, err = run(f"{command} --drop n --skip --force")
-    assert code == 0 and "1 episode skipped; the first: example '2/0' does not fit" in err
-    assert "in.jsonl  1 of 3 examples skipped (33.3 %):\n  in.jsonl:3  not valid JSON" in err
+    assert code == 0 and "in.jsonl  2 of 3 examples skipped (66.7 %):\n" in err
+    assert "  in.jsonl  example '2/0' does not fit" in err
+    assert "  in.jsonl:3  not valid JSON" in err
 
 
 @pytest.mark.parametrize("force", ["", " --force"])

@@ -93,7 +93,7 @@ def test_convert_holds_plain_examples_in_all_formats(start, tmp_path):
         two = tmp_path / f"two-{target}"
         done = convert(one, two, to_format=target, label_speaker="B", drop=["id"])
         assert done.from_format == start and done.was_guessed
-        assert (done.n_episodes, done.n_skipped) == (3, 0)
+        assert done.n_episodes == 3
         assert read(target, two.rename(two.with_suffix(".jsonl"))) == corpus
 
 
@@ -213,7 +213,7 @@ def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
         convert(one, two, to_format=target)
     drop = str(caught.value).partition("--drop ")[2].split()[0].strip(";").split(",")
     done = convert(one, two, to_format=target, drop=drop)
-    assert done.n_examples == 1 + content.count("\n") and done.n_skipped == 0
+    assert done.n_examples == 1 + content.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,8 @@ def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, tex
         convert(path, tmp_path / "2", to_format=target)
     assert list(map(str, tmp_path.iterdir())) == [path]
     done = convert(path, tmp_path / "2", to_format=target, skip=True)
-    assert (done.n_examples, done.n_skipped) == (1, 1) and "example '2/0'" in done.first_skipped
+    assert (done.n_examples, done.bad.n_read, done.bad.n_skipped) == (1, 1, 1)
+    assert "example '2/0' does not fit into" in done.bad.summary()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,7 @@ def test_convert_real_conversations_to_parlai_and_back(data, tmp_path):
     text, back = tmp_path / "data.txt", tmp_path / "data.jsonl.gz"
     done = convert(source, text, to_format="parlai", label_speaker="system")
     given_episodes = list(read_conversations(source, "system"))
-    assert done.n_examples == sum(map(len, given_episodes)) and done.n_skipped == 0
+    assert done.n_examples == sum(map(len, given_episodes))
     assert pairs(read_parlai_text(str(text))) == pairs(given_episodes)
     convert(text, back, to_format="conversations")
     assert list(read_conversations(str(back), "B")) == given_episodes

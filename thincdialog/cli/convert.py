@@ -62,9 +62,6 @@ def run(arguments: argparse.Namespace) -> None:
     if done.left_out:
         kinds = [kind if n == 1 else f"{kind} ({n:,})" for kind, n in done.left_out.items()]
         messages.warn(f"There is no place for: {'; '.join(kinds)}")
-    if done.n_skipped:
-        skipped = counted(done.n_skipped, "episode")
-        messages.warn(f"{skipped} skipped; the first: {done.first_skipped}")
     if done.bad is not None and done.bad.n_skipped:
         messages.warn(done.bad.summary())
     examples = counted(done.n_examples, done.unit)

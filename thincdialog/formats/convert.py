@@ -44,9 +44,8 @@ class Conversion:
     n_episodes (int): Episodes (or conversations) written.
     n_examples (int): Examples written, or turns.
     unit (str): Which of them: "example" or "turn".
-    n_skipped (int): Episodes left out because the format cannot hold them.
-    first_skipped (str): Why the first of them was.
-    bad (Optional[BadData]): What cannot be read and was left out; None if nothing may be.
+    bad (Optional[BadData]): What cannot be read, or does not fit into the format, and was left
+        out; None if nothing may be.
     left_out (Counter): What else was read and not written: its kind, and how often.
     """
 
@@ -56,8 +55,6 @@ class Conversion:
     n_episodes: int = 0
     n_examples: int = 0
     unit: str = "example"
-    n_skipped: int = 0
-    first_skipped: str = ""
     bad: Optional[BadData] = None
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -121,7 +118,7 @@ def convert(
             raise DialogError(f"there is no format '{name}' to be {what}{hint}")
     done = Conversion(from_format or guess_format(paths[0]), to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)
-    at.speakers = Spellings("speaker")
+    at.speakers, at.has_flags = Spellings("speaker"), True
     counts = at.counts
     at.bad = done.bad = counts if skip else None
     layout = None if done.from_format in FORMATS else find_layout(done.from_format)
@@ -136,9 +133,7 @@ def convert(
         choices.update(text_field=text_field, label_field=label_field)
         if label_speaker:
             choices["label_speaker"] = label_speaker
-        parts = partial(
-            _episodes, layout=layout, choices=choices, drop=drop, skip=skip, done=done, at=at
-        )
+        parts = partial(_episodes, layout=layout, choices=choices, drop=drop, done=done, at=at)
     with open_output(target, force, [*paths, *own_layout]) as write:
         try:
             for number, path in enumerate(paths):
@@ -149,14 +144,13 @@ def convert(
                         write(line)
                     done.n_episodes += 1
                     done.n_examples += n_examples
+            if not done.n_episodes:
+                raise DataError(path, "holds nothing to write")
         except DataError as error:
             # That nothing is there follows from what was left out.
-            if done.bad is None or not done.bad.first or done.n_episodes:
+            if done.n_episodes or not counts.first:
                 raise
-            raise DataError(path, f"nothing is left to write: {done.bad.first[0]}") from error
-        if not done.n_episodes:
-            why = done.first_skipped or (done.bad.first[0] if done.bad and done.bad.first else "")
-            raise DataError(path, f"nothing is left to write: {why}")
+            raise DataError(path, f"nothing is left to write: {counts.first[0]}") from error
     counts.path = str(source)
     done.left_out = +done.left_out
     return done
@@ -167,7 +161,6 @@ def _episodes(
     layout: Optional[CorpusLayout],
     choices: Dict[str, Any],
     drop: Sequence[str],
-    skip: bool,
     done: Conversion,
     at: Bookmark,
 ) -> Iterator[Tuple[int, List[str]]]:
@@ -191,13 +184,10 @@ def _episodes(
             try:
                 lines = WRITERS[done.to_format](messages, name or str(done.n_episodes + 1))
             except ValueError as error:
-                problem = f"example {short(first)} does not fit into the format "
-                problem += f"'{done.to_format}': {error}"
-                if not skip:
-                    hint = "choose another format, or leave such episodes out (--skip)"
-                    raise DataError(source, f"{problem}; {hint}") from None
-                done.n_skipped += 1
-                done.first_skipped = done.first_skipped or problem
+                text = f"example {short(first)} does not fit into the format '{done.to_format}'"
+                hint = "choose another format, or leave such episodes out (--skip)"
+                at.refuse(DataError(source, f"{text}: {error}; {hint}"))
+                at.counts.n_read -= len(part) == len(episode)  # It was read, and is left out.
             else:
                 yield len(messages), lines
 
