@@ -136,7 +136,7 @@ def read_records(
     """
     where = _place_of(layout, split, path)
     at = at or Bookmark()
-    found = _located(path, layout, where, at, columns, delimiter)
+    found = _located(path, layout, where, at, columns=columns, delimiter=delimiter)
     if layout.split and split:
         return of_split(found, split, lambda record: record.find(layout.split).value, path, at)
     return found
@@ -154,12 +154,7 @@ def _place_of(layout: CorpusLayout, split: Optional[str], path: str) -> str:
 
 
 def _located(
-    path: str,
-    layout: CorpusLayout,
-    where: str,
-    at: Bookmark,
-    columns: Optional[Sequence[str]],
-    delimiter: Optional[str],
+    path: str, layout: CorpusLayout, where: str, at: Bookmark, **table: Any
 ) -> Iterator[Located]:
     suffix = suffix_of(path)
     rows: Iterable[Tuple[Optional[int], Any]]
@@ -172,7 +167,7 @@ def _located(
             yield Located(row, path, name=f"row {number}")
         return
     elif suffix in (".csv", ".tsv"):
-        rows = read_table(path, at, columns, delimiter=delimiter)
+        rows = read_table(path, at, **table)
     else:
         # A mark within it was made by lines; a pipe can be read once only.
         are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
