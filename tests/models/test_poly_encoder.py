@@ -84,7 +84,7 @@ def test_an_encoder_beside_is_alone_at_first_and_all_learn(ops):
         assert (sums[0] - sums[1]) / 2 == pytest.approx(expected, rel=0.02, abs=1e-4)
 
 
-def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path):
+def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path, monkeypatch):
     rows = examples(ANSWERS)
     agent, teacher = build("Ranker", model, rows)
     learn(agent, teacher, make("optimizers", "Adam.v1", 0.01))
@@ -95,7 +95,10 @@ def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path):
         among_all = reply(agent, row["text"])
         assert among_all["text"] == row["labels"][0]
         given = {"label_candidates": list(ANSWERS.values())}
-        for other in (reply(agent, row["text"], **given), reply(loaded, row["text"])):
+        with monkeypatch.context() as patch:
+            patch.setattr("thincdialog.agents.ranker.AT_ONCE", 2)  # Several blocks.
+            in_blocks = reply(loaded, row["text"])
+        for other in (reply(agent, row["text"], **given), in_blocks):
             assert other["text_candidates"] == among_all["text_candidates"]
             scores = [each["candidate_scores"] for each in (other, among_all)]
             np.testing.assert_allclose(*scores, rtol=1e-5)

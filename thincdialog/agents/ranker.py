@@ -32,7 +32,7 @@ from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
 from ..ops.dialog_ops import exact_products
-from ..ops.exact_sums import all_products, on_grid
+from ..ops.exact_sums import AT_ONCE, all_products, on_grid
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -411,7 +411,10 @@ class RankerAgent(ModelAgent):
             return all_products(contexts, candidates)
         with exact_products(ops):
             if scorer is not None:
-                return ops.to_numpy(scorer.predict((contexts, candidates)))
+                some = 8192 if ops.device_type == "gpu" else AT_ONCE
+                starts = range(0, len(candidates), some)
+                found = [scorer.predict((contexts, candidates[at : at + some])) for at in starts]
+                return ops.to_numpy(ops.xp.concatenate(found, axis=1))
             return ops.to_numpy(ops.gemm(contexts, candidates, trans2=True))
 
     def _look_again(

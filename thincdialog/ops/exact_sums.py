@@ -6,7 +6,7 @@ import numpy as np
 from thinc.types import Floats2d
 
 # Vectors that are doubled at a time: as many as a core's cache holds.
-_AT_ONCE = 256
+AT_ONCE = 256
 
 
 def on_grid(vectors: Floats2d) -> Floats2d:
@@ -33,7 +33,7 @@ def all_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """
     products = np.empty((len(left), len(right)), dtype="f")
     doubles = left.astype("d")
-    for start in range(0, len(right), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
+    for start in range(0, len(right), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
         products[:, some] = doubles @ right[some].astype("d").T
     return products
