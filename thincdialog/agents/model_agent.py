@@ -38,6 +38,7 @@ from ..errors import (
     TrainingError,
 )
 from ..examples.batch import CONTEXT, LABEL, Batch
+from ..layers.first_values import saved_values_follow
 from ..layers.uploaded_ids import upload_ids
 from ..layers.watched import (
     changed_rows,
@@ -325,7 +326,8 @@ class ModelAgent(ConversationAgent, Learner):
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
         try:
-            self.lay_out_weights()
+            with saved_values_follow():
+                self.lay_out_weights()
         except MemoryError as error:
             text = f"config.cfg and layout.json ask for more memory than is free: {error}"
             raise ModelError(f"{folder}  {text}") from error

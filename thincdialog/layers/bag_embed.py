@@ -12,6 +12,7 @@ from ..ops.bags import row_gradients, split_bags, sum_bags
 from ..ops.devices import HostInts, host_tokens, no_gradient
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
+from .first_values import first_table
 
 InT = Ragged
 OutT = Floats2d
@@ -100,7 +101,7 @@ def init(
     width = model.get_dim("nO")
     if model.attrs["segments"] == "separate":
         width //= model.get_dim("nS")
-    E = init_E(model.ops, (model.get_dim("nV"), width))
+    E = first_table(init_E, model.ops, (model.get_dim("nV"), width))
     if model.attrs["segments"] == "tables":
         E = model.ops.xp.repeat(E, model.get_dim("nS"), axis=0)
     model.set_param("E", E)

@@ -12,6 +12,7 @@ from ..ops.bags import sum_by_key
 from ..ops.devices import host_tokens, no_gradient, upload
 from ..ops.table_gradient import TouchedRows, add_rows
 from ..registry import registry
+from .first_values import first_table
 
 InT = Ragged
 OutT = Ragged
@@ -68,5 +69,5 @@ def init(
     init_E: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     nO = model.get_dim("nO")
-    model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))
+    model.set_param("E", first_table(init_E, model.ops, (model.get_dim("nV"), nO)))
     model.set_param("S", model.ops.alloc2f(model.get_dim("nS"), nO))
