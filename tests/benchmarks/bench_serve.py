@@ -3,6 +3,7 @@ which makes the load, another one (if there are two). The rival is fastapi_ranke
 PyTorch are installed."""
 
 import asyncio
+import compileall
 import importlib.util
 import json
 import os
@@ -25,6 +26,7 @@ CORES = sorted(os.sched_getaffinity(0))
 
 def train_models(folder, names=("ranker", "intent")):
     """Train shipped configs for some steps: how good they are does not matter."""
+    compileall.compile_dir(ROOT / "thincdialog", quiet=1)  # As pip does.
     rows = list(first_rows("self_dialogue/train.jsonl.gz", 4000))
     (folder / "talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     texts = [turn["text"] for row in rows for turn in row["turns"]]
@@ -40,7 +42,7 @@ def train_models(folder, names=("ranker", "intent")):
             own = {"train": str(folder / f"{data}.jsonl"), "dev": None, "test": None}
             overrides.update((f"paths.{key}", value) for key, value in own.items())
             overrides[f"tasks.{task}.dev_share"] = 0.05
-        if config["agent"]["@agents"] == "thincdialog.Ranker.v1":
+        if config["agent"]["@agents"] in ("thincdialog.Ranker.v1", "thincdialog.StarSpace.v1"):
             overrides["agent.max_fixed_candidates"] = N_CANDIDATES
         if config["agent"]["@agents"] == "thincdialog.Classifier.v1":
             overrides.update({"agent.reject_class": None, "agent.threshold": 0.0})
