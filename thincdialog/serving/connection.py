@@ -1,7 +1,6 @@
 """Connections whose requests begin in time: Uvicorn waits for ever, and takes heads of any size."""
 
-import asyncio
-from typing import Any, Optional
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -10,45 +9,27 @@ MAX_HEAD = 1 << 16
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request does not arrive in time, or is too long.
+    """A connection that is closed if the head of a request is too long, or takes longer than
+    ``timeout_keep_alive`` to arrive, from the connection or the first byte of a further request."""
 
-    max_seconds (float): From the connection, or the first byte of a further request.
-    **given (Any): Of Uvicorn.
-    """
-
-    def __init__(self, max_seconds: float, **given: Any):
-        super().__init__(**given)
-        self.max_seconds, self.n_head, self.is_head = max_seconds, 0, True
-        self.late: Optional[asyncio.TimerHandle] = None
+    n_head = 0
+    late: Any = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.late = self.loop.call_later(self.max_seconds, transport.close)
+        self.data_received(b"")
 
-    def connection_lost(self, exc: Optional[Exception]) -> None:
-        self._arrived()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.is_head = True
+    def data_received(self, data: bytes) -> None:
+        if self.late is None and not (self.cycle and self.cycle.more_body):
+            given = (self.timeout_keep_alive, self.timeout_keep_alive_handler)
+            self.n_head, self.late = 0, self.loop.call_later(*given)
+        self.n_head += len(data)
+        super().data_received(data)
+        if self.late and self.n_head > MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response(f"The head of the request has more than {MAX_HEAD:,} bytes.")
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        self.is_head = False
-        self._arrived()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.is_head and not self.transport.is_closing():
-            self.n_head += len(data)
-            if self.late is None:
-                self.late = self.loop.call_later(self.max_seconds, self.transport.close)
-            if self.n_head > MAX_HEAD:
-                self.send_400_response(f"The head of the request has more than {MAX_HEAD:,} bytes.")
-
-    def _arrived(self) -> None:
-        self.n_head = 0
-        if self.late is not None:
+        if self.late:
             self.late.cancel()
-            self.late = None
+        self.late = None

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import tempfile
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, Callable, Dict
 
@@ -13,11 +12,7 @@ from . import app
 
 
 def serve(
-    host: str,
-    port: int,
-    workers: int,
-    options: Dict[str, Any],
-    started: Callable[[str], None],
+    host: str, port: int, workers: int, options: Dict[str, Any], started: Callable[[str], None]
 ) -> None:
     """Serve models until SIGTERM or SIGINT; then answer what waits, and return.
 
@@ -34,26 +29,23 @@ def serve(
         from uvicorn.supervisors import Multiprocess
 
         from .connection import Connection
+        from .metrics import FOLDER
     except ImportError as error:
         raise MissingPackageError(str(error.name), "serve", "A server") from None
-    with ExitStack() as stack:
-        listening = stack.enter_context(_listen(host, port))
-        if workers > 1:
-            from .metrics import FOLDER
-
-            os.environ[FOLDER] = stack.enter_context(tempfile.TemporaryDirectory())
+    with _listen(host, port) as listening, tempfile.TemporaryDirectory() as counts:
         application = app(**options)
+        if workers > 1:
+            os.environ[FOLDER], application = counts, partial(app, **options)
         # Uvicorn sends a signal again when all is answered: it is over then.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *given: None)
         config = uvicorn.Config(
-            partial(app, **options) if workers > 1 else application,
+            application,
             factory=workers > 1,
-            http=partial(Connection, options["limits"].max_seconds),  # type: ignore[arg-type]
+            http=Connection,
             workers=workers,
             log_level="warning",
-            access_log=False,
-            proxy_headers=False,
+            timeout_keep_alive=int(options["limits"].max_seconds),
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
             # A worker that imports longer would be killed, and so would its successors.
             timeout_worker_healthcheck=60,
@@ -61,7 +53,6 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{listening.getsockname()[1]}")
         if workers > 1:
-            del application
             Multiprocess(config, sockets=[listening]).run()
         else:
             uvicorn.Server(config).run(sockets=[listening])
