@@ -15,8 +15,6 @@ from ..formats.output_file import open_output
 from ..formats.text_file import read_json_lines
 from ..messages import SELF, Turn
 
-Chat = Dict[str, Any]
-
 
 class ChatLog:
     """Appends conversations to a file. Several processes may write into one: lines stay whole.
@@ -36,10 +34,8 @@ class ChatLog:
 
         RAISES (OutputError): If the line cannot be written, because the disk is full, for example.
         """
-        messages = [
-            {"role": "assistant" if role == SELF else "user", "content": text}
-            for role, text in (*turns, (SELF, reply))
-        ]
+        said = [*turns, (SELF, reply)]
+        messages = [{"role": ("user", "assistant")[side], "content": text} for side, text in said]
         identity = next(_digests(messages))[:16]
         line = as_json({"id": identity, "messages": messages}) + "\n"
         data = ("\n" * self._is_torn + line).encode("utf8")
@@ -62,32 +58,32 @@ def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, in
     RAISES (DataError): If the log cannot be read.
     RAISES (OutputError): If the target exists, or cannot be written.
     """
-    continued: Set[str] = set()
+    done: Set[str] = set()
     n_read = n_kept = 0
-    for _, messages in _chats(source):
+    for _, digests in _chats(source):
         n_read += 1
-        continued.update(list(_digests(messages))[:-1])
+        done.update(digests[:-1])
     with open_output(target, force, [source]) as write:
-        for line, messages in _chats(source):
-            digest = list(_digests(messages))[-1]
-            if digest not in continued:
-                continued.add(digest)
+        for line, digests in _chats(source):
+            if digests[-1] not in done:
+                done.add(digests[-1])
                 write(line)
                 n_kept += 1
     return n_read, n_kept
 
 
-def _chats(source: str) -> Iterator[Tuple[str, List[Chat]]]:
+def _chats(source: str) -> Iterator[Tuple[str, List[str]]]:
+    """Each line of a log, and its digests."""
     at = Bookmark()
     at.bad = at.counts
     for _, chat in read_json_lines(source, at):
         messages = chat.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
             raise DataError(source, "is not a log of conversations: a line has no 'messages'")
-        yield as_json(chat), messages
+        yield as_json(chat), list(_digests(messages))
 
 
-def _digests(messages: Sequence[Chat]) -> Iterator[str]:
+def _digests(messages: Sequence[Dict[str, Any]]) -> Iterator[str]:
     """A digest of the first message, of the first two, and so on; of none if there are none."""
     whole = hashlib.sha256()
     for message in messages or [{}]:
