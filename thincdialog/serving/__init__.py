@@ -47,8 +47,8 @@ def app(
     from ..training.trained_model import TrainedModel
 
     load = partial(TrainedModel, overrides=overrides, code=code, max_batch=limits.max_batch)
-    service = Service(named_models(models), load, threshold, api_keys, log, limits)
-    return service.application(cors)
+    loads: Any = {name: partial(load, folder) for name, folder in named_models(models).items()}
+    return Service(loads, threshold, api_keys, log, limits).application(cors)
 
 
 def named_models(models: Models) -> Dict[str, PathLike]:
@@ -60,10 +60,9 @@ def named_models(models: Models) -> Dict[str, PathLike]:
         return dict(models)
     names: Dict[str, PathLike] = {}
     for folder in [models] if isinstance(models, (str, Path)) else models:
-        name, is_named, place = str(folder).partition("=")
-        path = Path(place if is_named else folder).resolve()
-        if not is_named:
-            name = path.parent.name if path.name in ("model-best", "model-last") else path.name
+        name, _, place = str(folder).rpartition("=")
+        path = Path(place).resolve()
+        name = name or (path.parent if path.name in ("model-best", "model-last") else path).name
         if name in names:
             raise DialogError(f"Two models have the name '{name}': write NAME={path}.")
         names[name] = str(path)
