@@ -29,32 +29,30 @@ from .request_body import Refusal, conversation_in, option_in, texts_in
 from .served_model import LOG, Load, ServedModel
 
 Body = Dict[str, Any]
-Handler = Callable[[Body], Awaitable[Response]]
 PAGE = Path(__file__).with_name("page.html")
-# Type, code and headers of an error that is not simply a wrong request, by its status.
+# Type, code and headers of errors that are not simply wrong requests, by status and parameter.
 WRONG: Any = ("invalid_request_error", None, {})
 ERRORS: Any = {
-    401: ("invalid_request_error", "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
-    404: ("invalid_request_error", "model_not_found", {}),
-    429: ("rate_limit_error", "rate_limit_exceeded", {"Retry-After": "1"}),
-    500: ("server_error", None, {}),
-    503: ("server_error", "timeout", {}),
+    (401, None): ("invalid_request_error", "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
+    (404, "model"): ("invalid_request_error", "model_not_found", {}),
+    (429, None): ("rate_limit_error", "rate_limit_exceeded", {"Retry-After": "1"}),
+    (500, None): ("server_error", None, {}),
+    (503, None): ("server_error", "timeout", {}),
 }
 
 
 async def _unknown(request: Request, error: Any) -> Response:
     """A path or method that Starlette does not know."""
     refusal = Refusal(error.status_code, f"{request.method} {request.url.path}: {error.detail}.")
-    return _refused(refusal, (WRONG[0], None, error.headers))
+    return _refused(refusal, error.headers)
 
 
-def _refused(error: DialogError, about: Any = None) -> Response:
+def _refused(error: DialogError, headers: Any = None) -> Response:
     """An error in the shape of OpenAI's."""
-    status = getattr(error, "status", 400)
-    sort, code, headers = about or ERRORS.get(status, WRONG)
-    param = getattr(error, "param", None)
+    status, param = getattr(error, "status", 400), getattr(error, "param", None)
+    sort, code, own = ERRORS.get((status, param), WRONG)
     answer = {"message": str(error), "type": sort, "param": param, "code": code}
-    return _as_json({"error": answer}, status, headers)
+    return _as_json({"error": answer}, status, headers or own)
 
 
 def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
@@ -91,25 +89,28 @@ class Service:
         middleware, handlers = [Middleware(CORSMiddleware, **allowed)], {HTTPException: _unknown}
         return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
 
-    def _endpoint(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, handler: Callable[[Body], Awaitable[Response]]) -> Any:
         """A function that asks for a key, answers what is refused, and counts."""
 
         async def answer(request: Request) -> Response:
             began, path, most = time.perf_counter(), request.url.path, self.limits.max_seconds
             late = Refusal(408, "The request did not arrive in time.")
-            try:
-                body = await asyncio.wait_for(self._read(request), most)
+
+            async def work() -> Response:
+                nonlocal late
+                body = await self._read(request)
                 late = Refusal(503, f"There was no answer within {most:g} seconds.")
-                left = most - (time.perf_counter() - began)
-                response = await asyncio.wait_for(handler(body), left)
+                return await handler(body)
+
+            try:
+                response = await asyncio.wait_for(work(), most)
             except (asyncio.TimeoutError, ClientDisconnect):
                 response = _refused(late)
             except DialogError as error:
                 response = _refused(error)
             except Exception:  # A defect, or an agent's own code.
                 LOG.exception("a request failed")
-                text = "The server made a mistake; its log has details."
-                response = _refused(Refusal(500, text))
+                response = _refused(Refusal(500, "The server failed; its log has details."))
             self.metrics.requests.labels(path, response.status_code).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
             return response

@@ -36,13 +36,11 @@ class ChatLog:
         """
         said = [*turns, (SELF, reply)]
         messages = [{"role": ("user", "assistant")[side], "content": text} for side, text in said]
-        identity = next(_digests(messages))[:16]
-        line = as_json({"id": identity, "messages": messages}) + "\n"
-        data = ("\n" * self._is_torn + line).encode("utf8")
+        chat = {"id": next(_digests(messages))[:16], "messages": messages}
+        data = ("\n" * self._is_torn + as_json(chat) + "\n").encode("utf8")
         with writing(self.path):
             # One call, so that lines of several workers do not mix.
-            n_written = os.write(self._file, data)
-            self._is_torn = n_written < len(data)
+            self._is_torn = os.write(self._file, data) < len(data)
             if self._is_torn:
                 raise OSError(errno.ENOSPC, "the line was written in part")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from ..files.saved_model import which_model
@@ -14,6 +15,8 @@ from .request_body import Refusal
 LOOK_SECONDS = 1.0
 LOG = logging.getLogger("thincdialog.serving")
 Load = Callable[[], TrainedModel]
+# Computes for all models: several threads would each keep memory of their own.
+THREAD = ThreadPoolExecutor(1, "answering")
 # A message, ``top`` and ``threshold`` of ``TrainedModel.answer``, and the reply that is waited for.
 Asked = Tuple[Message, int, Optional[float], "asyncio.Future[Reply]"]
 
@@ -74,10 +77,11 @@ class ServedModel:
             await self._answer([each for each in asked if not each[-1].done()])
 
     async def _answer(self, asked: Sequence[Asked]) -> None:
-        model, top = self.model, max((top for _, top, *_ in asked), default=1)
+        loop, model = asyncio.get_running_loop(), self.model
+        top = max((top for _, top, *_ in asked), default=1)
         batches = model.in_batches([message for message, *_ in asked], top)
         try:
-            while found := await asyncio.to_thread(next, batches, None):
+            while found := await loop.run_in_executor(THREAD, next, batches, None):
                 self.sizes.observe(len(found[0]))
                 for row, said in zip(*found):
                     _, top, threshold, reply = asked[row]
