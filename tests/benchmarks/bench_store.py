@@ -39,7 +39,8 @@ from thincdialog.data.token_writer import write_tokens
 from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.examples.mapped_store import MappedStore
 from thincdialog.examples.mapped_tokens import MappedTokens
-from thincdialog.examples.store import MemoryStore, collection_paused
+from thincdialog.examples.memory_store import MemoryStore
+from thincdialog.examples.store import collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
 

@@ -11,17 +11,20 @@ from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.examples import Batch, MemoryStore
 from thincdialog.examples.encoded import Encoded, side_by_side
 from thincdialog.examples.joined_store import JoinedStore
+from thincdialog.examples.store import Rows
 from thincdialog.messages import PARTNER, SELF, Message
 
 TEXTS = ["yes", "no , thanks", "may I have\na tea", "", "coffee please", "that is all then"]
 
 
-class ReadyStore(MemoryStore):
+class ReadyStore(Rows):
     """A store with tokens that another encoder made of it; no text is looked at any more."""
 
+    is_held = True
+
     def __init__(self, store, encoder):
-        super().__init__()
-        self.columns, self.starts = store.columns, store.starts
+        columns = {name: list(store.all_cells(name)) for name in store.names}
+        super().__init__(columns, store.n_examples)
         batch = Batch(store, np.arange(store.n_examples))
         found, numbers, (labels,) = encoder._look_up(batch, batch)
         self._ready, self._numbers, self._label_entries = found, numbers, labels

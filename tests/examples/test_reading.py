@@ -84,14 +84,14 @@ def test_reading_sends_no_candidates_that_all_share(tmp_path):
     teacher = LabelledText(str(table), candidates=str(choices), streaming=True).for_split("train")
     expected = [dict(message) for message in teacher.examples()]
     assert all(len(message["label_candidates"]) == 500 for message in expected)
-    tasks, portions = reading.Tasks(teacher.data_of("train"), BEGIN), []
+    tasks, stores = reading.Tasks(teacher.data_of("train"), BEGIN), []
     read = tasks.reading(None)()
     for task in tasks:
         found = read(task)
         tasks.note(found)
-        portions.append(found.portion)
-    assert sum(each.n_episodes for each in portions) == 20
-    assert not any("label_candidates" in each.columns for each in portions)
+        stores.append(found.store)
+    assert sum(each.n_episodes for each in stores) == 20
+    assert not any("label_candidates" in each.names for each in stores)
     assert [dict(message) for message in ahead(teacher).examples()] == expected
 
 

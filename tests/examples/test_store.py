@@ -80,12 +80,6 @@ def test_store_tells_what_stands_in_its_rows(make, episodes, some):
     assert sizes["words"].tolist() == list(map(sum, n_words))
 
 
-def test_store_in_memory_holds_equal_lists_of_labels_once():
-    store = in_memory([[{"id": str(n), "labels": ["x"]}] for n in range(3)])
-    first, *others = store.columns["labels"]
-    assert all(each is first for each in others)
-
-
 @pytest.mark.parametrize("make", [Plain, in_memory, joined])
 def test_store_counts_words_in_an_array(make):
     """Of eight bytes an episode, whatever the number of episodes."""

@@ -11,8 +11,8 @@ from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
-from ..examples.encoded import Encoded, side_by_side
-from ..examples.portion import Encoding
+from ..examples.encoded import Encoded, Encoding, side_by_side
+from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
@@ -331,9 +331,23 @@ class TextEncoder:
         new = np.flatnonzero(numbers == UNKNOWN)
         if len(new):
             some = conversations if len(new) == len(rows) else conversations.take(new)
-            added = self._add_conversations(store, some.turns(self.history_size))
+            added = self._add_rows(store, some)
             known[rows[new]] = numbers[new] = added
         return numbers
+
+    def _add_rows(self, store: TurnStore, batch: Batch) -> np.ndarray:
+        table: Any = batch.store
+        found = None
+        if isinstance(table, MemoryStore):
+            found = table.turns(batch.rows, self.history_size, self.speaker_tokens)
+        if found is None:
+            return self._add_conversations(store, batch.turns(self.history_size))
+        keys, n_turns = found
+        known = store.known_turns(table)
+        new = np.unique(keys[known[keys] == UNKNOWN])
+        turns = list(zip((new & 1).tolist(), table.strings(new >> 1)))
+        known[new] = self._entries(store, turns)
+        return store.add_conversations(known[keys], n_turns)
 
     def _add_conversations(
         self, store: TurnStore, conversations: Sequence[Sequence[Turn]]

@@ -8,17 +8,14 @@ from typing import Any, Callable, Generator, Iterable, List, NamedTuple, Optiona
 import numpy as np
 
 from ..examples.batch import Batch
+from ..examples.encoded import Encoding
 from ..examples.mapped_store import MappedStore
-from ..examples.portion import Encoding
-from ..examples.slices import slice_places
-from ..examples.store_cells import BITS, NO_CELL, STRING, TURNS
 from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
 from .text_encoder import TextEncoder
 
 # Rows and labels that are tokenized at once.
 CHUNK = 1 << 14
-_KIND = (1 << BITS) - 1
 
 
 class StoreSpan(NamedTuple):
@@ -148,7 +145,7 @@ class _Tokenizer:
     def tokenize(self, span: StoreSpan) -> Tokenized:
         numbers = n_turns = np.zeros(0, dtype=np.int64)
         if span.what == "rows":
-            different, numbers, n_turns = self._turns_of(slice(span.first, span.last))
+            different, numbers, n_turns = self._turns_of(np.arange(span.first, span.last))
         else:
             different = [(SELF, text) for text in self.store.label_texts[span.first : span.last]]
         rows, lengths, units = self.encoding.lay_out(different)
@@ -157,35 +154,19 @@ class _Tokenizer:
         entries = np.stack((lengths.cumsum() - lengths, lengths, units), axis=1)
         return Tokenized(span, numbers, n_turns, rows.astype(self.kind), entries)
 
-    def _turns_of(self, rows: slice) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
+    def _turns_of(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
         """The different turns of some rows, the number of each turn among these, and how many
         each row has."""
-        store, most = self.store, self.encoding.history_size
-        codes = store.codes("text", rows)
-        before = np.full(len(codes), NO_CELL) if most == 1 else store.codes("context", rows)
-        has_context = before != NO_CELL
-        if (codes & _KIND != STRING).any() or (before[has_context] & _KIND != TURNS).any():
+        store, encoding = self.store, self.encoding
+        found = store.turns(rows, encoding.history_size, encoding.has_speakers)
+        if found is None:
             return self._by_cells(rows)
-        starts = np.zeros(len(codes), dtype=np.int64)
-        ends = starts.copy()
-        starts[has_context], ends[has_context] = store.lists_of(before[has_context] >> BITS)
-        if most > 0:
-            starts = np.maximum(starts, ends - (most - 1))
-        n_turns = ends - starts + 1
-        last = n_turns.cumsum() - 1
-        turns = np.empty(int(n_turns.sum()), dtype=np.int64)  # As in the lists: 2 * string + role.
-        turns[last] = 2 * (codes >> BITS)
-        places = slice_places(last - n_turns + 1, n_turns - 1)
-        turns[places] = store.list_values[slice_places(starts, n_turns - 1)]
-        if not self.encoding.has_speakers:
-            turns &= ~1
-        codes, numbers = np.unique(turns, return_inverse=True)
-        different = [(code & 1, store.string(code >> 1)) for code in codes.tolist()]
-        return different, numbers, n_turns
+        keys, numbers = np.unique(found[0], return_inverse=True)
+        return list(zip((keys & 1).tolist(), store.strings(keys >> 1))), numbers, found[1]
 
-    def _by_cells(self, rows: slice) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
+    def _by_cells(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
         """The same, example by example: some lack a text, or have a context of another form."""
-        batch = Batch(self.store, np.arange(rows.start, rows.stop))
+        batch = Batch(self.store, rows)
         most = self.encoding.history_size
         of_rows = [turns[-most:] if most > 0 else turns for turns in batch.turns(most)]
         turns = [(role, text) for own in of_rows for role, text in own]

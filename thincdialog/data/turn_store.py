@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Turn
@@ -88,6 +89,7 @@ class TurnStore:
         self._n_conversations = 0
         # See ``known_of``; forgotten with the examples, too.
         self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+        self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
     def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
         """Of each row of a store of examples the number of its conversation, shape
@@ -98,6 +100,14 @@ class TurnStore:
             sizes = examples.n_examples, len(examples.label_texts)
             contexts, labels = (np.full(size, UNKNOWN) for size in sizes)
             known = self._known[examples] = contexts, labels
+        return known
+
+    def known_turns(self, table: MemoryStore) -> np.ndarray:
+        """Of each turn of a table (see ``Table.turns``) the entry, or ``UNKNOWN``; int32."""
+        known = self._known_turns.get(table)
+        if known is None:
+            known = np.full(2 * table.n_strings, UNKNOWN, dtype=np.int32)
+            self._known_turns[table] = known
         return known
 
     def trim(self) -> None:

@@ -1,6 +1,7 @@
 """Examples on their way to an agent: stores, the order of an epoch, batches."""
 
 from .batch import Batch
-from .store import MemoryStore, Store
+from .memory_store import MemoryStore
+from .store import Store
 
 __all__ = ["Batch", "MemoryStore", "Store"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..messages import PARTNER, Columns, Message, Turn
 from .joined_store import ChosenRows, JoinedStore
-from .store import NO_LABEL, MemoryStore, Store
+from .store import NO_LABEL, Rows, Store
 
 # Fields of an example that an agent encodes, by their places in ``max_tokens``.
 CONTEXT, LABEL = 0, 1
@@ -54,7 +54,7 @@ class Batch(Columns):
         columns = {name: [message.get(name) for message in messages] for name in names}
         limits = columns.pop("max_tokens", ())
         n_fields = max((len(limit) for limit in limits if limit is not None), default=0)
-        batch = cls(MemoryStore.of_columns(columns, len(messages)), np.arange(len(messages)))
+        batch = cls(Rows(columns, len(messages)), np.arange(len(messages)))
         batch.is_observed = True
         if n_fields:
             unlimited = (NO_LIMIT,) * n_fields
@@ -204,7 +204,7 @@ def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Bat
             name: [cell for part in parts for cell in part.store.cells(name, part.rows)]
             for name in names
         }
-        stores, rows = [MemoryStore.of_columns(columns, len(rows))], np.arange(len(rows))
+        stores, rows = [Rows(columns, len(rows))], np.arange(len(rows))
     tasks = [part.tasks for part in parts if part.tasks is not None]
     whole = Batch(
         stores[0],

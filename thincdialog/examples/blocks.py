@@ -1,11 +1,12 @@
 """Parts of a split that are read at once, and where in a stream each begins."""
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from ..formats.bookmark import Bookmark
-from .store import MemoryStore, Store
+from .memory_store import MemoryStore
+from .store import Store
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number
@@ -41,3 +42,11 @@ class Block(NamedTuple):
 def behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
     """Where to begin behind an episode, from what reading tells of it."""
     return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
+
+
+def n_letters(message: Mapping[str, Any]) -> int:
+    """Letters of a message's texts, labels and turns said before; lists of candidates, which many
+    may share, do not count."""
+    size = sum(len(value) for value in message.values() if type(value) is str)
+    size += sum(map(len, message.get("labels") or ()))
+    return size + sum(len(turn[1]) for turn in message.get("context") or ())

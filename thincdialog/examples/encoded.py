@@ -1,10 +1,48 @@
 """Token rows of examples that were made before, by an encoder that is known by its key."""
 
-from typing import NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from ..messages import Turn
 from .slices import slice_places
+
+# Gives of turns the rows of their tokens one after the other, and of each turn the number of its
+# rows and of its units (see ``data.TurnStore``).
+LayOut = Callable[[Sequence[Turn]], Tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+class Encoding(NamedTuple):
+    """How an agent makes tokens of turns, for who does it for him.
+
+    key (str): Tells it from any other way.
+    lay_out (LayOut): Makes them.
+    history_size (int): Turns of an example that are read, its text counted; -1 for all.
+    has_speakers (bool): Whether it matters who speaks.
+    """
+
+    key: str
+    lay_out: LayOut
+    history_size: int
+    has_speakers: bool
+
+
+class Tokens(NamedTuple):
+    """Token rows of the turns of a table.
+
+    key, history_size, has_speakers: See ``Encoding``.
+    keys (np.ndarray): The different turns, as in ``Table.turns``; int64.
+    entries (np.ndarray): Of each its first row, and the numbers of its rows and of its units;
+        shape (3, n_keys), int64.
+    rows (np.ndarray): All rows, int64.
+    """
+
+    key: str
+    history_size: int
+    has_speakers: bool
+    keys: np.ndarray
+    entries: np.ndarray
+    rows: np.ndarray
 
 
 class Encoded(NamedTuple):

@@ -4,7 +4,7 @@ import json
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
@@ -12,15 +12,12 @@ from ..files.flat_array import MappedFolder, damaged
 from ..formats.bad_data import BadData
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
-from .store import CHUNK, NO_LABEL, Store
-from .store_cells import ARRAY, BITS, FLOATS, JSON, NO_CELL, ONE, STRING, STRINGS
-
-# Lists that are kept once read, because many examples have them: so many, each of so many
-# strings or more.
-_N_LISTS, _LONG = 64, 16
+from .store import CHUNK, NO_LABEL
+from .store_cells import ARRAY, JSON
+from .table import Table
 
 
-class MappedStore(Store):
+class MappedStore(Table):
     """Shows what ``StoreWriter`` wrote. Nothing is kept of a row, so that any number of rows
     takes the same memory.
 
@@ -36,6 +33,7 @@ class MappedStore(Store):
     is_mapped = True
 
     def __init__(self, folder: Path, manifest: Dict[str, Any]):
+        super().__init__()
         self.folder = folder
         self.n_rows: int = manifest["examples"]
         self.checksum = sha256(json.dumps(manifest["files"]).encode()).hexdigest()
@@ -44,8 +42,8 @@ class MappedStore(Store):
         text: Any = self._strings
         self._text = memoryview(text)
         self._string_starts = self._bounds("strings.starts", len(self._strings))
-        self._lists = files.array("lists", "i")
-        self._list_starts = self._bounds("lists.starts", len(self._lists))
+        self.list_values = files.array("lists", "i")
+        self.list_starts = self._bounds("lists.starts", len(self.list_values))
         self._arrays = files.array("arrays", "u")
         self._array_index = files.array("arrays.index", "i", 2)
         self.names = list(manifest["fields"])
@@ -60,7 +58,6 @@ class MappedStore(Store):
         self.starts: Sequence[int] = range(self.n_rows + 1)
         if manifest["episodes"] != self.n_rows:
             self.starts = self._bounds("starts", self.n_rows)  # type: ignore[assignment]
-        self._known_lists: Dict[int, List[str]] = {}
         self.tokens: Dict[str, MappedTokens] = {}
 
     def _of_rows(self, name: str) -> np.ndarray:
@@ -89,53 +86,16 @@ class MappedStore(Store):
 
     # --- cells ----------------------------------------------------------------------------
 
-    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
-        column = self._fields.get(name)
-        if column is None:
-            return [None] * len(rows)
-        return list(map(self._cell, column[rows].tolist()))
+    def column(self, name: str) -> Optional[np.ndarray]:
+        return self._fields.get(name)
 
-    def all_cells(self, name: str) -> Iterator[Any]:
-        column = self._fields.get(name)
-        for start in range(0, self.n_rows, CHUNK):
-            if column is None:
-                yield from [None] * (min(start + CHUNK, self.n_rows) - start)
-            else:
-                yield from map(self._cell, column[start : start + CHUNK].tolist())
-
-    def codes(self, name: str, rows: slice) -> np.ndarray:
-        """The numbers that stand for cells (see ``store_cells``); -1 where rows lack them."""
-        column = self._fields.get(name)
-        if column is None:
-            return np.full(len(range(*rows.indices(self.n_rows))), NO_CELL)
-        return column[rows]
-
-    def lists_of(self, numbers: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Where the values of some lists begin in ``list_values``, and where they end."""
-        return self._list_starts[numbers], self._list_starts[numbers + 1]
-
-    @property
-    def list_values(self) -> np.ndarray:
-        """The values of all lists."""
-        return self._lists
-
-    def _cell(self, code: int) -> Any:
-        if code == NO_CELL:
-            return None
-        number, kind = code >> BITS, code & (1 << BITS) - 1
-        if kind == STRING:
-            return self.string(number)
-        if kind == ONE:
-            return [self.string(number)]
+    def other(self, number: int, kind: int) -> Any:
         if kind == JSON:
             return self._json(number)
-        if kind in (ARRAY, FLOATS):
-            array = self._array(number)
-            return array if kind == ARRAY else array.tolist()
-        return self._list(number, kind)
+        array = self._array(number)
+        return array if kind == ARRAY else array.tolist()
 
     def string(self, number: int) -> str:
-        """One of the store's strings."""
         starts = self._string_starts
         if 0 <= number < len(starts) - 1:
             start, end = starts.item(number), starts.item(number + 1)
@@ -146,22 +106,10 @@ class MappedStore(Store):
                     pass
         raise damaged(self.folder / "strings.npy", f"string {number}")
 
-    def _list(self, number: int, kind: int) -> List[Any]:
-        known = self._known_lists.get(number)
-        if known is not None:
-            return known
-        starts = self._list_starts
-        if not 0 <= number < len(starts) - 1:
+    def list_bounds(self, number: int) -> Tuple[int, int]:
+        if not 0 <= number < len(self.list_starts) - 1:
             raise damaged(self.folder / "lists.npy", f"list {number}")
-        values = self._lists[starts.item(number) : starts.item(number + 1)].tolist()
-        if kind != STRINGS:
-            return [(value & 1, self.string(value >> 1)) for value in values]
-        found = list(map(self.string, values))
-        if len(found) >= _LONG:
-            if len(self._known_lists) >= _N_LISTS:
-                self._known_lists.clear()
-            self._known_lists[number] = found
-        return found
+        return super().list_bounds(number)
 
     def _json(self, number: int) -> Any:
         try:

@@ -18,14 +18,14 @@ from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
 from .slices import slice_places
 from .split import Split
-from .store import MemoryStore, Store, Unit
+from .store import Rows, Store, Unit
 
 OrderT = TypeVar("OrderT", bound="Order")
 
 # Where a copy of a teacher is within its episode, as JSON values.
 Place = Dict[str, Any]
 
-NOTHING = Block(MemoryStore(), np.zeros(0, dtype=np.int64), -1)
+NOTHING = Block(Rows({}, 0), np.zeros(0, dtype=np.int64), -1)
 
 
 def other_data(origin: str) -> DataError:

@@ -1,6 +1,7 @@
 """How others help to read a split: the same blocks and shards that one process would read."""
 
 from bisect import bisect_left
+from itertools import accumulate
 from typing import (
     Any,
     Generator,
@@ -8,7 +9,6 @@ from typing import (
     List,
     Optional,
     Protocol,
-    Sequence,
     Tuple,
 )
 
@@ -16,11 +16,11 @@ import numpy as np
 
 from ..errors import DataError
 from . import blocks
-from .blocks import BEGIN, Block, Shard, Start
-from .packed_store import PackedStore
-from .portion import Encoding, Portion, pack_store
+from .blocks import BEGIN, Block, Shard, Start, n_letters
+from .encoded import Encoding
+from .memory_store import MemoryStore
 from .reading import Read, Reading, Tasks
-from .store import MemoryStore, collection_paused
+from .store import collection_paused
 
 
 class Readers(Protocol):
@@ -58,7 +58,7 @@ class ReadAhead:
         return self.readers.watch(self.split)
 
     def _read(self, tasks: Tasks, encoding: Optional[Encoding]) -> Iterator[Read]:
-        """Portions of the episodes from a place on, which others may have read."""
+        """The episodes from a place on, which others may have read."""
         split = self.split
         split.fixed_candidates()
         is_empty = tasks.start == BEGIN
@@ -66,7 +66,7 @@ class ReadAhead:
         try:
             for read in reads:
                 read = tasks.note(read)
-                if read.portion.n_episodes:
+                if read.store.n_episodes:
                     is_empty = False
                     yield read
         except DataError:
@@ -78,8 +78,11 @@ class ReadAhead:
         if is_empty:
             next(split.episodes(), None)
 
-    def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
-        return PackedStore(portions, self.split.in_common())
+    def _filled(self, store: MemoryStore) -> MemoryStore:
+        """The same with what all examples share."""
+        for name, value in self.split.in_common().items():
+            store.fill(name, value)
+        return store
 
     def blocks(
         self,
@@ -98,35 +101,33 @@ class ReadAhead:
         encoding = split.encoding() if split.streaming and wanted is None else None
         window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
         number = origin = start["episode"] - skipped
-        n_waiting = 0 if store is None else store.n_episodes
-        waiting = []
-        if store is not None and n_waiting:
-            waiting = [pack_store(store, encoding, split.in_common())]
+        store = store or MemoryStore(is_held=False)
+        if encoding is not None:
+            store.tokenize(encoding)
         tasks = Tasks(split, start)
         for read in self._read(tasks, encoding):
-            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            whole, first = read.store, min(skipped, read.store.n_episodes)
             skipped -= first
             if split.must_be_single and (np.diff(whole.starts) > 1).any():
                 row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
-                (name,) = self._unpacked([whole]).cells("id", np.array([row]))
-                raise split.more_turns(name)
+                raise split.more_turns(whole.message(row)["id"])
             for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
                 first, last = begin - number, end - number
                 while first < last:
-                    if not n_waiting:
+                    if not store.n_episodes:
                         since = first if read.mark else number - origin + first
                         own = {"skip": since, "episode": number + first, "part": part}
                         place = {**(read.mark or start), **own}
-                    n = min(last - first, window - n_waiting)
-                    waiting.append(whole.slice(first, first + n))
-                    first, n_waiting = first + n, n_waiting + n
-                    if n_waiting == window:
+                    n = min(last - first, window - store.n_episodes)
+                    store.extend(whole, first, first + n)
+                    first += n
+                    if store.n_episodes == window:
                         tasks.end_block()
-                        yield split.block(self._unpacked(waiting), part, place)
-                        waiting, n_waiting, part = [], 0, part + 1
+                        yield split.block(self._filled(store), part, place)
+                        store, part = MemoryStore(is_held=False), part + 1
             number += whole.n_episodes
-        if n_waiting:
-            yield split.block(self._unpacked(waiting), part, place)
+        if store.n_episodes:
+            yield split.block(self._filled(store), part, place)
 
     def shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
         """See ``Split.shards``.
@@ -138,27 +139,29 @@ class ReadAhead:
         number = origin = start["episode"] - skipped
         tasks = Tasks(self.split, start)
         for read in self._read(tasks, None):
-            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            whole, first = read.store, min(skipped, read.store.n_episodes)
             skipped -= first
-            letters, rows = whole.n_letters(), whole.starts
+            sizes = map(n_letters, map(whole.message, range(whole.n_examples)))
+            rows = np.asarray(whole.starts)
+            letters = np.array([0, *accumulate(sizes)])[rows]
             while first < whole.n_episodes:
                 n_letters_then = size + letters[first + 1 :] - letters[first]
                 n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
                 full = (n_letters_then > blocks.SHARD_LETTERS) | (n_rows_then >= blocks.SHARD_ROWS)
                 last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
                 with collection_paused():
-                    store.extend(self._unpacked([whole.slice(first, last)]))
+                    store.extend(whole, first, last)
                 size += int(letters[last] - letters[first])
                 since = last if read.mark else number - origin + last
                 own = {"skip": since, "episode": number + last, "part": 0}
                 first, behind = last, {**(read.mark or start), **own}
                 if full.any():
                     tasks.end_block()
-                    yield store, behind
+                    yield self._filled(store), behind
                     store, size = MemoryStore(is_held=False), 0
             number += whole.n_episodes
         if store.n_episodes:
-            yield store, behind
+            yield self._filled(store), behind
 
 
 def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:

@@ -12,8 +12,10 @@ from ..formats.bookmark import Bookmark
 from ..formats.text_file import cut_lines
 from ..formats.tolerance import Tolerance, tolerance, tolerating
 from ..messages import Episode
-from .portion import Encoding, Portion, pack
+from .encoded import Encoding
+from .memory_store import MemoryStore
 from .sharded import Sharded
+from .store import collection_paused
 
 # A task shall take so long: much longer than it takes to hand it out, and short enough that
 # nobody waits for the last one.
@@ -63,7 +65,8 @@ Task = Union[Lines, Range]
 class Read(NamedTuple):
     """What came of a task.
 
-    portion (Portion): The episodes, behind the mutators.
+    store (MemoryStore): The episodes, behind the mutators, without the fields that all have in
+        common; with tokens, if they were to be made.
     mark (Optional[Dict[str, Any]]): Where the first of them can be read again; None: only where
         reading began.
     is_last (bool): Whether there is nothing behind them.
@@ -73,7 +76,7 @@ class Read(NamedTuple):
         what was left out of them.
     """
 
-    portion: Portion
+    store: MemoryStore
     mark: Optional[Dict[str, Any]]
     is_last: bool
     size: int
@@ -235,8 +238,16 @@ class Reader:
             read, mark, is_last = self._range(task)
             episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
             bad = getattr(split.source, "bad", {}) if is_last else {}
-        portion = pack(episodes, self.reading.encoding, split.in_common())
-        return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
+        store, in_common = MemoryStore(is_held=False), split.in_common()
+        with collection_paused():
+            for episode in episodes:
+                for message in episode if in_common else ():
+                    for name in in_common:
+                        del message[name]
+                store.append(episode)
+            if self.reading.encoding is not None:
+                store.tokenize(self.reading.encoding)
+        return Read(store, mark, is_last, task.size, time.perf_counter() - started, bad)
 
     def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:
         if self._walk is None:

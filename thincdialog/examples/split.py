@@ -32,13 +32,14 @@ from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import FIELDS, is_message
 from . import blocks
-from .blocks import BEGIN, Block, Shard, Start, behind
+from .blocks import BEGIN, Block, Shard, Start, behind, n_letters
+from .encoded import Encoding
 from .mapped_store import MappedStore
+from .memory_store import MemoryStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .portion import Encoding, n_letters
 from .read_ahead import ReadAhead, Readers, Watch
 from .sharded import ByNumber, ByPart, Sharded, sharded
-from .store import MemoryStore, Store, collection_paused
+from .store import Store, collection_paused
 
 # Episodes of a user's reader between two searches for unreachable objects.
 COLLECT_EVERY = 4096
@@ -224,7 +225,8 @@ class Split:
             with collection_paused():
                 if self._ahead is not None:
                     for block in self._streamed(None, BEGIN):
-                        store.extend(block.store)
+                        read: Any = block.store
+                        store.extend(read, 0, read.n_episodes)
                 else:
                     for episode in self.episodes():
                         store.append(episode)

@@ -1,11 +1,9 @@
-"""The store contract, episodes that stay as they are, field by field; and the store in memory."""
+"""The store contract: episodes that stay as they are, field by field."""
 
 import gc
 import zlib
-from array import array
 from contextlib import contextmanager
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, Collection, Dict, Iterator, List, Literal, Sequence, Tuple
 
 import numpy as np
@@ -22,8 +20,6 @@ CHUNK = 4096
 # Rows that are looked at to tell other data.
 N_COMPARED = 16
 NO_LABEL = -1
-# Distinct lists of labels that are looked out for again.
-MAX_KNOWN_LISTS = 4096
 
 
 def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool:
@@ -196,91 +192,18 @@ def collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-class MemoryStore(Store):
-    """A store in memory: one list for each field, not one dict for each message. Grows by
-    episodes until somebody looks at it.
+class Rows(Store):
+    """A passing store of single rows, as they were given.
 
     columns (Dict[str, List]): Field name to one value a row; None where a row lacks it.
-    is_held (bool): See ``Store``.
+    n_rows (int): Number of rows.
     """
 
-    def __init__(self, is_held: bool = True):
-        self.columns: Dict[str, List[Any]] = {}
-        self.starts: Any = array("q", [0])
-        self.is_held = is_held
-        # Equal lists of labels (classes, say) are held once.
-        self._known_lists: Dict[Tuple[str, ...], List[str]] = {}
+    is_held = False
 
-    @classmethod
-    def of_columns(cls, columns: Dict[str, List[Any]], n_rows: int) -> "MemoryStore":
-        """A passing store of single rows.
-
-        columns (Dict[str, List]): Field name to one value a row; taken over.
-        n_rows (int): Number of rows.
-        """
-        store = cls(is_held=False)
-        store.columns, store.starts = columns, array("q", range(n_rows + 1))
-        return store
-
-    @property
-    def names(self) -> Sequence[str]:  # type: ignore[override]
-        return list(self.columns)
-
-    def append(self, episode: Sequence[Message]) -> None:
-        """Take in one episode; its messages are not kept."""
-        columns = self.columns
-        n_rows = self.starts[-1]
-        for message in episode:
-            for name, value in message.items():
-                if name == "labels" and value is not None:
-                    value = self._shared(value)
-                column = columns.get(name)
-                if column is None:
-                    column = columns[name] = [None] * n_rows
-                column.append(value)
-            n_rows += 1
-            if len(message) < len(columns):
-                for column in columns.values():
-                    if len(column) < n_rows:
-                        column.append(None)
-        self.starts.append(n_rows)
-
-    def extend(self, store: Store) -> None:
-        """Take in all episodes of another one."""
-        n_rows, n_more = self.starts[-1], store.n_examples
-        for name in store.names:
-            column = self.columns.setdefault(name, [None] * n_rows)
-            values = store.all_cells(name)
-            if name == "labels":
-                values = (value and self._shared(value) for value in values)
-            column += values
-        for column in self.columns.values():
-            column += [None] * (n_rows + n_more - len(column))
-        self.starts.extend((np.asarray(store.starts)[1:] + n_rows).tolist())
-
-    def _shared(self, values: List[str]) -> List[str]:
-        known = self._known_lists
-        key = tuple(values)
-        if len(known) < MAX_KNOWN_LISTS:
-            return known.setdefault(key, values)
-        return known.get(key, values)
+    def __init__(self, columns: Dict[str, List[Any]], n_rows: int):
+        self.columns, self.names, self.starts = columns, list(columns), range(n_rows + 1)
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         values = self.columns.get(name)
-        if values is None:
-            return [None] * len(rows)
-        if len(rows) < 2:
-            return [values[row] for row in rows]
-        # Half the time of a loop.
-        return list(itemgetter(*rows.tolist())(values))
-
-    def all_cells(self, name: str) -> Iterator[Any]:
-        return iter(self.columns.get(name) or [None] * self.n_examples)
-
-    def message(self, row: int) -> Message:
-        message = Message()
-        for name, values in self.columns.items():
-            cell = values[row]
-            if cell is not None:
-                message[name] = cell
-        return message
+        return [values[row] if values else None for row in rows.tolist()]

@@ -1,26 +1,19 @@
-"""How one field of one example is written down in a store on disk: as one whole number.
-
-A cell's number is ``8 * n + kind``, or -1 where an example lacks the field. What n is the number
-of says the kind: of a string, of a list of strings, of a list of turns, of an array.
-"""
+"""How the cells of a table in memory are written down in a store on disk."""
 
 import json
 from collections import defaultdict
 from itertools import chain, count
-from typing import Any, DefaultDict, Dict, List, Tuple
+from typing import Any, DefaultDict, List, Tuple
 
 import numpy as np
 
 from ..errors import DataError
 from ..formats.wording import short
 from ..messages import PARTNER, SELF
+from .table import BITS, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
-# A string; a list that holds one string; a list of strings; of turns, each written as 2 * n +
-# (0 for the partner's, 1 for an agent's own), n the number of its string; an array; a list of
-# floats, as an array; JSON, as a string.
-STRING, ONE, STRINGS, TURNS, ARRAY, FLOATS, JSON = range(7)
-BITS = 3
-NO_CELL = -1
+# Kinds of other values: an array; a list of floats, as an array; JSON, as a string.
+ARRAY, FLOATS, JSON = range(OTHER, OTHER + 3)
 # Arrays begin at multiples of so many bytes.
 ALIGNED = 64
 
@@ -39,29 +32,26 @@ class ShardCells:
         self._n_arrays, self._n_bytes = n_arrays, n_bytes
         self._arrays: List[Tuple[int, int]] = []
         self._bytes: List[bytes] = []
-        # Long lists that many examples share, such as fixed candidates, by their identity.
-        self._shared: Dict[int, int] = {}
 
-    def column(self, name: str, cells: List[Any], ids: List[Any]) -> np.ndarray:
+    def column(self, name: str, store: Table) -> np.ndarray:
         """The numbers of one field of all examples; int64.
 
         name (str): Of the field.
-        cells (List): None where an example lacks it.
-        ids (List): Of the examples, for error messages.
         RAISES (DataError): If a cell holds what cannot be kept.
         """
-        kinds, strings = set(map(type, cells)), self._strings
-        if kinds == {str}:
-            numbers = np.array([strings[cell] for cell in cells], dtype=np.int64)
-            return (numbers << BITS) + STRING
+        codes = store.column(name)
+        if codes is None:
+            return np.full(store.n_examples, NO_CELL)
+        different, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+        order = firsts.argsort()
+        cells, ids = (store.cells(each, firsts[order]) for each in (name, "id"))
         of_cell = self._turns if name == "context" else self._cell
-        return np.array(
-            [
-                NO_CELL if cell is None else of_cell(name, cell, example)
-                for cell, example in zip(cells, ids)
-            ],
-            dtype=np.int64,
-        )
+        numbers = np.empty(len(order), dtype=np.int64)
+        numbers[order] = [
+            NO_CELL if cell is None else of_cell(name, cell, example)
+            for cell, example in zip(cells, ids)
+        ]
+        return numbers[places]
 
     def string(self, text: str) -> int:
         """The number of a string."""
@@ -75,12 +65,7 @@ class ShardCells:
         if isinstance(cell, (list, tuple)):
             if len(cell) == 1 and type(cell[0]) is str:
                 return self._strings[cell[0]] << BITS | ONE
-            known = self._shared.get(id(cell))
-            if known is None:
-                known = self._list(name, cell, example)
-                if len(cell) > 1:
-                    self._shared[id(cell)] = known
-            return known
+            return self._list(name, cell, example)
         return self._json(name, cell, example)
 
     def _list(self, name: str, cell: Any, example: Any) -> int:

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..files.growing_folder import GrowingFolder
 from .label_numbers import number_labels
-from .store import NO_LABEL, MemoryStore
-from .store_cells import NO_CELL, ShardCells
+from .memory_store import MemoryStore
+from .store import NO_LABEL
+from .store_cells import ShardCells
+from .table import NO_CELL
 
 # Rows that a column is filled up with at once.
 _CHUNK = 1 << 16
@@ -74,7 +76,7 @@ class StoreWriter:
             self._array_index.n_rows,
             self._arrays.n_rows,
         )
-        ids, n_before = store.columns["id"], self.n_rows
+        n_before = self.n_rows
         for name in store.names:
             if name not in self.fields:
                 new = self.files.array(column_name(len(self.fields), name), "<i8")
@@ -83,7 +85,7 @@ class StoreWriter:
                 self.fields.append(name)
                 self._columns.append(new)
         for name, column in zip(self.fields, self._columns):
-            column.append(cells.column(name, list(store.all_cells(name)), ids))
+            column.append(cells.column(name, store))
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
         self.has_several_labels = self.has_several_labels or any(several)
         label_texts, label_ids = store.label_texts, store.label_ids

@@ -8,9 +8,9 @@ from ..batchers import Batcher, count_words
 from ..contract import Returned, is_kind
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
+from ..examples.encoded import Encoding
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
-from ..examples.portion import Encoding
 from ..examples.read_ahead import Readers
 from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Split

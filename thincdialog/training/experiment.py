@@ -25,7 +25,7 @@ from ..contract import check_attributes, is_users, place_of, told
 from ..data import Tokenizer
 from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
-from ..examples.portion import Encoding
+from ..examples.encoded import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.bad_data import BadData

@@ -1,0 +1,260 @@
+"""A store in memory, which grows by episodes."""
+
+from array import array
+from collections import defaultdict
+from functools import cached_property
+from itertools import accumulate, chain, count
+from typing import Any, DefaultDict, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..messages import PARTNER, SELF, Message
+from .encoded import Encoded, Encoding, Tokens
+from .store import CHUNK, NO_LABEL, Store
+from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRINGS, TURNS, Table
+
+NONE = -1
+
+
+class MemoryStore(Table):
+    """A table in memory. It grows by episodes until it is read, and holds equal texts once.
+
+    is_held (bool): See ``Store``.
+    """
+
+    def __init__(self, is_held: bool = True):
+        super().__init__()
+        self.starts: Any = array("q", [0])
+        self.is_held = is_held
+        self._columns: Dict[str, Any] = {}
+        self._strings: List[str] = []
+        self._values, self._list_starts = array("i"), array("q", [0])
+        self._others: List[Any] = []
+        self._tokens: List[Optional[Tokens]] = []
+        # While it grows: numbers of the strings, and the last rows as they were given.
+        self._numbers: Optional[DefaultDict[str, int]] = None
+        self._given: List[Dict[str, Any]] = []
+        self._n_packed = 0
+        # While it does not: the columns.
+        self._settled: Optional[Dict[str, np.ndarray]] = None
+        self._settle()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        self._settle()
+        return {**self.__dict__, "_settled": None, "_given": []}
+
+    # --- growing --------------------------------------------------------------------------
+
+    def append(self, episode: Sequence[Message]) -> None:
+        """Take in one episode; its messages are not kept."""
+        self._given += map(dict, episode)
+        self.starts.append(self.starts[-1] + len(episode))
+        if len(self._given) >= CHUNK:
+            self._pack()
+
+    def extend(self, store: "MemoryStore", first: int, last: int) -> None:
+        """Take in some episodes of another one, and its tokens."""
+        self._pack()
+        begin, end = store.starts[first], store.starts[last]
+        columns = {name: store.column(name) for name in store.names}
+        number = self._growing().__getitem__
+        numbers = np.array(list(map(number, store._strings)), dtype=np.int64)
+        has_turns = np.zeros(len(store._list_starts) - 1, dtype=bool)
+        n_lists, n_others = len(self._list_starts) - 1, len(self._others)
+        for name, codes in columns.items():
+            has_turns[codes[codes & KIND == TURNS] >> BITS] = True  # type: ignore[index, operator]
+            codes = codes[begin:end]  # type: ignore[index]
+            kinds, places = codes & KIND, codes >> BITS
+            moved = places + np.array([0, 0, n_lists, n_lists, n_others, 0, 0, 0])[kinds]
+            moved[kinds <= ONE] = numbers[places[kinds <= ONE]]
+            self._column(name).frombytes(
+                np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds).tobytes()
+            )
+        by = has_turns.repeat(np.diff(store.list_starts)).astype(np.int64)
+        values = (numbers[store.list_values >> by] << by) + (store.list_values & by)
+        self._list_starts.frombytes((store.list_starts[1:] + len(self._values)).tobytes())
+        self._values.frombytes(values.astype(np.int32).tobytes())
+        self._others += store._others
+        starts = np.asarray(store.starts)[first + 1 : last + 1]
+        self.starts.frombytes((starts - begin + self._n_packed).tobytes())
+        for part in store._tokens or [None]:
+            if part is not None:
+                part = part._replace(keys=2 * numbers[part.keys >> 1] + (part.keys & 1))
+            self._tokens.append(part)
+        self._pack()
+
+    def fill(self, name: str, value: Any) -> None:
+        """Let all rows have the same in a field."""
+        self._pack()
+        self._columns[name] = array("q", [self._code(value)]) * self._n_packed
+
+    def _growing(self) -> DefaultDict[str, int]:
+        if self._numbers is None:
+            self._settled = None
+            del self.list_values, self.list_starts
+            self._numbers = defaultdict(count(len(self._strings)).__next__)
+            self._numbers.update(zip(self._strings, count()))
+        return self._numbers
+
+    def _column(self, name: str) -> Any:
+        if name not in self._columns:
+            self._columns[name] = array("q", [NO_CELL]) * self._n_packed
+        return self._columns[name]
+
+    def _pack(self) -> None:
+        """Turn the last rows into numbers."""
+        given, self._given = self._given, []
+        if given:
+            self._growing()
+        for name in dict.fromkeys(chain.from_iterable(given)):
+            codes = self._coded(name, [row.get(name) for row in given])
+            self._column(name).frombytes(codes.tobytes())
+        self._n_packed = self.starts[-1]
+        for column in self._columns.values():
+            column.extend([NO_CELL] * (self._n_packed - len(column)))
+
+    def _coded(self, name: str, values: List[Any]) -> np.ndarray:
+        number, kinds = self._growing().__getitem__, set(map(type, values))
+        if name == "id":  # There is none twice.
+            self._others += values
+            return np.arange(len(self._others) - len(values), len(self._others)) << BITS | OTHER
+        if kinds == {str}:
+            return np.fromiter(map(number, values), np.int64, len(values)) << BITS
+        if kinds <= {list, type(None)}:
+            lengths = np.array([NONE if value is None else len(value) for value in values])
+            flat = list(chain.from_iterable(value or () for value in values))
+            if (lengths == 1).all() and set(map(type, flat)) == {str}:
+                return np.fromiter(map(number, flat), np.int64, len(flat)) << BITS | ONE
+            if set(map(type, flat)) == {tuple} and set(map(len, flat)) == {2}:
+                speakers, texts = [who for who, _ in flat], [text for _, text in flat]
+                are_turns = set(map(type, texts)) == {str} and set(map(type, speakers)) == {int}
+                if are_turns and set(speakers) <= {PARTNER, SELF}:
+                    numbers = np.fromiter(map(number, texts), np.int64, len(texts))
+                    return self._add(2 * numbers + np.array(speakers), lengths, TURNS)
+        # A list that many rows share is held once.
+        codes = {id(value): value for value in values}
+        codes = {key: self._code(value) for key, value in codes.items()}
+        return np.array([codes[id(value)] for value in values], dtype=np.int64)
+
+    def _code(self, cell: Any) -> int:
+        numbers = self._growing()
+        if cell is None:
+            return NO_CELL
+        if type(cell) is str:
+            return numbers[cell] << BITS
+        if type(cell) is list and set(map(type, cell)) <= {str}:
+            found = np.array([numbers[text] for text in cell], dtype=np.int64)
+            if len(found) == 1:
+                return found.item() << BITS | ONE
+            # An empty one could be of turns.
+            kind = STRINGS if cell else TURNS
+            return self._add(found, np.array([len(found)]), kind).item()
+        self._others.append(cell)
+        return len(self._others) - 1 << BITS | OTHER
+
+    def _add(self, values: np.ndarray, lengths: np.ndarray, kind: int) -> np.ndarray:
+        """Add lists, one after the other, and give the numbers of their cells.
+
+        lengths (np.ndarray): Of each; ``NONE`` where there is no list.
+        """
+        is_list = lengths != NONE
+        ends = len(self._values) + lengths[is_list].cumsum()
+        codes = np.full(len(lengths), NO_CELL)
+        codes[is_list] = np.arange(len(ends)) + len(self._list_starts) - 1 << BITS | kind
+        self._values.frombytes(values.astype(np.int32).tobytes())
+        self._list_starts.frombytes(ends.tobytes())
+        return codes
+
+    # --- as a table -----------------------------------------------------------------------
+
+    def _settle(self) -> Dict[str, np.ndarray]:
+        if self._given or self._settled is None:
+            self._pack()
+            if self._numbers is not None:
+                self._strings, self._numbers = list(self._numbers), None
+            self._settled = {name: np.asarray(codes) for name, codes in self._columns.items()}
+            self.list_values = np.asarray(self._values)
+            self.list_starts = np.asarray(self._list_starts)
+        return self._settled
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        return list(self._settle())
+
+    def column(self, name: str) -> Optional[np.ndarray]:
+        return self._settle().get(name)
+
+    def string(self, number: int) -> str:
+        return self._strings[number]
+
+    def strings(self, numbers: np.ndarray) -> List[str]:
+        strings = self._strings
+        return [strings[number] for number in numbers.tolist()]
+
+    @property
+    def n_strings(self) -> int:
+        """How many strings there are."""
+        return len(self._strings)
+
+    def other(self, number: int, kind: int) -> Any:
+        return self._others[number]
+
+    @cached_property
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        found = self.first_labels()
+        if found is None:
+            return Store._numbered_labels.func(self)  # type: ignore[attr-defined]
+        has_label = found != NO_LABEL
+        numbers, firsts, places = np.unique(
+            found[has_label], return_index=True, return_inverse=True
+        )
+        order = firsts.argsort()
+        found[has_label] = order.argsort()[places]
+        return found, self.strings(numbers[order])
+
+    # --- tokens ---------------------------------------------------------------------------
+
+    def tokenize(self, encoding: Encoding) -> None:
+        """Make the tokens of all turns and first labels, unless some have another form."""
+        found = self._keys(encoding.history_size, encoding.has_speakers)
+        if found is not None and self.n_examples:
+            turns, _, labels = found
+            keys = np.unique(np.concatenate((turns, labels[labels >= 0])))
+            texts = self.strings(keys >> 1)
+            rows, lengths, units = encoding.lay_out(list(zip((keys & 1).tolist(), texts)))
+            entries = np.stack((lengths.cumsum() - lengths, lengths, units))
+            self._tokens = [Tokens(encoding.key, *encoding[2:], keys, entries, rows)]
+
+    def _keys(self, history_size: int, has_speakers: bool) -> Any:
+        turns, labels = self.turns(slice(None), history_size, has_speakers), self.first_labels()
+        return None if turns is None or labels is None else (*turns, 2 * labels + 1)
+
+    @cached_property
+    def _ready(self) -> Optional[Encoded]:
+        """All rows, as far as all have tokens."""
+        parts = [part for part in self._tokens if part is not None]
+        if not parts or len(parts) < len(self._tokens) or len({part.key for part in parts}) > 1:
+            return None
+        found = self._keys(parts[0].history_size, parts[0].has_speakers)
+        if found is None:
+            return None
+        turns, n_turns, labels = found
+        keys, places = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
+        first_rows = accumulate((len(part.rows) for part in parts), initial=0)
+        entries = [part.entries + [[first], [0], [0]] for part, first in zip(parts, first_rows)]
+        return Encoded(
+            np.append(0, n_turns.cumsum()),
+            np.searchsorted(keys, turns).astype(np.int32),
+            np.concatenate(entries, axis=1)[:, places],
+            np.concatenate([part.rows for part in parts]),
+            np.arange(len(labels)),
+            np.searchsorted(keys, labels),
+        )
+
+    @property
+    def encoder_keys(self) -> Sequence[str]:  # type: ignore[override]
+        return [part.key for part in self._tokens[:1] if part and self._ready]
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        assert self._ready is not None
+        return self._ready._replace(conversations=rows, labels=self._ready.labels[rows])
