@@ -45,7 +45,8 @@ def _read(given: Any) -> Iterator[Tuple[str, str]]:
     """The files that a command reads, as far as its arguments and configs name them, and what
     to say of each."""
     texts = list(_texts(given))
-    texts += file_list(texts)
+    # A folder of data is read as a whole; for that of a model or a run, see below.
+    texts += file_list([text for text in texts if not _is_of_a_run(text)])
     for text in filter(os.path.isfile, texts):
         yield text, "is read by this command"
     for text in texts:
@@ -60,6 +61,10 @@ def _read(given: Any) -> Iterator[Tuple[str, str]]:
                     yield str(path), f"belongs to {text}, which this command reads"
             for config in (folder / CONFIG, folder / BEST / CONFIG):
                 yield from _named_in(str(config))
+
+
+def _is_of_a_run(path: str) -> bool:
+    return any(os.path.exists(os.path.join(path, name)) for name in (META, *_OF_A_RUN))
 
 
 def _named_in(path: str) -> Iterator[Tuple[str, str]]:

@@ -146,7 +146,7 @@ def parlai_lines(episode: Episode, name: str) -> List[str]:
         fields += [field for field in message if field not in (*ORDER, "id")]
         values = {"id" if field == "source_id" else field: message[field] for field in fields}
         for key, value in values.items():
-            if set(key) & set("\t\n:") or _meant(key):
+            if set(key) & set("\t\n:") or _meant(key) or key == "eval_labels":
                 raise ValueError(f"a field cannot be called {short(key)} there")
             back = _value(key, _escaped(value), Bookmark())
             if back != value:
