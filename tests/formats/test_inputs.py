@@ -314,3 +314,16 @@ def test_inputs_of_parquet_are_its_rows(tmp_path):
         DataError, match=r"a.parquet:1  the field 'text' is missing \(there is: 'q'"
     ):
         inputs(path)
+
+
+def test_inputs_of_parquet_may_have_features_and_no_text(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [{"text": None, "features": [1.0, 2.0]}, {"text": "a", "features": None}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    at = Bookmark()
+    at.bad = BadData("a.parquet")
+    found = list(read_inputs(str(tmp_path / "a.parquet"), InputReading(n_features=2), at))
+    assert found == [(rows[0], {"text": "", "features": [1.0, 2.0]})]
+    assert [error.line for error in at.bad.first] == [2]

@@ -352,7 +352,7 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     if "turns" in row or "dialog" in row:
         said = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
         message, _ = _last_turn(said, reading.label_speaker, (), at.error)
-    elif reading.text_field in row or not (
+    elif row.get(reading.text_field) is not None or not (
         "features" in row or reading.n_features or reading.other_fields
     ):
         message["text"] = row.get(reading.text_field)
