@@ -86,7 +86,8 @@ class Service:
         routes += [Route(path, self._endpoint(each)) for path, each in gets.items()]
         routes += [Route(p, self._endpoint(each), methods=["POST"]) for p, each in posts.items()]
         allowed: Any = {"allow_origins": cors, "allow_methods": ["*"], "allow_headers": ["*"]}
-        middleware, handlers = [Middleware(CORSMiddleware, **allowed)], {HTTPException: _unknown}
+        middleware = [Middleware(CORSMiddleware, **allowed)] if cors else []
+        handlers: Any = {HTTPException: _unknown}
         return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
 
     def _endpoint(self, handler: Callable[[Body], Awaitable[Response]]) -> Any:
