@@ -62,6 +62,11 @@ def write_data(folder):
         (folder / f"{split}.jsonl").write_text("\n".join(talks) + "\n")
     (folder / "intents.csv").write_text("\n".join(labelled) + "\n")
     (folder / "tickets.csv").write_text("\n".join(["body,label", *labelled[1:]]) + "\n")
+    shutil.copy(folder / "tickets.csv", folder / "tickets-1.csv")
+    (folder / "chats").mkdir()
+    said = ("Ann: hi", "Bob: hello", "Ann: how are you?", "Bob: fine")
+    lines = [f"[01/02/2024, 10:0{minute}:00] {text}" for minute, text in enumerate(said)]
+    (folder / "chats" / "1.txt").write_text("".join(f"{line}\n" for line in lines))
     (folder / "lines.txt").write_text("hi\nthere\n")
     chat = [{"from": who, "value": who} for who in ("human", "gpt")]
     (folder / "chats.json").write_text(json.dumps([{"id": "1", "conversations": chat}]))
