@@ -342,7 +342,7 @@ def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path
 
 @pytest.mark.parametrize("name", TABLE)
 def test_device_losses_of_the_same_weights_are_those_of_the_cpu(name, root, tmp_path, cupy):
-    """Of all configs as they are, at their own rate, but for what is drawn: before each of 20 steps
+    """Of all configs as they are, at their own rate, without what is drawn: before each of 20 steps
     the device gets the CPU's weights, as the last digit of some would make much otherwise."""
     # The encoders of the quickstart read texts that do not change with its generator.
     file = "ranker" if TABLE[name][0] == "quickstart" and TABLE[name][1] else None

@@ -27,7 +27,7 @@ from ..formats.inputs import (
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
 from ..formats.text_file import STDIN, suffix_of
 from ..formats.text_records import is_of_lines
-from ..formats.yaml_text import read_value
+from ..formats.value_file import read_value
 from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.

@@ -110,7 +110,6 @@ def percent(bad: BadData) -> str:
 
 def why_without(unit: str) -> str:
     """Why some of what was read gives no example: conversations, or others."""
-    is_talk = unit == "conversations"
-    return (
-        f"{'label_speaker gives no reply' if is_talk else 'there is no text or no label'} in them"
-    )
+    if unit == "conversations":
+        return "label_speaker gives no reply in them"
+    return "there is no text or no label in them"

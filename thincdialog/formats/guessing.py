@@ -16,8 +16,8 @@ from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, find_layout, shipped_layouts
 from .text_file import check_readable, is_pipe, json_object, read_lines, suffix_of
 from .text_records import is_of_lines
+from .value_file import read_value
 from .wording import kind, short
-from .yaml_text import read_value
 
 N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 from ..errors import ConfigError, DataError, Problem
+from .value_file import read_value
 from .wording import kind, nearest, short
-from .yaml_text import read_value
 
 LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.

@@ -11,8 +11,8 @@ from .split_column import of_split
 from .tables import NO_HEADER, read_table
 from .text_file import is_pipe, read_json_lines, suffix_of
 from .text_records import is_of_lines, read_text_records
+from .value_file import read_value
 from .wording import kind, nearest, short
-from .yaml_text import read_value
 
 
 class Located(NamedTuple):

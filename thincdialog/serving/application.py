@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any, Awaitable, Callable, Dict, List, Sequence
@@ -29,6 +30,8 @@ from .request_body import Refusal, conversation_in, option_in, texts_in
 from .served_model import LOG, Load, ServedModel
 
 Body = Dict[str, Any]
+# A call of the system for each identity, as uuid4 makes it, takes as long as reading a request.
+IDENTITIES = random.Random()
 PAGE = Path(__file__).with_name("page.html")
 # Type, code and headers of errors that are not simply wrong requests, by status and parameter.
 WRONG: Any = ("invalid_request_error", None, {})
@@ -82,7 +85,8 @@ class Service:
         posts = {"/v1/chat/completions": self.chat, "/classify": self.classify}
         posts["/v1/rerank"] = self.rerank
         # Responses are applications, too.
-        routes = [Route("/", FileResponse(PAGE)), Route("/healthz", _as_json({"status": "ok"}))]
+        fixed = {"/": FileResponse(PAGE), "/healthz": _as_json({"status": "ok"})}
+        routes = [Route(path, each, methods=["GET"]) for path, each in fixed.items()]
         routes += [Route(path, self._endpoint(each)) for path, each in gets.items()]
         routes += [Route(p, self._endpoint(each), methods=["POST"]) for p, each in posts.items()]
         allowed: Any = {"allow_origins": cors, "allow_methods": ["*"], "allow_headers": ["*"]}
@@ -234,8 +238,8 @@ class Service:
 
 
 def _head(kind: str, model: ServedModel, **more: Any) -> Body:
-    now = time.time_ns()
-    return {"id": f"{kind}-{now:x}", "created": now // 10**9, "model": model.name, **more}
+    identity = f"{kind}-{IDENTITIES.getrandbits(128):032x}"
+    return {"id": identity, "created": int(time.time()), "model": model.name, **more}
 
 
 def _usage(asked: Sequence[str], said: Sequence[str] = ()) -> Dict[str, int]:

@@ -573,7 +573,9 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
 
 
 @pytest.mark.parametrize("agent", ["", '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'])
-def test_ray_scores_at_the_end_are_by_threads_of_this_process(tmp_path, monkeypatch, agent):
+def test_ray_scores_at_the_end_are_by_threads_of_this_process(
+    ray_environment, tmp_path, monkeypatch, agent
+):
     """Also those of an agent that learns nothing, for which no cluster is started."""
     text = CONFIG
     if agent:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fuzzing import within_time
 from thincdialog.errors import DataError
-from thincdialog.formats.yaml_text import parse_yaml
+from thincdialog.formats.value_file import parse_yaml
 
 
 def test_yaml_gives_plain_values():
