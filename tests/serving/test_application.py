@@ -29,7 +29,7 @@ def test_models_are_listed(client):
         ("barista", "model"), ("intents", "model"), ("topics", "model")
     ]  # fmt: skip
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.post("/healthz", {}).status_code == 405
+    assert client.post("/healthz", {})[0] == 405
 
 
 def test_chat_gives_the_replies_of_the_model(client, models):
