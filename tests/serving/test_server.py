@@ -196,7 +196,7 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
                 os.kill(first[0], signal.SIGKILL)
                 began = time.monotonic()
                 while first[0] in (now := children(server.process.pid)) or len(now) < 2:
-                    assert time.monotonic() - began < 30
+                    assert time.monotonic() - began < 90
                     time.sleep(0.1)
                 n_found = len(found)
                 while len(found) < n_found + 100:
