@@ -5,6 +5,7 @@ import pytest
 from thinc.api import NumpyOps, Relu, chain
 
 from tests.ops.array_backends import EACH_OPS
+from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.collating import put_together
 from thincdialog.api import Batch, Message
 from thincdialog.contract import CodeError
@@ -89,6 +90,15 @@ def test_collate_needs_no_tokenizer():
     rows = [{**row, "text": ""} for row in pictures(20, 0)]
     agent, teacher = build("Classifier", model, rows, lambda: None, collate=two_arrays)
     learn(agent, teacher, make("optimizers", "Adam.v1", 0.01), epochs=1)
+
+
+def test_collate_of_a_class_of_agents_is_used_where_none_is_given():
+    class Pictures(ClassifierAgent):
+        collate = staticmethod(text_and_image)
+
+    assert Pictures(classifier()).collate is text_and_image
+    assert Pictures(classifier(), collate=len).collate is len
+    assert ClassifierAgent(classifier()).collate is None
 
 
 @EACH_OPS

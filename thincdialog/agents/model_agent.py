@@ -95,8 +95,8 @@ class ModelAgent(ConversationAgent, Learner):
     done here: gradients, updates, counts, checks, saving.
 
     model (Model): Input and output as the subclass says.
-    collate (Optional[Collate]): Puts together what the model reads of a batch; the tokens of
-        its contexts if None.
+    collate (Optional[Collate]): Puts together what the model reads of a batch; if None, the
+        static method ``collate`` of a subclass does, or the model reads the contexts' tokens.
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
@@ -121,7 +121,9 @@ class ModelAgent(ConversationAgent, Learner):
     ):
         check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
-        self.model, self.collate = model, no_layer("collate", collate)
+        self.model = model
+        # A subclass may give it as a static method.
+        self.collate = no_layer("collate", collate or getattr(type(self), "collate", None))
         self.text_options = text_options
         self.tally = Tally()
         self._text: Optional[TextEncoder] = None

@@ -72,6 +72,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
     },
     "loader": {
         "store": Setting(Optional[str]),
+        "preprocess": Setting(bool),
         "shuffle_window": Setting(Optional[int], 0),
         "workers": Setting(Union[int, Literal["auto"]], 0),
         "start_method": Setting(Optional[Literal["fork", "forkserver", "spawn"]]),

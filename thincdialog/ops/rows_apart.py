@@ -76,7 +76,7 @@ class RowsApart:
     # Fit in a core's nearest cache: a batch looks up all its tokens.
     N_ENTRIES = 2048
 
-    def __init__(self, least: int = 4) -> None:
+    def __init__(self, least: int = 16) -> None:
         self.least, self._n_batches = least, 0
         self._entries, self._places = np.zeros((2, 0), dtype="i"), np.zeros(0, dtype="q")
         self._rows: Any = np.zeros((2, 0, 0), dtype="f")

@@ -104,6 +104,7 @@ def cross_validate(
     check_output(folder, force=False)
     # Stores and other readers would show all of the data.
     changes = {**(overrides or {}), "loader.store": None, "loader.workers": 0}
+    changes["loader.preprocess"] = False
     experiment = Experiment.from_config(config, changes, code)
     with experiment.working():
         parts = hold_out(experiment, 0, folds)

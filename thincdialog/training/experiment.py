@@ -49,6 +49,7 @@ from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .data_size import chosen_settings, left_to_size
 from .kept_tokenizer import find, keep
+from .preprocessing import preprocessing_of
 from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
 from .trained_model import load_agent, open_model
@@ -118,12 +119,15 @@ class Experiment:
         for agent in (self.agent, *self.baselines.values()):
             agent.n_ranked = n_ranked
         self.stores: Optional[Stores] = None
+        preprocessing = preprocessing_of(checked, self.agent)
         if root is not None:
             settings = checked.interpolated["tasks"]
             # Both decide on which labels are errors.
             outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
             carry_out = self.readers.carry_out if workers else alone
-            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
+            self.stores = Stores(
+                Path(root), self.tasks, settings, self.code, outside, carry_out, preprocessing
+            )
         self.scratch = temporary_folder()
 
     @property

@@ -40,6 +40,7 @@ from ..messages import SPLITS
 from ..teachers import Teacher
 from .kept_tokenizer import place_of
 from .made_of import DAMAGED_MANIFEST, FORMAT, difference, facts_of, files_of, hashes_of, made_of
+from .preprocessing import Preprocessing
 from .reading_bar import reading_bar
 
 Building = Literal["none", "new", "all"]
@@ -71,6 +72,7 @@ class Stores:
     code (List[str]): Files that the config's functions come from.
     outside_labels (bool): Whether labels may stand outside their candidates.
     carry_out (CarryOut): Who tokenizes.
+    preprocessing (Optional[Preprocessing]): Lets the agent observe what is stored.
     """
 
     def __init__(
@@ -81,9 +83,11 @@ class Stores:
         code: List[str],
         outside_labels: bool,
         carry_out: CarryOut,
+        preprocessing: Optional[Preprocessing] = None,
     ):
         self.root, self.tasks, self.settings = root, tasks, settings
         self.code, self.outside_labels, self.carry_out = code, outside_labels, carry_out
+        self.preprocessing = preprocessing
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:
@@ -106,6 +110,8 @@ class Stores:
         RAISES (DataError): If one is of something else, and only new ones are built.
         """
         found = [self._use(*each, stderr, building) for each in self._all()]
+        if self.preprocessing is not None and None not in found:
+            self.preprocessing.agent.takes_batches = True
         return [each for each in found if each is not None]
 
     def _use(
@@ -154,6 +160,8 @@ class Stores:
                 with bar as progress, closing(data.shards(writer.next)) as shards:
                     for shard, after in shards:
                         data.check_ids(shard)
+                        if self.preprocessing is not None:
+                            shard = self.preprocessing.observed(shard, task, split == "train")
                         writer.add(shard, {**after, "left_out": _left_out(data, writer)})
                         if progress is not None:
                             progress(writer.n_rows)
@@ -176,7 +184,10 @@ class Stores:
     def _settings(self, task: str, split: str) -> Dict[str, Any]:
         """Those of a task that decide on a split."""
         own = self.settings[task]
-        return {name: own[name] for name in own if name not in SPLITS or name == split}
+        found = {name: own[name] for name in own if name not in SPLITS or name == split}
+        if self.preprocessing is not None:
+            found["preprocessed by"] = self.preprocessing.settings
+        return found
 
     def about(self, task: str, split: str) -> str:
         """What is on disk of a split, and whether training would read it, in words."""
