@@ -6,14 +6,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type,
 import numpy
 
 from ..contract import (
-    CodeError,
     Contract,
     Returned,
     has_run,
     is_kind,
     is_mapping,
-    is_users,
-    place_of,
     watching,
 )
 from ..errors import ProtocolError
@@ -24,10 +21,6 @@ from ..registry import registry
 from ..teachers.multi_task import MultiTask
 from ..teachers.teacher import Teacher
 from .display import Speaker, display_acts
-
-# Parleys, after each of which one looks whether the epoch will ever end; and so many for each
-# example are too many.
-LOOK_EVERY = 100
 
 WorldT = TypeVar("WorldT", bound="World")
 
@@ -73,8 +66,6 @@ class World(Contract):
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self._n_parleys += 1
-        if self._n_parleys % LOOK_EVERY == 0:
-            self._see_that_it_ends()
         # A new list: who asks can tell by it that there was a parley.
         self.heard, self._has_more = [], False
         for learning in self._learning:
@@ -83,22 +74,6 @@ class World(Contract):
         self._parley()
         for learning in self._learning:
             learning.after_parley()
-
-    def _see_that_it_ends(self) -> None:
-        """See that not many more parleys were made in the epoch than there are examples.
-
-        RAISES (CodeError): If a user's world never ends.
-        """
-        teachers = [agent for agent in self.agents if isinstance(agent, Teacher)]
-        sizes = [teacher.n_examples for teacher in teachers]
-        if not is_users(type(self)._parley) or not sizes or None in sizes:
-            return
-        n_examples = sum(size or 0 for size in sizes)
-        if self._n_parleys >= LOOK_EVERY * (1 + n_examples):
-            text = (
-                f"has made {self._n_parleys:,} parleys of {n_examples:,} examples: no end in sight"
-            )
-            raise CodeError(f"{place_of(type(self)._parley)} {text}")
 
     def parley_init(self) -> None:
         """Called as each parley begins, in batches by each copy; here a world of your own chooses
