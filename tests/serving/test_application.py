@@ -234,13 +234,6 @@ def test_what_must_wait_too_long_is_refused(models):
     assert client.post(CHAT, {"messages": messages("hi")})[0] == 200
 
 
-def test_more_texts_than_may_wait_are_too_large(models):
-    client = Client(app(models / "intents", limits=Limits(max_waiting=2)))
-    status, answer = client.post("/classify", {"input": ["a", "b", "c"]})
-    assert status == 413 and "3 texts at once, and this server" in answer["error"]["message"]
-    assert client.post("/classify", {"input": ["a", "b"]})[0] == 200
-
-
 def test_a_slow_sender_and_a_slow_model_end_after_their_seconds(models, monkeypatch):
     application = app(models / "barista", limits=Limits(max_seconds=0.2))
 

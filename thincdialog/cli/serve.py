@@ -21,7 +21,7 @@ LIMITS = {
     "max_body": "bytes of a request (default: 1,048,576)",
     "max_messages": "messages, texts or documents of a request (default: 1,000)",
     "max_characters": "characters of a request in all texts together (default: 200,000)",
-    "max_waiting": "messages that may wait; more requests are refused (default: 4,096)",
+    "max_waiting": "requests that may wait; more are refused (default: 4,096)",
     "max_seconds": "seconds to receive a request and answer it, together (default: 30)",
 }
 

@@ -36,11 +36,14 @@ def app(
     cors (Sequence[str]): Origins of web pages that may use the server; "*" for all.
     log (Optional[PathLike]): File to append all conversations to.
     limits (Limits): How much is accepted.
-    RETURNS (Starlette): The application; it can be mounted in another one.
+    RETURNS (ASGIApp): The application; it can be mounted in another one.
     RAISES (DialogError): If a folder is not a whole saved model, or two have the same name.
     RAISES (MissingPackageError): If Starlette or prometheus-client is missing.
     """
     try:
+        from starlette.middleware.cors import CORSMiddleware
+        from starlette.routing import Router
+
         from .application import Service
     except ImportError as error:
         raise MissingPackageError(str(error.name), "serve", "A server") from None
@@ -48,7 +51,10 @@ def app(
 
     load = partial(TrainedModel, overrides=overrides, code=code, max_batch=limits.max_batch)
     loads: Any = {name: partial(load, folder) for name, folder in named_models(models).items()}
-    return Service(loads, threshold, api_keys, log, limits).application(cors)
+    service = Service(loads, threshold, api_keys, log, limits)
+    # It knows what servers ask of applications besides requests.
+    router = Router(default=service, redirect_slashes=False)
+    return CORSMiddleware(router, cors, ["*"], ["*"]) if cors else router
 
 
 def named_models(models: Models) -> Dict[str, PathLike]:

@@ -1,4 +1,4 @@
-"""The application of a server: its routes, and what they answer."""
+"""The application of a server: its paths, and what they answer."""
 
 import asyncio
 import hmac
@@ -6,17 +6,12 @@ import json
 import random
 import time
 from pathlib import Path
-from typing import Any, Awaitable, Callable, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import srsly
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from ..errors import DialogError, OutputError
 from ..files.json_text import parse_json
@@ -33,29 +28,6 @@ Body = Dict[str, Any]
 # A call of the system for each identity, as uuid4 makes it, takes as long as reading a request.
 IDENTITIES = random.Random()
 PAGE = Path(__file__).with_name("page.html")
-# Type, code and headers of errors that are not simply wrong requests, by status and parameter.
-WRONG: Any = ("invalid_request_error", None, {})
-ERRORS: Any = {
-    (401, None): ("invalid_request_error", "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
-    (404, "model"): ("invalid_request_error", "model_not_found", {}),
-    (429, None): ("rate_limit_error", "rate_limit_exceeded", {"Retry-After": "1"}),
-    (500, None): ("server_error", None, {}),
-    (503, None): ("server_error", "timeout", {}),
-}
-
-
-async def _unknown(request: Request, error: Any) -> Response:
-    """A path or method that Starlette does not know."""
-    refusal = Refusal(error.status_code, f"{request.method} {request.url.path}: {error.detail}.")
-    return _refused(refusal, error.headers)
-
-
-def _refused(error: DialogError, headers: Any = None) -> Response:
-    """An error in the shape of OpenAI's."""
-    status, param = getattr(error, "status", 400), getattr(error, "param", None)
-    sort, code, own = ERRORS.get((status, param), WRONG)
-    answer = {"message": str(error), "type": sort, "param": param, "code": code}
-    return _as_json({"error": answer}, status, headers or own)
 
 
 def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
@@ -63,84 +35,98 @@ def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
     return Response(json.dumps(content), status, headers, "application/json")
 
 
-class Service:
-    """The models of an application, and its handlers.
+def _refused(error: DialogError) -> Response:
+    """An error in the shape of OpenAI's."""
+    refusal = error if isinstance(error, Refusal) else Refusal(400, str(error))
+    return _as_json({"error": refusal.answer}, refusal.status, refusal.headers)
 
-    load (Dict[str, Callable]): What loads the models, by name.
+
+class Service:
+    """The models of an application, and what it answers. (The routes of Starlette would take as
+    long as all the rest of a request, without the model.)
+
+    loads (Dict[str, Callable]): Load the models, by name.
     threshold, keys, log, limits: As of ``serving.app``.
     """
 
     def __init__(
-        self, load: Dict[str, Load], threshold: Any, keys: Sequence[str], log: Any, limits: Limits
+        self, loads: Dict[str, Load], threshold: Any, keys: Sequence[str], log: Any, limits: Limits
     ):
         self.metrics, self.threshold, self.limits = Metrics(), threshold, limits
         self.keys, self.began = [key.encode() for key in keys], int(time.time())
         self.log = None if log is None else ChatLog(log)
         given = (limits.max_waiting, self.metrics)
-        self.models = {name: ServedModel(name, each, *given) for name, each in load.items()}
+        self.models = {name: ServedModel(name, load, *given) for name, load in loads.items()}
+        # What answers, and whether without a key.
+        self.paths: Dict[str, Any] = {
+            "/": ("GET", self.page, True),
+            "/healthz": ("GET", self.health, True),
+            "/metrics": ("GET", self.numbers, not keys),
+            "/v1/models": ("GET", self.list_models, not keys),
+            "/v1/chat/completions": ("POST", self.chat, not keys),
+            "/v1/rerank": ("POST", self.rerank, not keys),
+            "/classify": ("POST", self.classify, not keys),
+        }
 
-    def application(self, cors: Sequence[str]) -> Starlette:
-        """The application; ``cors`` as of ``serving.app``."""
-        gets = {"/v1/models": self.list_models, "/metrics": self.numbers}
-        posts = {"/v1/chat/completions": self.chat, "/classify": self.classify}
-        posts["/v1/rerank"] = self.rerank
-        # Responses are applications, too.
-        fixed = {"/": FileResponse(PAGE), "/healthz": _as_json({"status": "ok"})}
-        routes = [Route(path, each, methods=["GET"]) for path, each in fixed.items()]
-        routes += [Route(path, self._endpoint(each)) for path, each in gets.items()]
-        routes += [Route(p, self._endpoint(each), methods=["POST"]) for p, each in posts.items()]
-        allowed: Any = {"allow_origins": cors, "allow_methods": ["*"], "allow_headers": ["*"]}
-        middleware = [Middleware(CORSMiddleware, **allowed)] if cors else []
-        handlers: Any = {HTTPException: _unknown}
-        return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or what is wrong with it, and count it."""
+        began, most = time.perf_counter(), self.limits.max_seconds
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        late = Refusal(408, "The request did not arrive in time.")
 
-    def _endpoint(self, handler: Callable[[Body], Awaitable[Response]]) -> Any:
-        """A function that asks for a key, answers what is refused, and counts."""
+        async def work() -> Response:
+            nonlocal late
+            body = await self._read(Request(scope, receive), path)
+            late = Refusal(503, f"There was no answer within {most:g} seconds.", code="timeout")
+            return await self.paths[path][1](body)
 
-        async def answer(request: Request) -> Response:
-            began, path, most = time.perf_counter(), request.url.path, self.limits.max_seconds
-            late = Refusal(408, "The request did not arrive in time.")
+        try:
+            response = await asyncio.wait_for(work(), most)
+        except (asyncio.TimeoutError, ClientDisconnect):
+            response = _refused(late)
+        except DialogError as error:
+            response = _refused(error)
+        except Exception:  # A defect, or an agent's own code.
+            LOG.exception("a request failed")
+            response = _refused(Refusal(500, "The server failed; its log has details."))
+        label = path if path in self.paths else "other"
+        self.metrics.requests.labels(label, response.status_code).inc()
+        self.metrics.seconds.labels(label).observe(time.perf_counter() - began)
+        await response(scope, receive, send)
 
-            async def work() -> Response:
-                nonlocal late
-                body = await self._read(request)
-                late = Refusal(503, f"There was no answer within {most:g} seconds.")
-                return await handler(body)
-
-            try:
-                response = await asyncio.wait_for(work(), most)
-            except (asyncio.TimeoutError, ClientDisconnect):
-                response = _refused(late)
-            except DialogError as error:
-                response = _refused(error)
-            except Exception:  # A defect, or an agent's own code.
-                LOG.exception("a request failed")
-                response = _refused(Refusal(500, "The server failed; its log has details."))
-            self.metrics.requests.labels(path, response.status_code).inc()
-            self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
-            return response
-
-        return answer
-
-    async def _read(self, request: Request) -> Body:
-        """Check the key of a request, and receive its body, a JSON object if it is a POST."""
+    async def _read(self, request: Request, path: str) -> Body:
+        """Check the path and the key of a request, and receive its body; a GET has none."""
+        method, _, is_open = self.paths.get(path, ("", None, True))
+        if method != request.method.replace("HEAD", "GET"):
+            status, text = (405, "Method Not Allowed") if method else (404, "Not Found")
+            text = f"{request.method} {path[:99]}: {text}."
+            raise Refusal(status, text, headers={"Allow": method} if method else None)
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         # All are compared, each in constant time.
         is_known = sum(hmac.compare_digest(key.encode(), each) for each in self.keys)
-        if self.keys and not (is_known and scheme.lower() == "bearer"):
-            raise Refusal(401, "Give a key of this server: Authorization: Bearer KEY.")
+        if not is_open and not (is_known and scheme.lower() == "bearer"):
+            text, headers = "Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"}
+            raise Refusal(
+                401, f"Give a key of this server: {text}.", None, "invalid_api_key", headers
+            )
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
             if len(content) > self.limits.max_body:
                 raise Refusal(413, f"The body has more than {self.limits.max_body:,} bytes.")
         try:
-            body = parse_json(bytes(content)) if request.method == "POST" else {}
+            body = parse_json(bytes(content)) if method == "POST" else {}
         except ValueError as error:
             raise Refusal(400, f"The body is not valid JSON: {error}") from None
         if not isinstance(body, dict):
             raise Refusal(400, f"The body is {kind(body)}, expected an object.")
         return body
+
+    async def page(self, body: Body) -> Response:
+        return FileResponse(PAGE)
+
+    async def health(self, body: Body) -> Response:
+        return _as_json({"status": "ok"})
 
     async def numbers(self, body: Body) -> Response:
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -163,11 +149,12 @@ class Service:
                 LOG.error("a conversation was not logged: %s", error)
         best = reply.best[:n]
         usage = _usage([text for _, text in turns], [text for text, _ in best])
-        head = _head("chatcmpl", model, object="chat.completion")
+        head = _head("chatcmpl", model, object="chat.completion" + ".chunk" * is_stream)
         if reply.guess is not None:
             head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
+        name = "delta" if is_stream else "message"
         choices: List[Body] = [
-            {"index": index, "score": score, "message": {"role": "assistant", "content": text},
+            {"index": index, "score": score, name: {"role": "assistant", "content": text},
              "finish_reason": "stop"}
             for index, (text, score) in enumerate(best)
         ]  # fmt: skip
@@ -175,13 +162,8 @@ class Service:
             return _as_json({**head, "choices": choices, "usage": usage})
         options = body.get("stream_options")
         has_usage = isinstance(options, dict) and option_in(options, "include_usage", False)
-        events: List[Body] = [
-            {"choices": [{**choice, "delta": delta, "finish_reason": reason}]}
-            for choice in choices
-            for delta, reason in ((choice.pop("message"), None), ({}, "stop"))
-        ]
+        events: List[Body] = [{"choices": [choice]} for choice in choices]
         events += [{"choices": [], "usage": usage}] * has_usage
-        head["object"] += ".chunk"
         said = [*(json.dumps({**head, **event}) for event in events), "[DONE]"]
         text = "".join(f"data: {each}\n\n" for each in said)
         return Response(text, media_type="text/event-stream")
@@ -233,7 +215,8 @@ class Service:
         if not isinstance(name, str):
             raise Refusal(400, f"'model' must be one of: {names}.", "model")
         if name not in self.models:
-            raise Refusal(404, f"There is no model {name[:99]!r} (there is: {names}).", "model")
+            text = f"There is no model {name[:99]!r} (there is: {names})."
+            raise Refusal(404, text, "model", "model_not_found")
         return self.models[name]
 
 

@@ -11,7 +11,7 @@ class Limits:
     max_body (int): Bytes of a request; more are refused with status 413.
     max_messages (int): Messages of a request, or its texts or documents (413).
     max_characters (int): Characters of a request in all texts together (413).
-    max_waiting (int): Messages that may wait for a model; further requests are refused (429).
+    max_waiting (int): Requests that may wait for a model; more are refused (429).
     max_seconds (float): Seconds to receive a request (else 408) and answer it (else 503), together.
     """
 

@@ -3,16 +3,20 @@
 import math
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from ..errors import DialogError
 from ..formats.wording import kind, short
 from ..messages import PARTNER, SELF, Message
 from .limits import Limits
 
-# Roles of messages that are read, and of others.
-ROLES = {"user": PARTNER, "assistant": SELF}
-IGNORED = ("system", "developer", "tool", "function")
+# Whose turns the messages of each role are; those of the others are ignored.
+ROLES: Dict[str, Any] = dict.fromkeys(
+    ("user", "assistant", "system", "developer", "tool", "function")
+)
+ROLES.update(user=PARTNER, assistant=SELF)
+# Types of errors that are not wrong requests, by status.
+TYPES = {429: "rate_limit_error", 500: "server_error", 503: "server_error"}
 
 
 class Refusal(DialogError):
@@ -21,11 +25,17 @@ class Refusal(DialogError):
     status (int): Of HTTP.
     message (str): What is wrong, as a sentence.
     param (Optional[str]): The field that is wrong: ``messages[0].content``.
+    code (Optional[str]): OpenAI's name of the error.
+    headers (Optional[Dict[str, str]]): Further headers of the response.
     """
 
-    def __init__(self, status: int, message: str, param: Optional[str] = None):
+    def __init__(
+        self, status: int, message: str, param: Any = None, code: Any = None, headers: Any = None
+    ):
         super().__init__(message)
-        self.status, self.param = status, param
+        self.status, self.headers = status, headers
+        sort = TYPES.get(status, "invalid_request_error")
+        self.answer = {"message": message, "type": sort, "param": param, "code": code}
 
 
 def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
@@ -34,26 +44,24 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
 
     RAISES (Refusal): If it is malformed or too large.
     """
-    sides, texts = [], []
+    said = []
     for number, message in enumerate(_list_in(body, "messages")):
         name = f"messages[{number}]"
         if not isinstance(message, dict):
             raise _wrong(name, message, "an object")
-        role = message.get("role")
-        if role in IGNORED:
-            continue
+        role, content = message.get("role"), message.get("content")
         if role not in list(ROLES):
-            raise _wrong(f"{name}.role", role, f"one of {', '.join((*ROLES, *IGNORED))}")
-        sides.append(ROLES[role])
-        content = message.get("content")
+            raise _wrong(f"{name}.role", role, f"one of {', '.join(ROLES)}")
+        if ROLES[role] is None:
+            continue
         if content is None and role == "assistant":  # It may have called a tool instead.
             content = ""
         if isinstance(content, list):
             content = "".join(_texts_of(content, f"{name}.content"))
         if not isinstance(content, str):
             raise _wrong(f"{name}.content", content, "a string, or a list of parts")
-        texts.append(content)
-    said = zip(sides, _limited(texts, "messages", limits))
+        said.append((ROLES[role], content))
+    _check_size([text for _, text in said], "messages", limits)
     turns = [(side, "\n".join(text for _, text in of)) for side, of in groupby(said, itemgetter(0))]
     if not turns or turns[-1][0] == SELF:
         raise Refusal(400, "The last message must be the user's.", "messages")
@@ -66,7 +74,9 @@ def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
     RAISES (Refusal): If it is malformed or too large.
     """
     given = [body[name]] if isinstance(body.get(name), str) else _list_in(body, name)
-    return _limited(_texts_of(given, name), name, limits)
+    texts = _texts_of(given, name)
+    _check_size(texts, name, limits)
+    return texts
 
 
 def option_in(body: Dict[str, Any], name: str, default: Any, most: float = math.inf) -> Any:
@@ -101,13 +111,13 @@ def _texts_of(values: List[Any], name: str) -> List[str]:
     return texts
 
 
-def _limited(texts: List[str], name: str, limits: Limits) -> List[str]:
-    found = {"parts": len(texts), "characters": sum(map(len, texts))}
-    for unit, most in (("parts", limits.max_messages), ("characters", limits.max_characters)):
-        if found[unit] > most:
-            text = f"'{name}' has {found[unit]:,} {unit}, and this server takes {most:,}."
-            raise Refusal(413, text, name)
-    return texts
+def _check_size(texts: List[str], name: str, limits: Limits) -> None:
+    for n, unit, most in (
+        (len(texts), "parts", limits.max_messages),
+        (sum(map(len, texts)), "characters", limits.max_characters),
+    ):
+        if n > most:
+            raise Refusal(413, f"'{name}' has {n:,} {unit}, and this server takes {most:,}.", name)
 
 
 def _wrong(name: str, value: Any, wanted: str) -> Refusal:

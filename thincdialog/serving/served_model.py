@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, List, Optional, Sequence, Tuple
+from itertools import accumulate
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..files.saved_model import which_model
 from ..messages import Message
-from ..training.trained_model import Reply, TrainedModel
+from ..training.trained_model import MAX_TOGETHER, Reply, TrainedModel
 from .metrics import Metrics
 from .request_body import Refusal
 
@@ -17,8 +18,10 @@ LOG = logging.getLogger("thincdialog.serving")
 Load = Callable[[], TrainedModel]
 # Computes for all models: several threads would each keep memory of their own.
 THREAD = ThreadPoolExecutor(1, "answering")
-# A message, ``top`` and ``threshold`` of ``TrainedModel.answer``, and the reply that is waited for.
-Asked = Tuple[Message, int, Optional[float], "asyncio.Future[Reply]"]
+
+
+# Arguments of ``TrainedModel.answer``, and the replies that are waited for.
+Asked = Tuple[Sequence[Message], int, Optional[float], "asyncio.Future[List[Reply]]"]
 
 
 class ServedModel:
@@ -27,7 +30,7 @@ class ServedModel:
 
     name (str): What requests call it.
     load (Callable[[], TrainedModel]): Loads it, at first and when it has been replaced.
-    max_waiting (int): Messages that may wait.
+    max_waiting (int): Requests that may wait.
     metrics (Metrics): Counts what waits, and the sizes of batches.
     """
 
@@ -36,63 +39,60 @@ class ServedModel:
         self.sizes, self.gauge = metrics.batches.labels(name), metrics.waiting.labels(name)
         self.model = self._loaded()
         self.waiting: List[Asked] = []
-        self.n_waiting = 0
-        self._answering: Optional[asyncio.Task[None]] = None
-        self._following: Optional[asyncio.Task[None]] = None
+        self._tasks: Dict[str, asyncio.Task[None]] = {}
 
     async def ask(
         self, messages: Sequence[Message], top: int, threshold: Optional[float]
     ) -> List[Reply]:
         """Wait for the replies to messages; arguments as of ``TrainedModel.answer``.
 
-        RAISES (Refusal): If too many messages wait, or these alone are too many.
+        RAISES (Refusal): If too many requests wait.
         """
-        if len(messages) > self.max_waiting:  # Trying again would not help.
-            text = f"{len(messages):,} texts at once, and this server takes {self.max_waiting:,}."
-            raise Refusal(413, text)
-        if self.n_waiting + len(messages) > self.max_waiting:
-            text = f"{self.n_waiting:,} messages wait for '{self.name}' already. Try again."
-            raise Refusal(429, text)
-        replies = [asyncio.get_running_loop().create_future() for _ in messages]
-        self.waiting += ((each, top, threshold, r) for each, r in zip(messages, replies))
-        if self._answering is None or self._answering.done():
-            self._answering = asyncio.create_task(self._answer_all())
+        if len(self.waiting) >= self.max_waiting:
+            text = f"{len(self.waiting):,} requests wait for '{self.name}' already. Try again."
+            raise Refusal(429, text, None, "rate_limit_exceeded", {"Retry-After": "1"})
+        replies = asyncio.get_running_loop().create_future()
+        self.waiting.append((messages, top, threshold, replies))
+        self.gauge.set(len(self.waiting))
         # An app that is mounted elsewhere hears of no start.
-        if self._following is None or self._following.done():
-            self._following = asyncio.create_task(self._follow_folder())
-        self._count(len(messages))
-        try:
-            return await asyncio.gather(*replies)
-        finally:
-            self._count(-len(messages))
-
-    def _count(self, more: int) -> None:
-        self.n_waiting += more
-        self.gauge.set(self.n_waiting)
+        for work in (self._answer_all, self._follow_folder):
+            name = work.__name__
+            if name not in self._tasks or self._tasks[name].done():
+                self._tasks[name] = asyncio.create_task(work())
+        return await replies
 
     async def _answer_all(self) -> None:
         while self.waiting:
-            asked, self.waiting = self.waiting, []
-            # Requests that took too long have cancelled theirs.
-            await self._answer([each for each in asked if not each[-1].done()])
+            sizes = accumulate(len(messages) for messages, *_ in self.waiting)
+            asked = self.waiting[: 1 + sum(size < MAX_TOGETHER for size in sizes)]
+            await self._answer(asked)
+            del self.waiting[: len(asked)]
+            self.gauge.set(len(self.waiting))
 
     async def _answer(self, asked: Sequence[Asked]) -> None:
-        loop, model = asyncio.get_running_loop(), self.model
-        top = max((top for _, top, *_ in asked), default=1)
-        batches = model.in_batches([message for message, *_ in asked], top)
+        # Requests that took too long have cancelled theirs.
+        asked = [each for each in asked if not each[-1].done()]
+        run = asyncio.get_running_loop().run_in_executor
         try:
-            while found := await loop.run_in_executor(THREAD, next, batches, None):
-                self.sizes.observe(len(found[0]))
-                for row, said in zip(*found):
-                    _, top, threshold, reply = asked[row]
-                    if not reply.done():
-                        reply.set_result(model.read(said, top, threshold))
+            replies = await run(THREAD, self._replies, self.model, asked)
+            for (*_, waiting), of_each in zip(asked, replies):
+                if not waiting.done():
+                    waiting.set_result(of_each)
         except Exception as error:
             for each in asked:
-                if not each[-1].done() and len(asked) > 1:
+                if len(asked) > 1:
                     await self._answer([each])  # Another one may be at fault.
                 elif not each[-1].done():
                     each[-1].set_exception(error)
+
+    def _replies(self, model: TrainedModel, asked: Sequence[Asked]) -> List[List[Reply]]:
+        messages = [message for some, *_ in asked for message in some]
+        found: Dict[int, Message] = {}
+        for rows, said in model.in_batches(messages, max((top for _, top, *_ in asked), default=1)):
+            self.sizes.observe(len(rows))
+            found.update(zip(rows, said))
+        rest = map(found.__getitem__, range(len(messages)))
+        return [[model.read(next(rest), top, p) for _ in some] for some, top, p, _ in asked]
 
     async def _follow_folder(self) -> None:
         """Take a model that replaces this one; the next batch is its first."""
