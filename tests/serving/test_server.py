@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 
@@ -140,9 +140,12 @@ def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
 
 
 def children(pid):
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(each) for each in found if b"spawn_main" in
-            Path(f"/proc/{each}/cmdline").read_bytes()]  # fmt: skip
+    found = []
+    for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):  # It may end meanwhile.
+            if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes():
+                found.append(int(each))
+    return found
 
 
 @contextmanager

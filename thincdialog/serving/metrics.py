@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
@@ -22,15 +23,19 @@ class Metrics:
         self.batches = Summary("batch_size", "Messages per batch", ["model"], **own)
         self.unlogged = Counter("unlogged", "Conversations that were not logged", **own)
         own["multiprocess_mode"] = "livesum"
-        self.waiting = Gauge("waiting", "Messages that wait", ["model"], **own)
+        self.waiting = Gauge("waiting", "Requests that wait", ["model"], **own)
 
     def text(self) -> bytes:
         """All values in Prometheus' form."""
         if FOLDER not in os.environ:
             return generate_latest(self.registry)
-        for path in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
-            if not Path("/proc", path.stem.rpartition("_")[2]).exists():
-                path.unlink(missing_ok=True)  # Of a worker that was killed.
-        together = CollectorRegistry()
-        MultiProcessCollector(together)
-        return generate_latest(together)
+        files = filter(_is_counted, Path(os.environ[FOLDER]).glob("*.db"))
+        found = MultiProcessCollector.merge(list(map(str, files)))
+        return generate_latest(SimpleNamespace(collect=lambda: found))
+
+
+def _is_counted(path: Path) -> bool:
+    """Whether the file of a worker counts: not before its first value, and what waits at a worker
+    that was killed does not."""
+    is_alive = Path("/proc", path.stem.rpartition("_")[2]).exists()
+    return path.stat().st_size > 0 and (is_alive or not path.name.startswith("gauge_live"))
