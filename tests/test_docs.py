@@ -18,9 +18,9 @@ from tests.serving.running import serving
 from tests.test_house import ROOT
 from tests.training.examples import quietly_train
 from thincdialog.cli.main import COMMANDS, main
+from thincdialog.formats.chat_log import ChatLog
 from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 from thincdialog.messages import PARTNER
-from thincdialog.serving.chat_log import ChatLog
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LONG = ("commands.md", "larger-than-memory.md", "multi-label.md", "own.md", "python.md", "ray.md",

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import io
 import json
 import time
 
@@ -10,9 +11,10 @@ import pytest
 
 from tests.serving.conftest import Client
 from thincdialog.api import TrainedModel, load, predict
+from thincdialog.cli.main import main
 from thincdialog.errors import DialogError
+from thincdialog.formats.chat_log import keep_longest
 from thincdialog.serving import Limits, app, named_models
-from thincdialog.serving.chat_log import keep_longest
 
 CHAT = "/v1/chat/completions"
 SAID = ["Good morning!", "What size would you like?", "A tall one, please."]
@@ -313,6 +315,26 @@ def test_it_logs_conversations_that_train_reads(models, tmp_path, capsys):
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     assert rows[1]["messages"][:-1] == said[:3] and len({row["id"] for row in rows}) == 1
     assert keep_longest(str(log), str(tmp_path / "kept.jsonl")) == (3, 2)
+
+
+def test_chat_writes_the_same_lines(models, tmp_path, monkeypatch, capsys):
+    said = "Hi!\n/reset\nGood\\nmorning!\nA latte.\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    log = tmp_path / "log.jsonl"
+    assert main(["chat", str(models / "barista"), "--log", str(log)]) == 0
+    replies = capsys.readouterr().out.splitlines()
+    rows = [row["messages"] for row in map(json.loads, log.read_text().splitlines())]
+    assert [[each["content"] for each in row] for row in rows] == [
+        ["Hi!", replies[0]],
+        ["Good\nmorning!", replies[1]],
+        ["Good\nmorning!", replies[1], "A latte.", replies[2]],
+    ]
+
+
+def test_chat_on_a_full_disk_names_the_log(models, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi!\n"))
+    assert main(["chat", str(models / "barista"), "--log", "/dev/full"]) == 1
+    assert "✘ /dev/full  could not be written: No space left on device" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_no_reason_to_refuse(models, caplog):

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Load the model and talk until the input ends."""
     from ..api import load
     from ..formats.candidates import read_candidates
-    from ..serving.chat_log import ChatLog
+    from ..formats.chat_log import ChatLog
 
     candidates = read_candidates(arguments.candidates) if arguments.candidates else None
     chatbot = load(arguments.model, **common(arguments))

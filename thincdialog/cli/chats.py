@@ -20,7 +20,7 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the longest line of each conversation."""
-    from ..serving.chat_log import keep_longest
+    from ..formats.chat_log import keep_longest
 
     n_read, n_kept = keep_longest(arguments.source, arguments.target, arguments.force)
     kept = counted(n_kept, "conversation")

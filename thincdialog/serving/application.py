@@ -15,10 +15,10 @@ from starlette.responses import FileResponse, Response
 
 from ..errors import DialogError, OutputError
 from ..files.json_text import parse_json
+from ..formats.chat_log import ChatLog
 from ..formats.wording import kind
 from ..messages import PARTNER, Message
 from ..metrics.ranking import RANKED
-from .chat_log import ChatLog
 from .limits import Limits
 from .metrics import Metrics
 from .request_body import Refusal, conversation_in, option_in, texts_in

@@ -1,6 +1,5 @@
 """Lines of a log stay whole, and the longest of each conversation is kept, for training."""
 
-import io
 import json
 import os
 from multiprocessing import get_context
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 from tests.training.examples import REPLIES, quietly_train
 from thincdialog.api import DataError, OutputError
 from thincdialog.cli.main import main
+from thincdialog.formats import chat_log
+from thincdialog.formats.chat_log import ChatLog, keep_longest
 from thincdialog.messages import PARTNER, SELF
-from thincdialog.serving import chat_log
-from thincdialog.serving.chat_log import ChatLog, keep_longest
 
 TASK = """
 [tasks.talk]
@@ -111,22 +110,3 @@ def test_what_is_no_log(tmp_path):
         keep_longest(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"))
     with pytest.raises(OutputError, match="No such file or directory"):
         ChatLog(tmp_path / "nowhere" / "log.jsonl")
-
-
-def test_chat_writes_the_same_lines(models, tmp_path, monkeypatch, capsys):
-    said = "Hi!\n/reset\nGood\\nmorning!\nA latte.\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO(said))
-    assert main(["chat", str(models / "barista"), "--log", str(tmp_path / "log.jsonl")]) == 0
-    replies = capsys.readouterr().out.splitlines()
-    rows = [row["messages"] for row in lines_of(tmp_path / "log.jsonl")]
-    assert [[each["content"] for each in row] for row in rows] == [
-        ["Hi!", replies[0]],
-        ["Good\nmorning!", replies[1]],
-        ["Good\nmorning!", replies[1], "A latte.", replies[2]],
-    ]
-
-
-def test_chat_on_a_full_disk_names_the_log(models, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.StringIO("Hi!\n"))
-    assert main(["chat", str(models / "barista"), "--log", "/dev/full"]) == 1
-    assert "✘ /dev/full  could not be written: No space left on device" in capsys.readouterr().err

@@ -10,10 +10,10 @@ from typing import Any, Dict, Iterator, List, Sequence, Set, Tuple, Union
 from ..errors import DataError
 from ..files.json_file import as_json
 from ..files.whole_file import writing
-from ..formats.bookmark import Bookmark
-from ..formats.output_file import open_output
-from ..formats.text_file import read_json_lines
 from ..messages import SELF, Turn
+from .bookmark import Bookmark
+from .output_file import open_output
+from .text_file import read_json_lines
 
 
 class ChatLog:
