@@ -26,7 +26,7 @@ BODY = {"messages": [{"role": "user", "content": "Good morning!"}]}
 def server(models, tmp_path_factory):
     keys = tmp_path_factory.mktemp("keys") / "keys.txt"
     keys.write_text("sesame\n")
-    options = ("--api-key-file", keys, "--max-characters", "5000")
+    options = ("--api-key-file", keys, "--max-characters", "5000", "--max-seconds", "3")
     with serving(models / "barista", models / "intents", *options) as found:
         yield found
 
@@ -100,38 +100,50 @@ def test_clients_that_vanish_and_slow_ones_hinder_nobody(server):
         client.close()
 
 
-def test_heads_that_are_long_or_slow_end_the_connection(models):
-    with serving(models / "barista", "--max-seconds", "1") as server:
-        host, port = server.url.removeprefix("http://").split(":")
+def test_heads_that_are_long_or_slow_end_the_connection(server):
+    host, port = server.url.removeprefix("http://").split(":")
 
-        def sent(*parts):
-            """What comes until the end of a connection; parts have a pause between them."""
-            with socket.create_connection((host, int(port)), timeout=20) as client:
-                for part in parts:
-                    client.sendall(part)
-                    time.sleep(0.3)
-                return client.makefile("rb").read()
+    def sent(parts):
+        """What comes until the end of a connection; parts have a pause between them."""
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            for part in parts:
+                client.sendall(part)
+                time.sleep(0.3)
+            return client.makefile("rb").read()
 
-        head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
-        assert sent(b"") == sent(head) == b""
-        close, long = b"Connection: close\r\n\r\n", b"A: " + b"a" * 50_000
-        # One that has been answered may take its time for another.
-        twice = sent(head + b"\r\n", head, long + b"\r\n", close)
-        assert twice.count(b"200 OK") == 2
-        assert b"400 Bad Request" in sent(head, long, long)
-        assert httpx.post(server.url + CHAT, json=BODY).status_code == 200
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+    close, long = b"Connection: close\r\n\r\n", b"A: " + b"a" * 50_000
+    # One that has been answered may take its time for another.
+    several = (head + b"\r\n", head, long + b"\r\n", close)
+    with ThreadPoolExecutor(4) as threads:
+        tried = ((b"",), (head,), several, (head, long, long))
+        nothing, half, twice, longer = threads.map(sent, tried)
+    assert nothing == half == b""
+    assert twice.count(b"200 OK") == 2 and b"400 Bad Request" in longer
+    assert httpx.get(f"{server.url}/healthz").json() == {"status": "ok"}
+
+
+def loopback():
+    """The address of this machine in IPv6, if it has any."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return "127.0.0.1"
+    return "::1"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
 def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
-    code = tmp_path / "slow.py"
+    code, host = tmp_path / "slow.py", loopback()
     code.write_text(
         "import time\nfrom thincdialog.training.trained_model import TrainedModel\n"
         "act = TrainedModel.act\n"
         "def slow(*given):\n    time.sleep(0.5)\n    return act(*given)\n"
         "TrainedModel.act = slow\n"
     )
-    with serving(models / "barista", "--code", code) as server, ThreadPoolExecutor(3) as threads:
+    options = ("--code", code, "--host", host)
+    with serving(models / "barista", *options) as server, ThreadPoolExecutor(3) as threads:
+        assert server.url.startswith("http://[::1]:" if ":" in host else "http://127.0.0.1:")
         asked = [threads.submit(httpx.post, server.url + CHAT, json=BODY) for _ in range(3)]
         time.sleep(0.3)
         ended = threads.submit(server.end, number)
@@ -229,15 +241,6 @@ def test_workers_that_start_slowly_are_waited_for(models, tmp_path, monkeypatch)
         time.sleep(4)
         started = {int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()}
         assert started == set(children(server.process.pid)) and len(started) == 2
-
-
-def test_an_address_of_ipv6_is_shown_as_a_url_has_it(models):
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        pytest.skip("no IPv6 here")
-    with serving(models / "barista", "--host", "::1") as server:
-        assert httpx.get(f"{server.url}/healthz").json() == {"status": "ok"}
 
 
 def test_what_cannot_be_served_ends_in_one_line(models, tmp_path, capsys):
