@@ -182,8 +182,9 @@ def asking_all_the_time(url, threads):
 
 
 @pytest.mark.slow
-def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_path):
+def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_path, monkeypatch):
     log = tmp_path / "log.jsonl"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with serving(models / "barista", "--workers", "2", "--log", log) as server:
         transport = httpx.HTTPTransport(retries=3)
         with httpx.Client(base_url=server.url, timeout=60, transport=transport) as client:
@@ -198,8 +199,12 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
                 lines = client.get("/metrics").text.splitlines()
                 return sum(float(each[len(line) :]) for each in lines if each.startswith(line))
 
-            ask(30)
-            assert counted() == 30
+            n_asked = 0
+            # Both workers have loaded their models when both have counted an answer.
+            while len(list(tmp_path.glob("*/histogram_*.db"))) < 2:
+                ask(10)
+                n_asked += 10
+            assert counted() == n_asked
             first = children(server.process.pid)
             assert len(first) == 2
             with (
@@ -219,7 +224,7 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
             # At most one request of each client was at the worker that was killed.
             lost = [each for each in found if each != 200]
             assert len(lost) <= 8 and set(lost) <= {"lost"}, lost
-            n_answered = 30 + len(found) - len(lost)
+            n_answered = n_asked + len(found) - len(lost)
             assert n_answered <= counted() <= n_answered + len(lost)
             n_logged = len(log.read_text().splitlines())
             assert n_answered <= n_logged <= n_answered + len(lost)
