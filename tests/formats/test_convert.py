@@ -161,8 +161,11 @@ def test_convert_names_two_spellings_of_a_speaker(tmp_path, written):
     wanted = "a.txt:4  the speaker 'a' differs from 'A' .*a.txt:1. only by case or blanks"
     with pytest.raises(DataError, match=wanted):
         convert(path, tmp_path / "b.jsonl", **said)
+    path = written("A: one?\nB: two.\n\na: three?\nB: four.\n\na: five?\nB: six.\n", "a.txt")
     done = convert(path, tmp_path / "b.jsonl", skip=True, **said)
-    assert (done.n_episodes, done.bad.n_skipped) == (1, 1)
+    assert (done.n_episodes, done.bad.n_skipped) == (2, 1)
+    assert "the speaker 'A' differs from 'a'" in done.bad.summary()
+    assert done.left_out == {"what the layout does not name": 1}
     rows = [{"turns": [{"speaker": who, "text": who}]} for who in ("x", "X")]
     with pytest.raises(DataError, match="c.jsonl:2  the speaker 'X' differs from 'x'"):
         convert(written(rows, "c.jsonl"), tmp_path / "d", to_format="conversations")

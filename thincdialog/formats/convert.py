@@ -21,6 +21,7 @@ from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_lay
 from .output_file import open_output
 from .parlai_text import parlai_lines
 from .records import read_records
+from .spelling_count import count_spellings
 from .spellings import Spellings
 from .text_file import PathOrPaths, read_json_lines
 from .wording import nearest, short
@@ -126,20 +127,23 @@ def convert(
     choices: Dict[str, Any] = {"columns": columns, "delimiter": delimiter}
     if is_talk and not label_field and to_format == "conversations":
         done.unit = "turn"
-        parts = partial(_turns, layout=layout, choices=choices, drop=drop, at=at)
+        parts = partial(_turns, layout=layout, choices=choices, drop=drop)
     else:
         if layout is None:
             label_field = label_field or "label"
         choices.update(text_field=text_field, label_field=label_field)
         if label_speaker:
             choices["label_speaker"] = label_speaker
-        parts = partial(_episodes, layout=layout, choices=choices, drop=drop, done=done, at=at)
+        parts = partial(_episodes, layout=layout, choices=choices, drop=drop, done=done)
+    if skip:
+        count_spellings(paths, parts, encoding, at.speakers)
+        done.left_out.clear()
     with open_output(target, force, [*paths, *own_layout]) as write:
         try:
             for number, path in enumerate(paths):
                 at.open(number)
                 at.counts, counts.path = counts, path
-                for n_examples, lines in parts(path):
+                for n_examples, lines in parts(path, at=at):
                     for line in lines:
                         write(line)
                     done.n_episodes += 1

@@ -1,6 +1,5 @@
 """What the arguments that registered teachers share mean."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -9,8 +8,9 @@ from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
 from ..formats.file_list import file_list
-from ..formats.spellings import Counted, Spellings
-from ..formats.text_file import PathOrPaths, check_encoding, is_pipe
+from ..formats.spelling_count import count_spellings
+from ..formats.spellings import Spellings
+from ..formats.text_file import PathOrPaths, check_encoding
 from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
@@ -141,8 +141,10 @@ class FileSource:
         at (Bookmark): Lies where to begin, and is moved along.
         """
         at.encoding = self.options.encoding
-        if self.options.on_bad_data == "skip" and self._counted_for is not tolerance().classes:
-            self._count_spellings()
+        classes = tolerance().classes
+        if self.options.on_bad_data == "skip" and self._counted_for is not classes:
+            count_spellings(self.paths, self.reader, at.encoding, self.speakers, classes)
+            self._counted_for = classes
         for number, path in enumerate(self.paths[at.file :], start=at.file):
             at.open(number)
             for episode in self._read(path, at):
@@ -154,26 +156,6 @@ class FileSource:
                 yield episode
             if at.piece is not None:
                 return
-
-    def _count_spellings(self) -> None:
-        """Read the files once more, so that of two spellings the rarer one is left out."""
-        at, classes = Bookmark(), tolerance().classes
-        at.encoding = self.options.encoding
-        speakers, labels = Counted("speaker"), Counted("label")
-        at.speakers = speakers
-        for number, path in enumerate(self.paths):
-            at.open(number)
-            at.bad = at.counts = BadData(path)
-            if is_pipe(path):  # It can be read only once.
-                continue
-            with suppress(DataError):  # It comes again.
-                for _ in at.counted(self.reader(path, at=at), labels if classes else None):
-                    pass
-        self.speakers.main = speakers.main
-        self.speakers.prefer(speakers)
-        if classes is not None:
-            classes.prefer(labels)
-        self._counted_for = classes
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
