@@ -1,6 +1,7 @@
 """Rows of every format with the messages that they stand for."""
 
 import json
+from datetime import date, time
 
 import pytest
 
@@ -309,7 +310,10 @@ def test_inputs_of_parquet_are_its_rows(tmp_path):
     assert [row for row, _ in found] == rows
     assert [message["text"] for _, message in found] == ["a", "b"]
     assert json.loads(json.dumps([row for row, _ in found])) == rows
-    parquet.write_table(Table.from_pylist([{"q": "a", "n": 1}]), path)
+    dated = {"q": "a", "n": 1, "when": date(2024, 5, 31), "in": [{"turn": time(10, 15)}]}
+    parquet.write_table(Table.from_pylist([dated]), path)
+    ((row, _),) = inputs(path, text_field="q")
+    assert row == {"q": "a", "n": 1, "when": "2024-05-31", "in": [{"turn": "10:15:00"}]}
     with pytest.raises(
         DataError, match=r"a.parquet:1  the field 'text' is missing \(there is: 'q'"
     ):

@@ -81,10 +81,18 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
         "texts.jsonl": "".join(json.dumps({"body": text}) + "\n" for text in TURNS).encode(),
         "talks.jsonl": json.dumps({"turns": turns}).encode(),
         "texts.csv": "".join(f"{text}\n" for text in ("body", *TURNS)).encode(),
+        "talk.txt": f"text:{TURNS[0]}\tlabels:{TURNS[1]}\ntext:{TURNS[2]}\tlabels:it".encode(),
+        "said.txt": "".join(f"{'AB'[n % 2]}: {text}\n" for n, text in enumerate(TURNS)).encode(),
     }
+    forms = {"talk.txt": "parlai", "said.txt": "speaker-lines"}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-        done = distill(encoder, tmp_path / name, tmp_path / f"of {name}", text_field="body")
+        options = {"text_field": "body"}
+        if name in forms:  # It is not read as lines in silence.
+            with pytest.raises(DialogError, match=f"say --format {forms[name]}"):
+                distill(encoder, tmp_path / name, tmp_path / "none")
+            options = {"format": forms[name]}
+        done = distill(encoder, tmp_path / name, tmp_path / f"of {name}", **options)
         assert done.n_words == expected, name
         assert table(done.folder).keys() == table(tmp_path / "lines").keys()
     (tmp_path / "empty.txt").write_text("\n \n")

@@ -119,6 +119,21 @@ GPU = argument("-g --gpu-id N", "index of the GPU, -1 for the CPU (default: [sys
 MAX_LEN = argument(
     "--max-len N", "characters to show of each text, 0 for all (default: 300)", count, 300
 )
+FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
+
+
+def _formats() -> Iterable[str]:
+    from ..formats.layout_file import shipped_layouts
+
+    return (*FORMATS.split(", "), *shipped_layouts())
+
+
+INPUT_FORMAT = argument(
+    "--format NAME",
+    f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as messages, sharegpt or my.yml "
+    "(default: as in the training data of a model, else detected in the file)",
+    suggest=_formats,
+)
 COLUMNS = argument("--columns A,B", "column names of a table without a header row", listed)
 DELIMITER = argument(
     "--delimiter X", "separator of a CSV file (default: detected in its first line)", letter

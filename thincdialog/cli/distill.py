@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from .arguments import argument, command_line, named, positive
+from .arguments import INPUT_FORMAT, argument, command_line, named, positive
 from .output import counted, messages
 
 EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
@@ -16,10 +16,11 @@ the embeddings of a ranker or classifier with it."""
 ARGUMENTS = [
     argument("ENCODER", "folder of a published encoder: config.json, tokenizer.json, "
              "model.safetensors"),
-    argument("--texts FILE", "texts, one a line, JSON lines with texts or conversations, CSV or "
-             "TSV; may be gzip-compressed", required=True),
+    argument("--texts FILE", "file, folder, or pattern in quotes, as predict reads it",
+             required=True),
     argument("-o --output FOLDER", "folder for the table", required=True),
     argument("--width N", "numbers of each vector (default: 256)", positive, 256),
+    INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
     argument("--force", "replace the table in FOLDER"),
 ]  # fmt: skip
@@ -29,7 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Distill, and show how the table is used."""
     from ..api import distill
 
-    options = named(arguments, "encoder", "texts", "output", "width", "text_field", "force")
+    options = named(
+        arguments, "encoder", "texts", "output", "width", "format", "text_field", "force"
+    )
     done = distill(**options)
     kept = f"{100 * done.explained:.1f} % of the variance"
     words = counted(done.n_words, "word")

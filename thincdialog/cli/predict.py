@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from typing import Iterable
 
 from .arguments import (
     CODE,
@@ -10,6 +9,7 @@ from .arguments import (
     DELIMITER,
     ENCODING,
     GPU,
+    INPUT_FORMAT,
     MODEL,
     THRESHOLD,
     argument,
@@ -35,15 +35,6 @@ or TSV file stays a table, and every other format becomes JSON lines. Line n of 
 line n of the output, with the reply null if it is blank. Files may have any size, because 1,024
 rows are held in memory at a time. An invalid row is named and left out; the exit code is then 1."""
 
-FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
-
-
-def _formats() -> Iterable[str]:
-    from ..formats.layout_file import shipped_layouts
-
-    return (*FORMATS.split(", "), *shipped_layouts())
-
-
 ARGUMENTS = [
     MODEL,
     argument("FILE", "input file, folder, or pattern in quotes; files may be packed with gzip or "
@@ -52,9 +43,7 @@ ARGUMENTS = [
              "(default: stdout)"),
     argument("--top N", "candidates or classes to write, best first (default: 1)", positive, 1),
     THRESHOLD,
-    argument("--format NAME", f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as "
-             "messages, sharegpt or my.yml (default: as in the training data, else detected in "
-             "the file)", suggest=_formats),
+    INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: as in the training data)"),
     argument("--label-speaker WHO", "in conversations, the speaker whom the model replaces "
              "(default: as in the training data or the layout, else all but the last speaker)"),

@@ -10,7 +10,7 @@ from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.file_list import file_list
-from ..formats.guessing import VALUES, about, guess_format, is_cut_so, readable_format
+from ..formats.guessing import check_guess, guess_format, is_cut_so
 from ..formats.inputs import (
     OF_PARLAI,
     TABLES,
@@ -25,9 +25,8 @@ from ..formats.inputs import (
     read_inputs,
 )
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
-from ..formats.text_file import STDIN, suffix_of
+from ..formats.text_file import STDIN
 from ..formats.text_records import is_of_lines
-from ..formats.value_file import read_value
 from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
@@ -169,7 +168,7 @@ class Answers:
             (form,) = forms
             own = own._replace(format=form)
         for path in self.files if layout is None and "format" not in given else ():
-            _see_that_it_is_read(path, form, self.encoding)
+            check_guess(path, form, self.encoding)
         of_source = form if form in TABLES else "jsonl"
         self.is_table = of_source in TABLES
         self.form = format_by_suffix(output or "") or of_source
@@ -315,25 +314,6 @@ def _as_tasks(model: TrainedModel, path: str) -> Optional[str]:
         found = guess_format(path)
         return form if found == form or {found, form} == {"babi", "fbdialog"} else None
     return None
-
-
-def _see_that_it_is_read(path: str, form: Optional[str], encoding: Optional[str]) -> None:
-    """See that a file is not taken for lines of text, or rows, that a format or a layout reads.
-
-    RAISES (DataError): If it is.
-    """
-    suffix = suffix_of(path)
-    if not Path(path).is_file() or not (form is None or suffix == ".json"):
-        return
-    name = readable_format(path, encoding)
-    if name in ("conversations", "parlai-conversations", "jsonl"):
-        return
-    if name is not None:
-        lines = "" if suffix in VALUES else ", or --format text to answer its lines"
-        raise DataError(path, f"looks like {name}: say --format {name}{lines}")
-    if suffix in (".yml", ".yaml"):
-        read_value(path, Bookmark(encoding=encoding))  # It says what is wrong.
-        raise DataError(path, f"looks like {about(path, encoding)}")
 
 
 def _is_text(value: Any) -> bool:

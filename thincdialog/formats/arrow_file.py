@@ -17,12 +17,13 @@ SUFFIXES = (".parquet", ".arrow", ".feather")
 N_ROWS = 128
 
 
-def read_arrow(path: Union[str, Path]) -> Iterator[Dict[str, Any]]:
+def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[str, Any]]:
     """Every row, as names with values. Lists of numbers become arrays, float32 or int64; a class
     number that the file has a name for becomes the name.
 
     path (Union[str, Path]): A .parquet, .arrow or .feather file; or the folder of a data set
         saved with ``save_to_disk``, which holds such files.
+    as_json (bool): Whether all values are such as JSON has: lists stay lists, dates become texts.
     RAISES (DataError): If it cannot be read.
     RAISES (MissingPackageError): If pyarrow is not installed.
     """
@@ -34,7 +35,8 @@ def read_arrow(path: Union[str, Path]) -> Iterator[Dict[str, Any]]:
         try:
             for batch in _batches(file):
                 _check(batch, file)
-                yield from _rows(batch, _class_names(batch.schema))
+                rows = _rows(batch, _class_names(batch.schema))
+                yield from map(_as_json, rows) if as_json else rows
         # Names of columns that are no text are told of as what Python makes of them.
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             text = f"cannot be read as {file.suffix[1:]}: {short(str(error), 200)}"
@@ -53,7 +55,7 @@ def _files(path: Path) -> List[Path]:
     if not path.exists():
         raise DataError(path, "not found")
     if not path.is_dir():
-        if path.suffix not in SUFFIXES:
+        if path.suffix.lower() not in SUFFIXES:
             raise DataError(path, f"ends in none of {', '.join(SUFFIXES)}")
         return [path]
     state = path / "state.json"
@@ -78,7 +80,7 @@ def _files(path: Path) -> List[Path]:
 def _batches(file: Path) -> Iterator[Any]:
     if file.exists() and not file.is_file():
         raise DataError(file, "is no plain file: give a file, or the folder of a data set")
-    if file.suffix == ".parquet":
+    if file.suffix.lower() == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         with ParquetFile(file) as parquet:
@@ -131,6 +133,15 @@ def _as_array(value: Any, kind: str) -> Any:
         return value
 
 
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _as_json(one) for name, one in value.items()}
+    if isinstance(value, (list, np.ndarray)):
+        return [_as_json(one) for one in value] if isinstance(value, list) else value.tolist()
+    is_json = value is None or isinstance(value, (str, int, float))
+    return value if is_json else str(value)
+
+
 def _named(value: Any, names: List[str]) -> Any:
     is_known = isinstance(value, int) and 0 <= value < len(names)
     return names[value] if is_known else value
@@ -161,4 +172,4 @@ def _class_names(schema: Any) -> Dict[str, List[str]]:
 
 def is_arrow(path: Union[str, Path]) -> bool:
     """Whether the name of a file says that it is Arrow or Parquet, or it is a folder of such."""
-    return Path(path).suffix in SUFFIXES or Path(path).is_dir()
+    return Path(path).suffix.lower() in SUFFIXES or Path(path).is_dir()

@@ -91,6 +91,25 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     return None
 
 
+def check_guess(path: str, form: Optional[str], encoding: Optional[str]) -> None:
+    """See that a file is not taken for lines of text, or rows, that a format or a layout reads.
+
+    RAISES (DataError): If it is.
+    """
+    suffix = suffix_of(path)
+    if not Path(path).is_file() or not (form is None or suffix == ".json"):
+        return
+    name = readable_format(path, encoding)
+    if name in ("conversations", "parlai-conversations", "jsonl"):
+        return
+    if name is not None:
+        lines = "" if suffix in VALUES else ", or --format text to answer its lines"
+        raise DataError(path, f"looks like {name}: say --format {name}{lines}")
+    if suffix in (".yml", ".yaml"):
+        read_value(path, Bookmark(encoding=encoding))  # It says what is wrong.
+        raise DataError(path, f"looks like {about(path, encoding)}")
+
+
 def about(path: str, encoding: Optional[str] = None) -> str:
     """What a file is that no format and no bundled layout can read, and what to do; "" if that
     cannot be told.

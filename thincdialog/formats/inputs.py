@@ -171,7 +171,7 @@ def _rows_of(
         fields, may_have_header = (reading.text_field,), reading.may_have_header
         table = read_table(path, at, columns, fields, delimiter, may_have_header)
     elif is_arrow(path):
-        at.path, table = path, _numbered(map(_as_json, read_arrow(path)), at)
+        at.path, table = path, _numbered(read_arrow(path, as_json=True), at)
     else:
         return _of_lines(path, form, reading, at)
     return _of_rows((row for _, row in table), reading, at)
@@ -208,13 +208,6 @@ def _of_lines(
         elif form != "jsonl":
             message = Message(text=line) if _is_something(line) else None
             yield InputRow({reading.text_field: str(line)}, message)
-
-
-def _as_json(row: Dict[str, Any]) -> Dict[str, Any]:
-    """A row whose arrays are lists."""
-    return {
-        name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()
-    }
 
 
 def _is_something(line: str) -> bool:

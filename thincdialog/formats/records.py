@@ -163,7 +163,7 @@ def _located(
             yield Located(row, path, number, key=key)
         return
     elif is_arrow(path):
-        for number, row in enumerate(read_arrow(path)):
+        for number, row in enumerate(read_arrow(path, as_json=True)):
             yield Located(row, path, name=f"row {number}")
         return
     elif suffix in (".csv", ".tsv"):

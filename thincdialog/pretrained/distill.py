@@ -13,8 +13,9 @@ from ..files.json_file import write_json
 from ..files.whole_file import writing
 from ..files.whole_folder import written_whole
 from ..formats.bookmark import Bookmark
-from ..formats.conversations import conversation_turns
-from ..formats.inputs import InputReading, read_inputs
+from ..formats.file_list import file_list
+from ..formats.guessing import check_guess
+from ..formats.inputs import OF_PARLAI, InputReading, format_of, layout_of, read_inputs
 from ..ops.choice import get_dialog_ops, using_ops
 from .families import TABLE
 from .folder import CONFIG, TOKENIZER, WEIGHTS, read_folder
@@ -47,6 +48,7 @@ def distill(
     output: Union[str, Path],
     *,
     width: int = 256,
+    format: Optional[str] = None,
     text_field: str = "text",
     force: bool = False,
     stderr: Optional[TextIO] = None,
@@ -58,10 +60,10 @@ def distill(
     an embedding table with such vectors.
 
     encoder (Union[str, Path]): The folder of an encoder, or of another table.
-    texts (Union[str, Path]): A file as ``predict`` reads it: texts, one a line, JSON lines with
-        texts or conversations, CSV or TSV; plain or gzip'd.
+    texts (Union[str, Path]): A file, folder or pattern, as ``predict`` reads it.
     output (Union[str, Path]): The folder to write. It is there whole or not at all.
     width (int): Numbers of each vector, 1 or more; not more than the encoder's.
+    format (Optional[str]): Of the texts, such as "csv", or a layout; told by the file if None.
     text_field (str): Field or column of the text.
     force (bool): Whether a table that is there may be replaced.
     stderr (Optional[TextIO]): Where to show progress, if it is a terminal; sys.stderr if None.
@@ -76,7 +78,7 @@ def distill(
     read_folder(encoder)
     counts = Counter(
         word
-        for text in _texts(texts, text_field)
+        for text in _texts(texts, format, text_field)
         for word in split_words(normalise(text, "NFC", True))
     )
     if not counts:
@@ -103,15 +105,22 @@ def _check_output(output: Path, encoder: str, force: bool) -> None:
         raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
 
 
-def _texts(path: str, text_field: str) -> Iterator[str]:
-    """All texts of a file, and all turns of its conversations."""
+def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
+    """All texts of some files, and all turns of their conversations."""
+    layout = layout_of(form) if form else None
+    reading = InputReading(None if layout else form, layout, "context", text_field, "both")
     at = Bookmark()
     at.has_flags = True
-    for row, message in read_inputs(path, InputReading(text_field=text_field), at):
-        if "turns" in row or "dialog" in row:
-            yield from (text for _, text, _ in conversation_turns(row, at))
-        elif message is not None:
-            yield message["text"]
+    for number, path in enumerate(file_list(source)):
+        at.open(number)
+        if form is None:
+            check_guess(path, format_of(path, reading), None)
+        for row, message in read_inputs(path, reading, at):
+            # Every turn of ParlAI's formats is a row, with the turns before it.
+            before = [] if form in OF_PARLAI or message is None else message.get("context", [])
+            yield from (text for _, text in before)
+            yield from row.get("labels", ()) if form in OF_PARLAI else ()
+            yield from () if message is None else [message["text"]]
 
 
 def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
