@@ -76,13 +76,6 @@ ALL_WORLDS = [
 ]
 
 
-def scores(agent, teacher, make_world):
-    """What padding there was is the only thing that may depend on the world."""
-    report = evaluate_agent(agent, teacher, make_world)
-    report.pop("padding_fraction", None)
-    return report
-
-
 @pytest.mark.parametrize(
     "kind, encoder",
     [
@@ -97,23 +90,23 @@ def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(ki
     agent = make_agent(kind, encoder)
     episodes = conversations()
     n_examples = sum(map(len, episodes))
-    expected = scores(agent, teacher_of(episodes), batches(Fixed(64)))
+    expected = evaluate_agent(agent, teacher_of(episodes), batches(Fixed(64)))
     assert expected["examples"] == n_examples
     assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
     for world in ALL_WORLDS:
-        assert scores(agent, teacher_of(episodes), world) == expected
+        assert evaluate_agent(agent, teacher_of(episodes), world) == expected
     # Candidates are drawn from the replies in the data's order, so given here.
     flat = registry.mutators.get("thincdialog.Flatten.v1")()
     for world in ALL_WORLDS:
         teacher = teacher_of(episodes, mutators=[flat])
         assert teacher.is_single_turn
-        assert scores(agent, teacher, world) == expected
+        assert evaluate_agent(agent, teacher, world) == expected
     drawn = [[dict(example) for example in episode] for episode in episodes]
     for example in teacher_of(episodes).examples():
         number, turn = map(int, example["id"].split("/"))
         drawn[number][turn]["label_candidates"] = example["label_candidates"]
     for order in (drawn, drawn[::-1], drawn[1::2] + drawn[::2]):
-        assert scores(agent, teacher_of(order), batches(Batchsort(7))) == expected
+        assert evaluate_agent(agent, teacher_of(order), batches(Batchsort(7))) == expected
 
 
 def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
@@ -122,11 +115,11 @@ def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
     episodes = [[{"text": text, "labels": [label]}] for text, label in zip(WORDS, agent.fixed)]
     teacher = task(episodes).for_split("test")
     teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
-    expected = scores(agent, teacher, batches(Fixed(1)))
+    expected = evaluate_agent(agent, teacher, batches(Fixed(1)))
     # Among so many, and never alone with its label as in a batch of one.
     assert expected["hits@1"] < 1 and expected["mrr"] < 0.9
     for world in ALL_WORLDS:
-        assert scores(agent, teacher, world) == expected
+        assert evaluate_agent(agent, teacher, world) == expected
         with world(teacher, agent.clone()) as run:
             run.start_epoch(0, 0)
             run.parley()

@@ -1,5 +1,6 @@
 """Answers with the best of many candidate replies."""
 
+from collections import Counter
 from functools import partial
 from typing import (
     Any,
@@ -21,7 +22,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
-from ..data.counting import count
+from ..data.counting import count, counting
 from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
@@ -429,7 +430,8 @@ class RankerAgent(ModelAgent):
             for row, columns in enumerate(best)
             for column in columns.tolist()
         ]
-        X = (inputs, self.replies(list(numbers)), np.array(pairs, dtype="i"))
+        with counting(Counter()):
+            X = (inputs, self.replies(list(numbers)), np.array(pairs, dtype="i"))
         with exact_products(ops):
             more = ops.to_numpy(self.model.get_ref(SECOND).predict(X))[:, 0]  # (n_pairs,)
         ends = np.cumsum([len(columns) for columns in best])
@@ -467,7 +469,8 @@ class RankerAgent(ModelAgent):
         ops, encoder = self.model.ops, self.model.get_ref("candidate_encoder")
         chunk = 8192 if ops.device_type == "gpu" else 512  # A large batch costs a GPU little.
         starts = range(0, len(texts), chunk)
-        with exact_products(ops):
+        # Which are encoded depends on the batches and the worker, so they are not counted.
+        with exact_products(ops), counting(Counter()):
             blocks = [encoder.predict(self.replies(texts[at : at + chunk])) for at in starts]
         return self._comparable(ops.xp.concatenate(blocks))
 

@@ -19,7 +19,7 @@ def evaluate_agent(
     """One pass over the teacher's examples, each exactly once.
 
     The result depends neither on the world nor on its batches: products and sums are exact.
-    (But padding_fraction tells of batches; with one that truncates, the agent reads less.)
+    (But with one that truncates, the agent reads less.)
 
     Of several tasks, each is shown whole and by itself. A metric then has the value over all
     examples; ``<task>/<metric>`` that of one task, ``macro/<metric>`` the mean over tasks.
@@ -61,6 +61,8 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
             task.reset_metrics()
             with agent.evaluating():
                 reports[name] = measure(name, task)
+                # It tells of the batches, and so of the number of workers.
+                reports[name].pop("padding_fraction", None)
     finally:
         agent.__dict__.update(known)
         agent.reset_metrics()
