@@ -180,8 +180,8 @@ def test_convert_says_what_is_in_a_parquet_file_that_it_cannot_read(tmp_path):
     parquet.write_table(pyarrow.Table.from_pylist([{"messages": turns}]), path)
     done = convert(path, tmp_path / "b.jsonl", to_format="conversations")
     assert (done.from_format, done.n_examples) == ("messages", 2)
-    parquet.write_table(pyarrow.Table.from_pylist([{"text": "a", "label": "b"}]), path)
-    with pytest.raises(DataError, match="has the columns 'text', 'label', .* such as messages"):
+    parquet.write_table(pyarrow.Table.from_pylist([{"text": "a", "topic": "b"}]), path)
+    with pytest.raises(DataError, match="has the columns 'text', 'topic', .* such as messages"):
         convert(path, tmp_path / "c.jsonl", to_format="jsonl")
 
 

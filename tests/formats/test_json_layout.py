@@ -43,7 +43,29 @@ SAMPLES = {
         [{"context": "c", "instruction": "i", "response": "r", "category": "x"}],
         [("0/0", "c\ni", ["r"])],
     ),
-    "prompt-completion": ([{"prompt": "p", "completion": "c"}], [("0/0", "p", ["c"])]),
+    "prompt-completion": (
+        [{"prompt": "p", "completion": "c"}, {"question": "q", "answer": "a"},
+         {"context": ["h", "i"], "response": "r"}],
+        [("0/0", "p", ["c"]), ("1/0", "q", ["a"]), ("2/0", "h\ni", ["r"])],
+    ),
+    "labelled": (
+        [{"text": "a", "label": "x"}, {"utterance": "b", "intent": "y"},
+         {"sentence": "c", "category": 1}],
+        [("0/0", "a", ["x"]), ("1/0", "b", ["y"]), ("2/0", "c", ["1"])],
+    ),
+    "messenger": (
+        {"participants": [], "messages": [
+            {"sender_name": "Flo", "timestamp_ms": 3, "content": "b"},
+            {"sender_name": "Flo", "timestamp_ms": 2, "photos": []},
+            {"sender_name": "Ed", "timestamp_ms": 1, "content": "a"}]},
+        [("0#first/0", SILENCE, ["a"]), ("0#second/0", "a", ["b"])],
+    ),
+    "discord": (
+        {"guild": {"id": "1"}, "channel": {"id": "2"}, "messages": [
+            {"id": "3", "type": "Default", "content": "a", "author": {"id": "5", "name": "ed"}},
+            {"id": "4", "type": "Default", "content": "b", "author": {"id": "6", "name": "flo"}}]},
+        [("2#first/0", SILENCE, ["a"]), ("2#second/0", "a", ["b"])],
+    ),
     "dailydialog": (
         [{"dialog": ["a", "b", "c"], "act": [1, 2, 3]}],
         [("0#first/0", SILENCE, ["a"]), ("0#first/1", "b", ["c"]), ("0#second/0", "a", ["b"])],
@@ -187,6 +209,13 @@ TEXTS = {
         ".yml", "categories:\n- c\nconversations:\n- - a\n  - b\n- - c\n  - 'yes: d'\n",
         [("0#first/0", SILENCE, ["a"]), ("0#second/0", "a", ["b"]),
          ("1#first/0", SILENCE, ["c"]), ("1#second/0", "c", ["yes: d"])],
+    ),
+    "slack": (
+        ".json",
+        '[{"type": "message", "user": "U1", "text": "a", "ts": "1.1"},\n'
+        '{"type": "message", "username": "bot", "text": "b", "ts": "1.2"},\n'
+        '{"type": "message", "user": "U1", "text": "", "ts": "1.3"}]',
+        [("a.json#first/0", SILENCE, ["a"]), ("a.json#second/0", "a", ["b"])],
     ),
     "empathetic": (
         ".csv",

@@ -168,7 +168,7 @@ class Answers:
             (form,) = forms
             own = own._replace(format=form)
         for path in self.files if layout is None and "format" not in given else ():
-            check_guess(path, form, self.encoding)
+            check_guess(path, form, self.encoding, own.text_field)
         of_source = form if form in TABLES else "jsonl"
         self.is_table = of_source in TABLES
         self.form = format_by_suffix(output or "") or of_source

@@ -91,14 +91,19 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     return None
 
 
-def check_guess(path: str, form: Optional[str], encoding: Optional[str]) -> None:
+def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_field: str) -> None:
     """See that a file is not taken for lines of text, or rows, that a format or a layout reads.
 
+    text_field (str): Field of the text; rows that have it are rows.
     RAISES (DataError): If it is.
     """
     suffix = suffix_of(path)
-    if not Path(path).is_file() or not (form is None or suffix == ".json"):
+    has_rows = form is not None and suffix != ".json"
+    if has_rows or is_arrow(path) or not Path(path).is_file():
         return
+    with suppress(DataError):
+        if text_field in _first_object(path, _first_lines(path, Bookmark(encoding=encoding))):
+            return
     name = readable_format(path, encoding)
     if name in ("conversations", "parlai-conversations", "jsonl"):
         return
@@ -121,6 +126,8 @@ def about(path: str, encoding: Optional[str] = None) -> str:
         lines = _first_lines(path, Bookmark(encoding=encoding))
         if lines and all(" +++$+++ " in line for line in lines):
             return "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same " + CONVOKIT
+        if lines and len({line.count("\t") for line in lines}) == 1 and "\t" in lines[0]:
+            return "a table of cells with tabs between them: let its name end in .tsv"
         is_yaml = suffix_of(path) in (".yml", ".yaml")
         is_json = lines[:1] and lines[0].lstrip()[:1] in ("{", "[")
         if is_yaml or (is_json and not _first_object(path, lines)):

@@ -454,12 +454,13 @@ def _last_turn(
 def _layout_hint(row: Mapping[str, Any], has_flags: bool) -> str:
     """The layout that a row of JSON seems to have, for an error message."""
     for name, turns in _turns_of_layouts().items():
-        if isinstance(row.get(turns), list):
+        if any(isinstance(row.get(place), list) for place in turns.split(" | ")):
             return f", or {'--format ' + name if has_flags else f'format = {name!r}'}"
     return ""
 
 
 @lru_cache(maxsize=1)
 def _turns_of_layouts() -> Dict[str, str]:
-    found = {name: find_layout(name).turns for name in shipped_layouts()}
-    return {name: turns for name, turns in found.items() if turns}
+    found = {name: find_layout(name) for name in shipped_layouts()}
+    # Exports of chats, of which every turn is a label, are no JSON lines.
+    return {name: one.turns for name, one in found.items() if one.label_speaker != "both"}

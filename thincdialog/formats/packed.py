@@ -24,6 +24,7 @@ TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: that is no text w
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 # What the first bytes of other files say, and what to do.
 OTHERS = {
+    **dict.fromkeys((GZIP, ZIP), "is packed twice: unpack it once"),
     b"BZh": "is packed with bzip2: unpack it (bunzip2 FILE)",
     b"\xfd7zXZ": "is packed with xz: unpack it (unxz FILE)",
     b"\x28\xb5\x2f\xfd": "is packed with zstd: unpack it (unzstd FILE)",

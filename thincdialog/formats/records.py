@@ -46,11 +46,12 @@ class Located(NamedTuple):
         """
         found = self
         if " | " in where:
-            *others, where = where.split(" | ")
-            tried = (self.find(other, None) for other in others)
+            places = where.split(" | ")
+            tried = (self.find(place, None) for place in places)
             good = next((one for one in tried if one.value is not None), None)
             if good is not None:
                 return good
+            where = places[0]
         if self.record is not None and where.partition(".")[0] == "$record":
             found, where = self.record, where[len("$record.") :]
         steps = where.split(".") if where else []

@@ -114,7 +114,7 @@ def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
     for number, path in enumerate(file_list(source)):
         at.open(number)
         if form is None:
-            check_guess(path, format_of(path, reading), None)
+            check_guess(path, format_of(path, reading), None, text_field)
         for row, message in read_inputs(path, reading, at):
             # Every turn of ParlAI's formats is a row, with the turns before it.
             before = [] if form in OF_PARLAI or message is None else message.get("context", [])

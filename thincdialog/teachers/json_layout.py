@@ -48,12 +48,12 @@ def JSONLayout(
 
     - conversations with models, and instructions: `messages`, `sharegpt`, `alpaca`, `dolly`,
       `prompt-completion`
-    - exports of chats: `whatsapp`, `telegram`
+    - exports of chats: `whatsapp`, `telegram`, `messenger`, `discord`, `slack`
     - conversations as text: `speaker-lines`, `tabs`, `dailydialog-text`
     - corpora of conversations: `blended-skill-talk`, `chatterbot`, `convokit`, `dailydialog`,
       `empathetic`, `metalwoz`, `multiwoz21`, `personachat`, `sgd`, `taskmaster`, `topicalchat`
-    - texts with intents: `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`, `clinc`,
-      `snips`
+    - texts with intents: `labelled`, `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`,
+      `clinc`, `snips`
 
     layout (str): Name of a bundled layout, or path of a .yml or .json file.
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
