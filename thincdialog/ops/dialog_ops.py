@@ -171,11 +171,6 @@ def training_step(ops: Ops) -> float:
     return ops.step if isinstance(ops, DrawsAndProducts) else math.inf
 
 
-def has_exact_products(ops: Ops) -> bool:
-    """Whether the products of the ops are exact now."""
-    return isinstance(ops, DrawsAndProducts) and ops.has_exact_products
-
-
 @contextmanager
 def exact_products(ops: Ops) -> Iterator[None]:
     """Let the products of our ops be exact for a while, in this thread; stock ops stay as they
