@@ -42,8 +42,8 @@ def _refused(error: DialogError) -> Response:
 
 
 class Service:
-    """The models of an application, and what it answers. (The routes of Starlette would add a
-    quarter to the time of a request.)
+    """The models of an application, and what it answers. (It has one table of paths, so
+    that errors of every kind have OpenAI's shape and are counted.)
 
     loads (Dict[str, Callable]): Load the models, by name.
     threshold, keys, log, limits: As of ``serving.app``.
