@@ -407,6 +407,8 @@ SPOKEN = "A: tall\nB: short\n\nA: warm\nB: cold\n"
         ("a.txt", "text:tall\tlabels:x\tepisode_done:True\n", "parlai", ["tall"]),
         ("a.yml", RASA, "rasa", ["- tall one"]),
         ("a.json", '{"intents": [{"tag": "x", "patterns": ["tall"]}]}', "intents", ["tall"]),
+        ("a.jsonl", '{"prompt": "a", "completion": "b", "text": "a"}\n', "prompt-completion",
+         ["a"]),
         ("a.yml", "own: [tall]\n", "YAML", None),
         ("a.yml", "own: [tall\n", "not valid YAML", None),
     ],

@@ -195,7 +195,7 @@ def test_inputs_of_a_format_that_holds_no_features_are_refused_at_once(written, 
         ({"text": "a", "reply": "b"}, "has a field 'reply' of its own: --prefix"),
         ({"turns": []}, "has no turn that could be answered"),
         (talk("bb"), "has no turn that could be answered"),
-        ({"messages": []}, "'messages'); set text_field, or format = 'messages'"),
+        ({"messages": []}, "'text' is missing (there is: 'messages'); set text_field"),
         ({"text": "a", "label_candidates": []}, "'label_candidates' must be"),
         ({"features": "abc"}, "'features' must be a list of numbers"),
         (

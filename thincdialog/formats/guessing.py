@@ -98,8 +98,7 @@ def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_fi
     RAISES (DataError): If it is.
     """
     suffix = suffix_of(path)
-    has_rows = form is not None and suffix != ".json"
-    if has_rows or is_arrow(path) or not Path(path).is_file():
+    if form not in (None, "jsonl") or is_arrow(path) or not Path(path).is_file():
         return
     with suppress(DataError):
         if text_field in _first_object(path, _first_lines(path, Bookmark(encoding=encoding))):

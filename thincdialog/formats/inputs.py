@@ -1,6 +1,6 @@
 """What a model is to answer: rows of any format, each with the message that it stands for."""
 
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -351,7 +351,6 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
         message["text"] = row.get(reading.text_field)
         if reading.text_field not in row:
             hint = "see --text-field" if at.has_flags else "set text_field"
-            hint += _layout_hint(row, at.has_flags)
             raise at.error(f"{missing(reading.text_field, row, 'field')}; {hint}")
         if not isinstance(message["text"], str):
             raise at.error(f"'{reading.text_field}' is {kind(message['text'])}, not a string")
@@ -449,18 +448,3 @@ def _last_turn(
         joined.insert(0, (PARTNER, "\n".join([*background, *opening])))
     context = [turn for turn in joined[:-1] if turn[1] != SILENCE]
     return Message(context=context, text=joined[-1][1]), len(turns)
-
-
-def _layout_hint(row: Mapping[str, Any], has_flags: bool) -> str:
-    """The layout that a row of JSON seems to have, for an error message."""
-    for name, turns in _turns_of_layouts().items():
-        if any(isinstance(row.get(place), list) for place in turns.split(" | ")):
-            return f", or {'--format ' + name if has_flags else f'format = {name!r}'}"
-    return ""
-
-
-@lru_cache(maxsize=1)
-def _turns_of_layouts() -> Dict[str, str]:
-    found = {name: find_layout(name) for name in shipped_layouts()}
-    # Exports of chats, of which every turn is a label, are no JSON lines.
-    return {name: one.turns for name, one in found.items() if one.label_speaker != "both"}
