@@ -510,11 +510,6 @@ WRONG = {
         r"not C-contiguous: look at code.py:\d+  forward\(\)",
         1,
     ),
-    "a world without an end": (
-        *world("    def _epoch_done(self):\n        return False\n"),
-        r"Own._parley\(\) has made 3,100 parleys of 30 examples|has made 400 parleys of 3 ex",
-        1,
-    ),
     "a world that does not know": (
         *world("    def _epoch_done(self):\n        pass\n"),
         r"Own._epoch_done\(\) returned None, but should return True or False",

@@ -33,7 +33,7 @@ LINES = {
     "debug diff-config --com": "--compare-to",
     "display-data --split ": "dev test train",
     "convert a b --to ": "conversations jsonl parlai",
-    "convert a b --from s": "sgd sharegpt snips speaker-lines",
+    "convert a b --from s": "sgd sharegpt slack snips speaker-lines",
     "convert a b --drop ": "history labels",
     "plot run --against ": "epoch examples seconds step",
     "init config --from quick": "quickstart",
