@@ -5,7 +5,8 @@ command line prints them in one block and exits with ``exit_code``; anything
 that is not a ``DialogError`` is a defect of thincdialog and shows a traceback.
 """
 
-from typing import List, NamedTuple, Optional, Sequence
+from contextlib import contextmanager
+from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 
 class DialogError(Exception):
@@ -138,6 +139,18 @@ class MissingPackageError(DialogError):
             f"{need} needs the package '{package}', which is not installed. "
             f"Install it with: pip install 'thincdialog[{extra}]'"
         )
+
+
+@contextmanager
+def importing(extra: str, need: str) -> Iterator[None]:
+    """Import optional packages in its block; arguments as of ``MissingPackageError``.
+
+    RAISES (MissingPackageError): If one of them is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPackageError(str(error.name), extra, need) from None
 
 
 class ProtocolError(RuntimeError):

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Union
 
 import numpy as np
 
-from ..errors import DataError, MissingPackageError
+from ..errors import DataError, importing
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from .packed import MAX_TIMES, MAX_UNPACKED
@@ -27,10 +27,8 @@ def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[s
     RAISES (DataError): If it cannot be read.
     RAISES (MissingPackageError): If pyarrow is not installed.
     """
-    try:
+    with importing("arrow", f"reading {path}"):
         import pyarrow
-    except ImportError:
-        raise MissingPackageError("pyarrow", "arrow", f"reading {path}") from None
     for file in _files(Path(path)):
         try:
             for batch in _batches(file):

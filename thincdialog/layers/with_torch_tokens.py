@@ -7,7 +7,7 @@ from thinc.api import Model, PyTorchShim
 from thinc.types import Ragged
 from thinc.util import partial, torch2xp
 
-from ..errors import MissingPackageError
+from ..errors import importing
 from ..ops.devices import host_tokens, no_gradient
 
 InT = Ragged
@@ -31,10 +31,8 @@ def with_torch_tokens(
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     RAISES (MissingPackageError): If PyTorch is not installed.
     """
-    try:
+    with importing("torch", "with_torch_tokens"):
         import torch  # noqa: F401
-    except ImportError:
-        raise MissingPackageError("torch", "torch", "with_torch_tokens") from None
     return Model(
         "with_torch_tokens",
         forward,

@@ -4,7 +4,7 @@ from typing import Any, Dict, Literal, Optional, Sequence, Tuple
 
 import numpy
 
-from ..errors import ConfigError, MissingPackageError, Problem
+from ..errors import ConfigError, Problem, importing
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleMetric
@@ -121,8 +121,6 @@ class CorpusBLEU(Metric):
 
 
 def _sacrebleu() -> Any:
-    try:
+    with importing("bleu", "thincdialog.BLEU.v1"):
         from sacrebleu import metrics
-    except ImportError:
-        raise MissingPackageError("sacrebleu", "bleu", "thincdialog.BLEU.v1") from None
     return metrics.BLEU

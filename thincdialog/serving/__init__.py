@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from ..config import CodeLike, Overrides, PathLike
-from ..errors import DialogError, MissingPackageError
+from ..errors import DialogError, importing
 from .limits import Limits
 
 Models = Union[PathLike, Sequence[PathLike], Mapping[str, PathLike]]
@@ -40,13 +40,11 @@ def app(
     RAISES (DialogError): If a folder is not a whole saved model, or two have the same name.
     RAISES (MissingPackageError): If Starlette or prometheus-client is missing.
     """
-    try:
+    with importing("serve", "A server"):
         from starlette.middleware.cors import CORSMiddleware
         from starlette.routing import Router
 
         from .application import Service
-    except ImportError as error:
-        raise MissingPackageError(str(error.name), "serve", "A server") from None
     from ..training.trained_model import TrainedModel
 
     load = partial(TrainedModel, overrides=overrides, code=code, max_batch=limits.max_batch)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional
 
 import numpy as np
 
-from ...errors import DataError, MissingPackageError, ModelError
+from ...errors import DataError, ModelError, importing
 from ...files.json_text import parse_json
 from ...files.plain_file import read_plain
 from ...registry import registry
@@ -48,12 +48,8 @@ class SubwordTokenizer(Tokenizer):
         normalize: NormalForm = "NFC",
         byte_fallback: bool = True,
     ):
-        try:
+        with importing("subwords", "The tokenizer thincdialog.Subwords.v1"):
             import sentencepiece
-        except ImportError:
-            raise MissingPackageError(
-                "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
-            ) from None
         self._package: Any = sentencepiece
         self.size = check_range("size", size, N_BYTES + 2 if byte_fallback else 2)
         self.algorithm = algorithm
