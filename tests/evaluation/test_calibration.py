@@ -13,6 +13,7 @@ from tests.training.examples import CLASSIFIER, quietly_train, weights
 from thincdialog.api import DialogError, evaluate, evaluate_in_detail, load
 from thincdialog.evaluation.calibration import calibration_error, fit_temperature, tempered
 from thincdialog.evaluation.coverage import shares_at
+from thincdialog.serving import app
 
 
 def loss(P, right, temperature):
@@ -132,6 +133,7 @@ def test_model_without_a_threshold_yet_says_so(folder):
     with pytest.raises(DialogError, match="model-last  has no threshold yet.*train --resume"):
         last.respond("moon")
     assert last.respond("moon", threshold=1.0) == "oos"
+    assert app(folder / "out" / "model-last", threshold=1.0)  # It has answered a first text.
     assert evaluate(folder / "out" / "model-last", split="dev")["examples"] == 80
 
 

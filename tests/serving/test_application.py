@@ -60,6 +60,7 @@ def test_chat_ignores_what_has_no_meaning(client):
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": [{"type": "text", "text": "And kind."}]},
         *messages(*SAID[:2]),
+        {"role": "assistant", "content": None, "tool_calls": []},
         {"role": "tool", "content": "3", "tool_call_id": "x"},
         {"role": "user", "content": parts, "name": "Ann"},
     ]

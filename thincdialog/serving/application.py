@@ -1,12 +1,11 @@
 """The application of a server: its paths, and what they answer."""
 
 import asyncio
-import hmac
 import json
-import random
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
+from uuid import uuid4
 
 import srsly
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -25,9 +24,6 @@ from .request_body import Refusal, conversation_in, option_in, texts_in
 from .served_model import LOG, Load, ServedModel
 
 Body = Dict[str, Any]
-# A call of the system for each identity, as uuid4 makes it, takes as long as reading a request.
-IDENTITIES = random.Random()
-PAGE = Path(__file__).with_name("page.html")
 
 
 def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
@@ -49,20 +45,19 @@ class Service:
     threshold, keys, log, limits: As of ``serving.app``.
     """
 
-    def __init__(
-        self, loads: Dict[str, Load], threshold: Any, keys: Sequence[str], log: Any, limits: Limits
-    ):
-        self.metrics, self.threshold, self.limits = Metrics(), threshold, limits
-        self.keys, self.began = [key.encode() for key in keys], int(time.time())
+    def __init__(self, loads: Dict[str, Load], threshold: Any, keys: Any, log: Any, limits: Limits):
+        self.metrics, self.limits, self.keys = Metrics(), limits, frozenset(keys)
         self.log = None if log is None else ChatLog(log)
-        given = (limits.max_waiting, self.metrics)
+        given = (threshold, limits.max_waiting, self.metrics)
         self.models = {name: ServedModel(name, load, *given) for name, load in loads.items()}
-        # What answers, and whether without a key.
+        about = {"object": "model", "created": int(time.time()), "owned_by": "thincdialog"}
+        listed = {"object": "list", "data": [{"id": name, **about} for name in self.models]}
+        # What answers, or the answer itself; and whether without a key.
         self.paths: Dict[str, Any] = {
             "/": ("GET", self.page, True),
-            "/healthz": ("GET", self.health, True),
+            "/healthz": ("GET", {"status": "ok"}, True),
             "/metrics": ("GET", self.numbers, not keys),
-            "/v1/models": ("GET", self.list_models, not keys),
+            "/v1/models": ("GET", listed, not keys),
             "/v1/chat/completions": ("POST", self.chat, not keys),
             "/v1/rerank": ("POST", self.rerank, not keys),
             "/classify": ("POST", self.classify, not keys),
@@ -78,7 +73,8 @@ class Service:
             nonlocal late
             body = await self._read(Request(scope, receive), path)
             late = Refusal(503, f"There was no answer within {most:g} seconds.", code="timeout")
-            return await self.paths[path][1](body)
+            answer = self.paths[path][1]
+            return _as_json(answer) if isinstance(answer, dict) else await answer(body)
 
         try:
             response = await asyncio.wait_for(work(), most)
@@ -102,13 +98,10 @@ class Service:
             text = f"{request.method} {path[:99]}: {text}."
             raise Refusal(status, text, headers={"Allow": method} if method else None)
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        # All are compared, each in constant time.
-        is_known = sum(hmac.compare_digest(key.encode(), each) for each in self.keys)
-        if not is_open and not (is_known and scheme.lower() == "bearer"):
-            text, headers = "Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"}
-            raise Refusal(
-                401, f"Give a key of this server: {text}.", None, "invalid_api_key", headers
-            )
+        # Keys are found by their hashes, which have a seed: the time says nothing of the letters.
+        if not is_open and not (scheme.lower() == "bearer" and key in self.keys):
+            text = "Give a key of this server: Authorization: Bearer KEY."
+            raise Refusal(401, text, None, "invalid_api_key", {"WWW-Authenticate": "Bearer"})
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
@@ -123,23 +116,16 @@ class Service:
         return body
 
     async def page(self, body: Body) -> Response:
-        return FileResponse(PAGE)
-
-    async def health(self, body: Body) -> Response:
-        return _as_json({"status": "ok"})
+        return FileResponse(Path(__file__).with_name("page.html"))
 
     async def numbers(self, body: Body) -> Response:
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    async def list_models(self, body: Body) -> Response:
-        about = {"object": "model", "created": self.began, "owned_by": "thincdialog"}
-        return _as_json({"object": "list", "data": [{"id": name, **about} for name in self.models]})
 
     async def chat(self, body: Body) -> Response:
         """A chat completion: the reply, and further candidates as further choices."""
         model, message = self._model(body), conversation_in(body, self.limits)
         n, is_stream = option_in(body, "n", 1, RANKED), option_in(body, "stream", False)
-        (reply,) = await model.ask([message], n, self.threshold)
+        (reply,) = await model.ask([message], n)
         turns = [*message["context"], (PARTNER, message["text"])]
         if self.log is not None:
             try:
@@ -152,37 +138,30 @@ class Service:
         head = _head("chatcmpl", model, object="chat.completion" + ".chunk" * is_stream)
         if reply.guess is not None:
             head["guess"] = {"text": reply.guess.text, "score": reply.guess.probability}
-        choices: List[Body] = [
-            {"index": index, "score": score, "message": {"role": "assistant", "content": text},
-             "finish_reason": "stop"}
-            for index, (text, score) in enumerate(best)
-        ]  # fmt: skip
+        said = [{"role": "assistant", "content": text} for text, _ in best]
+        ends = [{"index": n, "score": p, "finish_reason": "stop"} for n, (_, p) in enumerate(best)]
         if not is_stream:
+            choices = [{**end, "message": message} for end, message in zip(ends, said)]
             return _as_json({**head, "choices": choices, "usage": usage})
+        begins = [{**end, "finish_reason": None, "delta": delta} for end, delta in zip(ends, said)]
+        events: List[Body] = [{"choices": [each]} for each in begins]
+        events += [{"choices": [{**end, "delta": {}}]} for end in ends]
         options = body.get("stream_options")
-        has_usage = isinstance(options, dict) and option_in(options, "include_usage", False)
-        events: List[Body] = [
-            {"choices": [{**choice, "delta": delta, "finish_reason": reason}]}
-            for choice in choices
-            for delta, reason in ((choice.pop("message"), None), ({}, "stop"))
-        ]
-        events += [{"choices": [], "usage": usage}] * has_usage
-        said = [*(json.dumps({**head, **event}) for event in events), "[DONE]"]
-        text = "".join(f"data: {each}\n\n" for each in said)
-        return Response(text, media_type="text/event-stream")
+        if isinstance(options, dict) and option_in(options, "include_usage", False):
+            events.append({"choices": [], "usage": usage})
+        lines = "".join(f"data: {json.dumps(head | event)}\n\n" for event in events)
+        return Response(lines + "data: [DONE]\n\n", media_type="text/event-stream")
 
     async def classify(self, body: Body) -> Response:
         """The classes of texts."""
         model, texts = self._model(body), texts_in(body, "input", self.limits)
         messages = [Message(text=text, agent="user") for text in texts]
-        replies, rows = await model.ask(messages, 1, self.threshold), list[Body]()
-        for index, reply in enumerate(replies):
+        replies, rows = await model.ask(messages), list[Body]()
+        for n, reply in enumerate(replies):
             if reply.classes is None:
-                text = f"'{model.name}' has no classes: use /v1/chat/completions or /v1/rerank."
-                raise Refusal(400, text, "model")
-            probabilities = list(reply.classes.values())
-            rows.append({"index": index, "label": reply.text, "probs": probabilities})
-            rows[-1]["num_classes"] = len(probabilities)
+                raise Refusal(400, f"'{model.name}' has no classes to choose from.", "model")
+            p = list(reply.classes.values())
+            rows.append({"index": n, "label": reply.text, "probs": p, "num_classes": len(p)})
             if reply.labels is not None:
                 rows[-1]["labels"] = [label.text for label in reply.labels]
         answer = _head("classify", model, object="list", data=rows, usage=_usage(texts))
@@ -198,11 +177,10 @@ class Service:
         top = option_in(body, "top_n", len(documents))
         distinct = list(dict.fromkeys(documents))
         message = Message(text=query, label_candidates=distinct, agent="user")
-        (reply,) = await model.ask([message], len(distinct), 0.0)
+        (reply,) = await model.ask([message], len(distinct))
         scores = dict(zip((each.text for each in reply.candidates), reply.scores))
         if reply.classes is not None or scores.keys() != set(distinct):
-            text = f"'{model.name}' gives no scores to documents: it is not a ranker."
-            raise Refusal(400, text, "model")
+            raise Refusal(400, f"'{model.name}' gives no scores: it is not a ranker.", "model")
         rows: List[Body] = [
             {"index": index, "document": {"text": text}, "relevance_score": scores[text]}
             for index, text in enumerate(documents)
@@ -224,12 +202,10 @@ class Service:
 
 
 def _head(kind: str, model: ServedModel, **more: Any) -> Body:
-    identity = f"{kind}-{IDENTITIES.getrandbits(128):032x}"
-    return {"id": identity, "created": int(time.time()), "model": model.name, **more}
+    return {"id": f"{kind}-{uuid4().hex}", "created": int(time.time()), "model": model.name, **more}
 
 
 def _usage(asked: Sequence[str], said: Sequence[str] = ()) -> Dict[str, int]:
     """Words, because a model that chooses its replies writes no tokens."""
     n_asked, n_said = (sum(len(text.split()) for text in texts) for texts in (asked, said))
-    total = n_asked + n_said
-    return {"prompt_tokens": n_asked, "completion_tokens": n_said, "total_tokens": total}
+    return {"prompt_tokens": n_asked, "completion_tokens": n_said, "total_tokens": n_asked + n_said}

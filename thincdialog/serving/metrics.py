@@ -29,9 +29,8 @@ class Metrics:
         """All values in Prometheus' form."""
         if FOLDER not in os.environ:
             return generate_latest(self.registry)
-        files = filter(_is_counted, Path(os.environ[FOLDER]).glob("*.db"))
-        found = MultiProcessCollector.merge(list(map(str, files)))
-        return generate_latest(SimpleNamespace(collect=lambda: found))
+        files = [str(path) for path in Path(os.environ[FOLDER]).glob("*.db") if _is_counted(path)]
+        return generate_latest(SimpleNamespace(collect=lambda: MultiProcessCollector.merge(files)))
 
 
 def _is_counted(path: Path) -> bool:

@@ -1,9 +1,8 @@
 """Reads the bodies of requests, and says which field is wrong."""
 
-import math
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from ..errors import DialogError
 from ..formats.wording import kind, short
@@ -11,10 +10,8 @@ from ..messages import PARTNER, SELF, Message
 from .limits import Limits
 
 # Whose turns the messages of each role are; those of the others are ignored.
-ROLES: Dict[str, Any] = dict.fromkeys(
-    ("user", "assistant", "system", "developer", "tool", "function")
-)
-ROLES.update(user=PARTNER, assistant=SELF)
+ROLES: Dict[str, Any] = {"user": PARTNER, "assistant": SELF}
+ROLES.update(dict.fromkeys(("system", "developer", "tool", "function")))
 # Types of errors that are not wrong requests, by status.
 TYPES = {429: "rate_limit_error", 500: "server_error", 503: "server_error"}
 
@@ -45,22 +42,19 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
     RAISES (Refusal): If it is malformed or too large.
     """
     said = []
-    for number, message in enumerate(_list_in(body, "messages")):
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise _wrong("messages", messages, "a list of one or more")
+    for number, message in enumerate(messages):
         name = f"messages[{number}]"
         if not isinstance(message, dict):
             raise _wrong(name, message, "an object")
         role, content = message.get("role"), message.get("content")
         if role not in list(ROLES):
             raise _wrong(f"{name}.role", role, f"one of {', '.join(ROLES)}")
-        if ROLES[role] is None:
+        if ROLES[role] is None or (role == "assistant" and content is None):  # It calls a tool.
             continue
-        if content is None and role == "assistant":  # It may have called a tool instead.
-            content = ""
-        if isinstance(content, list):
-            content = "".join(_texts_of(content, f"{name}.content"))
-        if not isinstance(content, str):
-            raise _wrong(f"{name}.content", content, "a string, or a list of parts")
-        said.append((ROLES[role], content))
+        said.append((ROLES[role], "".join(_texts_of(content, f"{name}.content"))))
     _check_size([text for _, text in said], "messages", limits)
     turns = [(side, "\n".join(text for _, text in of)) for side, of in groupby(said, itemgetter(0))]
     if not turns or turns[-1][0] == SELF:
@@ -73,13 +67,12 @@ def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
 
     RAISES (Refusal): If it is malformed or too large.
     """
-    given = [body[name]] if isinstance(body.get(name), str) else _list_in(body, name)
-    texts = _texts_of(given, name)
+    texts = _texts_of(body.get(name), name)
     _check_size(texts, name, limits)
     return texts
 
 
-def option_in(body: Dict[str, Any], name: str, default: Any, most: float = math.inf) -> Any:
+def option_in(body: Dict[str, Any], name: str, default: Any, most: Optional[int] = None) -> Any:
     """Read an option of the type of its default: true or false, or a whole number of 1 or more.
     Null is the default.
 
@@ -89,33 +82,27 @@ def option_in(body: Dict[str, Any], name: str, default: Any, most: float = math.
     if value is None:
         return default
     is_flag = isinstance(default, bool)
-    if type(value) is not type(default) or not (is_flag or 1 <= value <= most):
-        limit = "1 or more" if most == math.inf else f"from 1 to {most}"
+    if type(value) is not type(default) or not (is_flag or 1 <= value <= (most or value)):
+        limit = f"from 1 to {most}" if most else "1 or more"
         raise _wrong(name, value, "true or false" if is_flag else f"a whole number {limit}")
     return value
 
 
-def _list_in(body: Dict[str, Any], name: str) -> List[Any]:
-    value = body.get(name)
-    if not isinstance(value, list) or not value:
-        raise _wrong(name, value, "a list of one or more")
-    return value
-
-
-def _texts_of(values: List[Any], name: str) -> List[str]:
-    texts: List[Any] = [value.get("text") if isinstance(value, dict) else value for value in values]
-    for number, (value, text) in enumerate(zip(values, texts)):
+def _texts_of(value: Any, name: str) -> List[str]:
+    parts = [value] if isinstance(value, str) else value
+    if not isinstance(parts, list) or not parts:
+        raise _wrong(name, value, "a string, or a list of one or more")
+    texts: List[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    for number, text in enumerate(texts):
         if not isinstance(text, str):
             wanted = 'a string, or {"type": "text", "text": "..."}'
-            raise _wrong(f"{name}[{number}]", value, wanted)
+            raise _wrong(f"{name}[{number}]", parts[number], wanted)
     return texts
 
 
 def _check_size(texts: List[str], name: str, limits: Limits) -> None:
-    for n, unit, most in (
-        (len(texts), "parts", limits.max_messages),
-        (sum(map(len, texts)), "characters", limits.max_characters),
-    ):
+    sizes = {"parts": len(texts), "characters": sum(map(len, texts))}
+    for (unit, n), most in zip(sizes.items(), (limits.max_messages, limits.max_characters)):
         if n > most:
             raise Refusal(413, f"'{name}' has {n:,} {unit}, and this server takes {most:,}.", name)
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from ..files.saved_model import which_model
 from ..messages import Message
@@ -20,8 +20,8 @@ Load = Callable[[], TrainedModel]
 THREAD = ThreadPoolExecutor(1, "answering")
 
 
-# Arguments of ``TrainedModel.answer``, and the replies that are waited for.
-Asked = Tuple[Sequence[Message], int, Optional[float], "asyncio.Future[List[Reply]]"]
+# Arguments of ``ServedModel.ask``, and the replies that are waited for.
+Asked = Tuple[Sequence[Message], int, "asyncio.Future[Any]"]
 
 
 class ServedModel:
@@ -30,20 +30,19 @@ class ServedModel:
 
     name (str): What requests call it.
     load (Callable[[], TrainedModel]): Loads it, at first and when it has been replaced.
+    threshold (Optional[float]): Of its replies; see ``TrainedModel.answer``.
     max_waiting (int): Requests that may wait.
     metrics (Metrics): Counts what waits, and the sizes of batches.
     """
 
-    def __init__(self, name: str, load: Load, max_waiting: int, metrics: Metrics):
-        self.name, self.load, self.max_waiting = name, load, max_waiting
+    def __init__(self, name: str, load: Load, threshold: Any, max_waiting: int, metrics: Metrics):
+        self.name, self.load, self.threshold, self.max_waiting = name, load, threshold, max_waiting
         self.sizes, self.gauge = metrics.batches.labels(name), metrics.waiting.labels(name)
         self.model = self._loaded()
         self.waiting: List[Asked] = []
         self._tasks: Dict[str, asyncio.Task[None]] = {}
 
-    async def ask(
-        self, messages: Sequence[Message], top: int, threshold: Optional[float]
-    ) -> List[Reply]:
+    async def ask(self, messages: Sequence[Message], top: int = 1) -> List[Reply]:
         """Wait for the replies to messages; arguments as of ``TrainedModel.answer``.
 
         RAISES (Refusal): If too many requests wait.
@@ -52,47 +51,40 @@ class ServedModel:
             text = f"{len(self.waiting):,} requests wait for '{self.name}' already. Try again."
             raise Refusal(429, text, None, "rate_limit_exceeded", {"Retry-After": "1"})
         replies = asyncio.get_running_loop().create_future()
-        self.waiting.append((messages, top, threshold, replies))
-        self.gauge.set(len(self.waiting))
+        self.waiting.append((messages, top, replies))
         # An app that is mounted elsewhere hears of no start.
         for work in (self._answer_all, self._follow_folder):
             name = work.__name__
             if name not in self._tasks or self._tasks[name].done():
                 self._tasks[name] = asyncio.create_task(work())
-        return await replies
+        with self.gauge.track_inprogress():
+            found = await replies
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     async def _answer_all(self) -> None:
+        run = asyncio.get_running_loop().run_in_executor
         while self.waiting:
+            # Requests that took too long have cancelled theirs.
+            self.waiting = [each for each in self.waiting if not each[-1].done()]
             sizes = accumulate(len(messages) for messages, *_ in self.waiting)
             asked = self.waiting[: 1 + sum(size < MAX_TOGETHER for size in sizes)]
-            await self._answer(asked)
+            found = await run(THREAD, self._answer, asked)
             del self.waiting[: len(asked)]
-            self.gauge.set(len(self.waiting))
+            for (*_, replies), each in zip(asked, found):
+                if not replies.done():
+                    replies.set_result(each)
 
-    async def _answer(self, asked: Sequence[Asked]) -> None:
-        # Requests that took too long have cancelled theirs.
-        asked = [each for each in asked if not each[-1].done()]
-        run = asyncio.get_running_loop().run_in_executor
-        try:
-            replies = await run(THREAD, self._replies, self.model, asked)
-            for (*_, waiting), of_each in zip(asked, replies):
-                if not waiting.done():
-                    waiting.set_result(of_each)
-        except Exception as error:
-            for each in asked:
-                if len(asked) > 1:
-                    await self._answer([each])  # Another one may be at fault.
-                elif not each[-1].done():
-                    each[-1].set_exception(error)
-
-    def _replies(self, model: TrainedModel, asked: Sequence[Asked]) -> List[List[Reply]]:
+    def _answer(self, asked: Sequence[Asked]) -> List[Any]:
+        """The replies to each request, or the error that it ends in."""
         messages = [message for some, *_ in asked for message in some]
-        found: Dict[int, Message] = {}
-        for rows, said in model.in_batches(messages, max((top for _, top, *_ in asked), default=1)):
-            self.sizes.observe(len(rows))
-            found.update(zip(rows, said))
-        rest = map(found.__getitem__, range(len(messages)))
-        return [[model.read(next(rest), top, p) for _ in some] for some, top, p, _ in asked]
+        model, top, least = self.model, max((n for _, n, _ in asked), default=1), self.threshold
+        try:
+            said = iter(model.replies(messages, top, self.sizes.observe))
+            return [[model.read(next(said), n, least) for _ in some] for some, n, _ in asked]
+        except Exception as error:  # Another one may be at fault.
+            return [error] if len(asked) == 1 else [self._answer([each])[0] for each in asked]
 
     async def _follow_folder(self) -> None:
         """Take a model that replaces this one; the next batch is its first."""
@@ -112,5 +104,5 @@ class ServedModel:
         """The model; it has encoded its candidates before the first request."""
         model = self.load()
         if not model.agent.reading().n_features:
-            model.answer([Message(text="Hello!")])
+            model.answer([Message(text="Hello!")], threshold=self.threshold)
         return model

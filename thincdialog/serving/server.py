@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from typing import Any, Callable, Dict
 
-from ..errors import DialogError, MissingPackageError
+from ..errors import DialogError, importing
 from . import app
 
 
@@ -24,15 +24,20 @@ def serve(
     RAISES (DialogError): If a model cannot be loaded, or the port is in use.
     RAISES (MissingPackageError): If Uvicorn is missing.
     """
-    try:
+    with importing("serve", "A server"):
         import uvicorn
         from uvicorn.supervisors import Multiprocess
 
         from .connection import Connection
         from .metrics import FOLDER
-    except ImportError as error:
-        raise MissingPackageError(str(error.name), "serve", "A server") from None
-    with _listen(host, port) as listening, tempfile.TemporaryDirectory() as counts:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise DialogError(f"{host}:{port} cannot be listened at: {error.strerror}.") from None
+    with listening, tempfile.TemporaryDirectory() as counts:
+        # Connections inherit it: else the body of an answer waits 40 ms for the client's receipt.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         application = app(**options)
         if workers > 1:
             os.environ[FOLDER], application = counts, partial(app, **options)
@@ -44,9 +49,7 @@ def serve(
             factory=workers > 1,
             http=Connection,
             workers=workers,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
+            log_config=None,
             timeout_keep_alive=int(options["limits"].max_seconds),
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
             # A worker that imports longer would be killed, and so would its successors.
@@ -58,14 +61,3 @@ def serve(
             Multiprocess(config, sockets=[listening]).run()
         else:
             uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
-        # Connections inherit it: else the body of an answer waits 40 ms for the client's receipt.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        return listening
-    except OSError as error:
-        raise DialogError(f"{host}:{port} cannot be listened at: {error.strerror}.") from None

@@ -1,7 +1,7 @@
 """A saved model that answers: it needs its folder, and nothing else of its training."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 
@@ -130,24 +130,24 @@ class TrainedModel:
         RETURNS (List[Reply]): In the order of the messages.
         RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
         """
-        replies: Dict[int, Message] = {}
-        for rows, found in self.in_batches(messages, top):
-            replies.update(zip(rows, found))
-        return [self.read(replies[n], top, threshold) for n in range(len(messages))]
+        return [self.read(reply, top, threshold) for reply in self.replies(messages, top)]
 
-    def in_batches(
-        self, messages: Sequence[Message], top: int = 1
-    ) -> Iterator[Tuple[List[int], Sequence[Message]]]:
-        """Answer messages batch by batch; arguments as of ``answer``.
+    def replies(
+        self, messages: Sequence[Message], top: int, count: Callable[[int], Any] = lambda size: None
+    ) -> List[Message]:
+        """Let the agent reply to messages, batch by batch; arguments as of ``answer``.
 
-        YIELDS (Tuple[List[int], Sequence[Message]]): The places of the messages of a batch, and
-            the agent's replies to them.
+        count (Callable[[int], Any]): Called with the number of messages of each batch.
+        RETURNS (List[Message]): What the agent replied, in the order of the messages.
         """
         players = [self.agent.clone() for _ in messages]
         observations = [player.observe(each) for player, each in zip(players, messages)]
+        replies: Dict[int, Message] = {}
         for rows in self._batches(observations):
+            count(len(rows))
             of_rows = [observations[row] for row in rows]
-            yield rows, self.act([players[row] for row in rows], of_rows, top)
+            replies.update(zip(rows, self.act([players[row] for row in rows], of_rows, top)))
+        return [replies[row] for row in range(len(messages))]
 
     def _batches(self, observations: Sequence[Message]) -> Iterator[List[int]]:
         """Divide observations into batches within the budget of tokens."""
@@ -212,7 +212,7 @@ class TrainedModel:
 
 def open_model(
     path: Path, overrides: Overrides, code: CodeLike, **options: Any
-) -> Tuple[Dict[str, Any], CheckedConfig]:
+) -> tuple[Dict[str, Any], CheckedConfig]:
     """Open a saved model: its facts and its config, both checked.
 
     **options (Any): Of ``load_config``.
