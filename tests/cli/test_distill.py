@@ -50,7 +50,7 @@ def test_distill_is_refused_in_one_line(folder, run):
         ("distill maxilm --texts lines.txt -o words", "maxilm  is no folder"),
         ("distill minilm --texts none.txt -o words", "none.txt"),
         ("distill minilm --texts tickets.csv -o words", "--text-field"),
-        ("distill minilm --texts lines.txt -o minilm --force", "minilm  is no table"),
+        ("distill minilm --texts lines.txt -o minilm", "minilm  is there already"),
     ):
         code, out, err = run(line)
         assert code == 1 and out == "" and said in err and err.count("\n") == 1, err

@@ -109,20 +109,14 @@ def test_distilled_tables_cut_texts_into_our_words(tmp_path, encoder):
         assert tokenizer.pieces(text) == split_words(normalise(text, "NFC", True))
 
 
-def test_distill_replaces_nothing_but_a_table(tmp_path, encoder, texts):
+def test_distill_replaces_nothing(tmp_path, encoder, texts):
     first = distill(encoder, texts, tmp_path / "words")
-    with pytest.raises(OutputError, match="words  is there already.*--force"):
-        distill(encoder, texts, tmp_path / "words")
     before = table(tmp_path / "words")
-    (tmp_path / "more.txt").write_text(TEXTS + "\nnew")
-    again = distill(encoder, tmp_path / "more.txt", tmp_path / "words", force=True)
-    assert again.n_words == first.n_words + 1 and before.keys() < table(tmp_path / "words").keys()
-    for other in (encoder, tmp_path, texts):
-        with pytest.raises(OutputError, match="is no table that may be replaced"):
-            distill(encoder, texts, other, force=True)
-    # An encoder may be a table, which is not replaced by what is made of it.
-    with pytest.raises(OutputError, match="is no table that may be replaced"):
-        distill(tmp_path / "words", texts, tmp_path / "words", force=True)
+    for other in (tmp_path / "words", encoder, texts):
+        with pytest.raises(OutputError, match="is there already. Choose another name."):
+            distill(encoder, texts, other)
+    assert before.keys() == table(tmp_path / "words").keys()
+    # An encoder may be a table.
     assert distill(tmp_path / "words", texts, tmp_path / "second").n_words == first.n_words
 
 

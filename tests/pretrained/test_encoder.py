@@ -9,7 +9,7 @@ from thinc.api import Ragged
 
 from tests.layers.check_layer import check_gradients
 from tests.ops.array_backends import EACH_OPS
-from tests.pretrained.tiny_families import FAMILIES, WIDTH, formula, write_encoder
+from tests.pretrained.tiny_families import DEPTH, FAMILIES, WIDTH, formula, write_encoder
 from thincdialog.data.special_tokens import N_SPECIAL
 from thincdialog.errors import ModelError
 from thincdialog.models.parameters import FlatParameters
@@ -58,6 +58,21 @@ def test_encoder_reads_parameters_with_the_model_s_name_before_theirs(family, tm
         read_folder(str(tmp_path / name)).tensors() for name in ("plain", "prefixed")
     )
     assert all((plain[name] == prefixed[name]).all() for name in plain) and prefixed
+
+
+def test_encoder_reads_layer_norms_by_the_names_of_the_first_berts(tmp_path):
+    from safetensors.numpy import save_file
+
+    tensors = write_encoder(tmp_path, "bert")
+    plain, new = read_folder(str(tmp_path)).tensors(), ("Norm.weight", "Norm.bias")
+    old = {
+        name.replace(new[0], "Norm.gamma").replace(new[1], "Norm.beta"): array
+        for name, array in tensors.items()
+    }
+    assert len(old.keys() - tensors.keys()) == 2 * (1 + 2 * DEPTH)
+    save_file(old, tmp_path / "model.safetensors")
+    found = read_folder(str(tmp_path)).tensors()
+    assert all((plain[name] == found[name]).all() for name in plain)
 
 
 def add_modules(folder, mode, *, with_dense=False, with_norm=True):

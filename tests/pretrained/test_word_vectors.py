@@ -75,7 +75,7 @@ def test_word_vectors_of_other_folders_are_one_clear_error(tmp_path):
     with pytest.raises(DialogError, match="vectors of 3 numbers, but the table's are 4 wide"):
         list(read_table(str(tmp_path / "table"), [b"red"], 4))
     write_table(tmp_path / "few", vocabulary_quantization=3)
-    with pytest.raises(DialogError, match="vocabulary_quantization is set, .*not supported"):
+    with pytest.raises(DialogError, match="vocabulary_quantization = 3. Supported: None"):
         read_folder(str(tmp_path / "few"))
 
 

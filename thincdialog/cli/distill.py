@@ -22,7 +22,6 @@ ARGUMENTS = [
     argument("--width N", "numbers of each vector (default: 256)", positive, 256),
     INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
-    argument("--force", "replace the table in FOLDER"),
 ]  # fmt: skip
 
 
@@ -30,9 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Distill, and show how the table is used."""
     from ..api import distill
 
-    options = named(
-        arguments, "encoder", "texts", "output", "width", "format", "text_field", "force"
-    )
+    options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field")
     done = distill(**options)
     kept = f"{100 * done.explained:.1f} % of the variance"
     words = counted(done.n_words, "word")

@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
+from typing import Iterator, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from .word_vectors import vectors_of_words
 # A word of the frequency p has the weight _SIF / (_SIF + p).
 _SIF = 1e-3
 _UNKNOWN = "[UNK]"
-_FILES = {CONFIG, TOKENIZER, WEIGHTS}
 
 
 class Distilled(NamedTuple):
@@ -50,7 +49,6 @@ def distill(
     width: int = 256,
     format: Optional[str] = None,
     text_field: str = "text",
-    force: bool = False,
     stderr: Optional[TextIO] = None,
 ) -> Distilled:
     """Write a table of the vectors of a corpus's words, in the layout of Model2Vec.
@@ -61,11 +59,10 @@ def distill(
 
     encoder (Union[str, Path]): The folder of an encoder, or of another table.
     texts (Union[str, Path]): A file, folder or pattern, as ``predict`` reads it.
-    output (Union[str, Path]): The folder to write. It is there whole or not at all.
+    output (Union[str, Path]): The folder to write, which is not there yet, or empty.
     width (int): Numbers of each vector, 1 or more; not more than the encoder's.
     format (Optional[str]): Of the texts, such as "csv", or a layout; told by the file if None.
     text_field (str): Field or column of the text.
-    force (bool): Whether a table that is there may be replaced.
     stderr (Optional[TextIO]): Where to show progress, if it is a terminal; sys.stderr if None.
     RAISES (DialogError): If the encoder or the texts cannot be read, or nothing can be written.
     SOURCE: Tulkens and van Dongen 2024, https://github.com/MinishLab/model2vec; weights: Arora et
@@ -74,7 +71,8 @@ def distill(
     encoder, texts, output = str(encoder), str(texts), Path(output)
     if width < 1:
         raise ValueError(f"width = {width}, expected 1 or more")
-    _check_output(output, encoder, force)
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise OutputError(f"{output}  is there already. Choose another name.")
     read_folder(encoder)
     counts = Counter(
         word
@@ -90,19 +88,8 @@ def distill(
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(output.absolute()) as new:
-        _write(new, words, vectors.astype("f"), encoder)
+        _write(new, words, vectors.astype("f"))
     return Distilled(output, len(words), vectors.shape[1], explained)
-
-
-def _check_output(output: Path, encoder: str, force: bool) -> None:
-    """RAISES (OutputError): If there is something that must not be replaced."""
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        return
-    is_table = output.is_dir() and {path.name for path in output.iterdir()} <= _FILES
-    if not is_table or output.samefile(encoder):
-        raise OutputError(f"{output}  is no table that may be replaced. Choose another folder.")
-    if not force:
-        raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
 
 
 def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
@@ -126,18 +113,12 @@ def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
 def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
     from tqdm import tqdm
 
-    parts: List[np.ndarray] = []
-    with (
-        using_ops(get_dialog_ops(ops="auto")),
-        tqdm(
-            desc="Encoding", total=len(words), unit=" words", file=stderr, leave=False,
-            disable=not stderr.isatty(),
-        ) as bar,
-    ):  # fmt: skip
-        for part in vectors_of_words(encoder, words):
-            parts.append(part)
-            bar.update(len(part))
-    return np.concatenate(parts)
+    with using_ops(get_dialog_ops(ops="auto")):
+        vectors = tqdm(
+            vectors_of_words(encoder, words), "Encoding", len(words), unit=" words",
+            file=stderr, leave=False, disable=not stderr.isatty(),
+        )  # fmt: skip
+        return np.stack(list(vectors))
 
 
 def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:
@@ -149,7 +130,7 @@ def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:
     return centred @ kept, float(share)
 
 
-def _write(folder: Path, words: Sequence[str], vectors: np.ndarray, encoder: str) -> None:
+def _write(folder: Path, words: Sequence[str], vectors: np.ndarray) -> None:
     from safetensors.numpy import save
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -163,9 +144,6 @@ def _write(folder: Path, words: Sequence[str], vectors: np.ndarray, encoder: str
     config = {
         "model_type": TABLE,
         "architectures": ["StaticModel"],
-        "tokenizer_name": Path(encoder).name,
-        "apply_pca": vectors.shape[1],
-        "sif_coefficient": _SIF,
         "hidden_dim": vectors.shape[1],
         "normalize": True,
     }

@@ -4,8 +4,8 @@ from typing import Any, Callable, List, Literal, Optional, Tuple, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
-from thinc.api import Linear, Model, Ops, chain, with_array
-from thinc.types import Floats2d, FloatsXd, Ragged
+from thinc.api import Linear, Model, chain, with_array
+from thinc.types import Floats2d, Ragged
 from thinc.util import partial
 
 from ..data.special_tokens import N_SPECIAL
@@ -18,7 +18,7 @@ from ..layers.pool import pool
 from ..layers.post_norm_block import PostNormBlock
 from ..layers.token_embed import TokenEmbed
 from ..registry import registry
-from .families import LAYER, TABLE
+from .families import LAYER, TABLE, WORDS
 from .folder import PretrainedFolder, read_folder
 from .frozen import TextVectors, frozen_encoder, some_texts
 from .saved_encoder import SavedEncoder
@@ -92,7 +92,7 @@ def PretrainedEncoder(
         key = (found.path, found.checksum, pooling, vectors, max_gb, encoder.ops)
         texts = TextVectors(found, pooling, partial(_compute, encoder), vectors, max_gb)
         encoder = frozen_encoder(_in_use.setdefault(key, texts), n_segments)
-        encoder.init = partial(_check_ids, N_SPECIAL + found.sizes.n_pieces)
+        encoder.init = partial(_check_ids, found)
     encoder.attrs["saved_encoder"] = SavedEncoder(folder, found, include_encoder)
     return encoder
 
@@ -101,11 +101,11 @@ def text_encoder(
     folder: PretrainedFolder, pooling: Pooling = "folder", dropout: float = 0.0
 ) -> Model[Ragged, Floats2d]:
     """The layers of ``PretrainedEncoder``, not initialized: ``initialize`` reads the weights."""
-    layers: List[Model] = [_tokens(folder, dropout)]
-    layers.append(pool(folder.pooling if pooling == "folder" else pooling))
+    how: Any = folder.pooling if pooling == "folder" else pooling
+    layers: List[Model] = [_tokens(folder, dropout), pool(how)]
     for each in folder.dense:
-        given = (partial(_given, array) for array in (each.W, each.b))
-        layers.append(Linear(*each.W.shape, init_W=next(given), init_b=next(given)))
+        layers.append(Linear(*each.W.shape))
+        layers[-1].init = partial(_put, W=each.W, b=each.b)
         if each.has_tanh:
             layers.append(Model("tanh", _forward_tanh))
     if folder.normalise:
@@ -145,7 +145,8 @@ def _compute(model: Model[Ragged, Floats2d], ids: np.ndarray, lengths: np.ndarra
     return encode(model, ids, lengths)
 
 
-def _check_ids(n_ids: int, model: Model, X: Any = None, Y: Any = None) -> None:
+def _check_ids(folder: PretrainedFolder, model: Model, X: Any = None, Y: Any = None) -> None:
+    n_ids = N_SPECIAL + folder.sizes.n_pieces
     n_known = model.maybe_get_dim("nV") or n_ids
     if n_ids != n_known:
         raise ModelError(
@@ -156,27 +157,17 @@ def _check_ids(n_ids: int, model: Model, X: Any = None, Y: Any = None) -> None:
 
 def _tokens(folder: PretrainedFolder, dropout: float) -> Model[Ragged, Ragged]:
     sizes = folder.sizes
-    blocks = [
-        PostNormBlock(
-            sizes.width,
-            n_heads=sizes.n_heads,
-            nH=sizes.hidden,
-            activation=cast(Any, sizes.activation),
-            dropout=dropout,
-            eps=sizes.eps,
-        )
-        for _ in range(sizes.depth)
-    ]
     layers: List[Model] = [fill_empty(), TokenEmbed(sizes.width, n_segments=1)]
     if sizes.family != TABLE:
-        layers += [
-            LearnedPositions(sizes.width, sizes.n_places),
-            with_array(LayerNorm(sizes.width, sizes.eps)),
-            CheckedDropout(dropout),
-            *blocks,
-        ]
+        layers.append(LearnedPositions(sizes.width, sizes.n_places))
+        layers.append(with_array(LayerNorm(sizes.width, sizes.eps)))
+        layers.append(CheckedDropout(dropout))
+    settings: Any = {"activation": sizes.activation, "dropout": dropout, "eps": sizes.eps}
+    for _ in range(sizes.depth):
+        layers.append(
+            PostNormBlock(sizes.width, n_heads=sizes.n_heads, nH=sizes.hidden, **settings)
+        )
     model = cast(Model[Ragged, Ragged], chain(*layers))
-    model.attrs["n_ids"] = N_SPECIAL + sizes.n_pieces
     model.set_dim("nO", sizes.width, force=True)
     model.init = partial(_init_tokens, folder)
     return model
@@ -186,15 +177,13 @@ def _init_tokens(
     folder: PretrainedFolder, model: Model, X: Optional[Ragged] = None, Y: Any = None
 ) -> None:
     _, embed, *others = model.layers
-    n_ids = model.attrs["n_ids"]
-    _check_ids(n_ids, embed)
-    embed.set_dim("nV", n_ids)
+    _check_ids(folder, embed)
+    embed.set_dim("nV", N_SPECIAL + folder.sizes.n_pieces)
     for layer in (embed, *others):
         layer.initialize()
     tensors = folder.tensors()
-    pieces = tensors.pop("embeddings.word_embeddings.weight")
-    _put(embed, E=np.concatenate([np.zeros((N_SPECIAL, pieces.shape[1]), "f"), pieces]))
-    if not others:
+    _put(embed, E=np.pad(tensors[WORDS], ((N_SPECIAL, 0), (0, 0))))
+    if not others:  # A table.
         return
     places, norm, _, *blocks = others
     types = tensors.get("embeddings.token_type_embeddings.weight")
@@ -216,13 +205,9 @@ def _init_tokens(
         _put(node, **{node.param_names[0]: np.asfortranarray(weight)}, b=bias)
 
 
-def _put(node: Model, **params: Any) -> None:
+def _put(node: Model, X: Any = None, Y: Any = None, **params: Any) -> None:
     for name, value in params.items():
         node.set_param(name, node.ops.asarray_f(value))
-
-
-def _given(array: Any, ops: Ops, shape: Any) -> FloatsXd:
-    return ops.asarray_f(array)
 
 
 def _forward_tanh(model: Model, X: Floats2d, is_train: bool) -> Tuple[Floats2d, Callable]:

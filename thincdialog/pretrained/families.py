@@ -1,16 +1,16 @@
 """Families of encoders: the sizes in config.json, and the names and shapes of parameters."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Collection, Dict, Iterator, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, Tuple
 
 from ..errors import ModelError
 
 FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 # A table of vectors, one for each piece of text: the model_type of Model2Vec.
 TABLE = "model2vec"
-ACTIVATIONS = ("gelu", "relu")
 WORDS = "embeddings.word_embeddings.weight"
 _LARGEST = 1 << 20  # of a number in config.json
 # BERT's names in config.json, and DistilBERT's.
@@ -35,6 +35,12 @@ LAYER = (
 )
 # Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
 _TABLES = ("embeddings", "embedding.weight")
+# What else is called otherwise: in DistilBERT, and in the first BERTs.
+_OTHERS = (
+    ("transformer.layer.", "encoder.layer."),
+    ("LayerNorm.gamma", "LayerNorm.weight"),
+    ("LayerNorm.beta", "LayerNorm.bias"),
+)
 
 
 @dataclass(frozen=True)
@@ -67,41 +73,47 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     config (Dict[str, Any]): Its contents.
     RAISES (ModelError): If the family, or a setting, is not supported.
     """
-    family: Any = config.get("model_type")
+    family = str(config.get("model_type"))
     check_known(path, "model_type", family, (*FAMILIES, TABLE))
     is_distil = family == "distilbert"
     activation = config.get("activation" if is_distil else "hidden_act", "gelu")
-    check_known(path, "activation", activation, ACTIVATIONS)
+    check_known(path, "activation", activation, ("gelu", "relu"))
     positions = config.get("position_embedding_type", "absolute")
     check_known(path, "position_embedding_type", positions, ("absolute",))
-    numbers: Dict[str, int] = {}
-    for ours, names in _NUMBERS.items():
-        value = config.get(names[is_distil])
-        if type(value) is not int or not 1 <= value <= _LARGEST:
-            text = f"{path}  {names[is_distil]} = {json.dumps(value)[:60]}, expected a whole number"
-            raise ModelError(f"{text} from 1 to {_LARGEST:,}.")
-        numbers[ours] = value
-    # RoBERTa's first place is the one after padding's id.
-    pad = config.get("pad_token_id", 1) if "roberta" in family else -1
-    eps = config.get("layer_norm_eps", 1e-12)
-    is_sound = type(pad) is int and -1 <= pad < numbers["n_places"] - 1
-    if not (is_sound and isinstance(eps, float) and 0 < eps < 1):
-        raise ModelError(f"{path}  pad_token_id or layer_norm_eps is out of range.")
+    numbers = {
+        ours: _number(path, config, names[is_distil], None, _LARGEST)
+        for ours, names in _NUMBERS.items()
+    }
     if numbers["width"] % numbers["n_heads"]:
         text = f"{path}  the width, {numbers['width']}, is no multiple of"
         raise ModelError(f"{text} {numbers['n_heads']} heads.")
-    numbers["n_places"] -= pad + 1
-    return Sizes(family, **numbers, first_place=pad + 1, activation=activation, eps=eps)
+    # RoBERTa's first place is the one after padding's id.
+    first_place = 0
+    if "roberta" in family:
+        first_place = 1 + _number(path, config, "pad_token_id", 1, numbers["n_places"] - 2)
+    numbers["n_places"] -= first_place
+    eps = _number(path, config, "layer_norm_eps", 1e-12, 1.0)
+    return Sizes(family, **numbers, first_place=first_place, activation=activation, eps=eps)
 
 
-def check_known(path: Path, name: str, value: Any, known: Collection[str]) -> None:
+def _number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
+    """A number above 0 of the type of the largest one."""
+    value = config.get(name, default)
+    if type(value) is not type(most) or not 0 < value <= most:
+        kind = "a whole number" if isinstance(most, int) else "a number"
+        text = f"{path}  {name} = {json.dumps(value)[:60]}, expected"
+        raise ModelError(f"{text} {kind} above 0, {most:,} at most.")
+    return value
+
+
+def check_known(path: Path, name: str, value: Any, known: Collection[Any]) -> None:
     """See that a setting has a value that is supported.
 
     RAISES (ModelError): If not.
     """
     if value not in list(known):
         text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
-        raise ModelError(f"{text}: {', '.join(known)}.")
+        raise ModelError(f"{text}: {', '.join(map(str, known))}.")
 
 
 def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
@@ -122,16 +134,13 @@ def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
             yield f"encoder.layer.{i}.{name}.bias", found[:1]
 
 
-def name_in_file(name: str, family: str, names: Collection[str]) -> Optional[str]:
-    """A parameter's name in a file, which may begin with that of the model; None if it is missing.
-
-    name (str): BERT's.
-    names (Collection[str]): All in the file.
-    """
-    if family == "distilbert":
-        name = name.replace("encoder.layer.", "transformer.layer.")
-        for bert, distil, *_ in LAYER:
-            name = name.replace(f".{bert}.", f".{distil}.")
-    prefix = "roberta" if "roberta" in family else family
-    known = _TABLES if family == TABLE else (name, f"{prefix}.{name}")
-    return next((each for each in known if each in names), None)
+def name_of_bert(name: str) -> str:
+    """BERT's name of a parameter, which may be another in a file: DistilBERT's or a table's, with
+    the model before it, or as in the first BERTs (gamma, beta)."""
+    if name in _TABLES:
+        return WORDS
+    name = re.sub(r"^(distilbert|bert|roberta)\.", "", name)
+    pairs = [(f".{distil}.", f".{bert}.") for bert, distil, *_ in LAYER]
+    for other, bert in (*pairs, *_OTHERS):
+        name = name.replace(other, bert)
+    return name

@@ -1,8 +1,10 @@
 """Vectors of an encoder that is not trained: each text's is computed once."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b, sha256
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from threading import Lock
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
@@ -20,16 +22,13 @@ from ..ops.devices import host_tokens, no_gradient
 from .folder import PretrainedFolder
 from .vector_files import VectorFiles, default_folder
 
-# Raised when other vectors come of the same files.
-_VERSION = 1
 # Texts that are remembered in memory, of those that are not on disk.
 _MOST_RECENT = 1 << 14
 # Distinct texts that are sorted by length together, and those of them that are kept at once.
 _WINDOW, _AT_ONCE = 1 << 14, 1 << 10
 
-Encode = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-
+@dataclass(eq=False)
 class TextVectors:
     """The vectors of texts: from disk, from memory, or computed. Copies of a model share one.
 
@@ -40,38 +39,28 @@ class TextVectors:
     max_gb (float): Of that folder.
     """
 
-    def __init__(
-        self,
-        folder: PretrainedFolder,
-        pooling: str,
-        encode: Encode,
-        place: Optional[str],
-        max_gb: float,
-    ):
-        self.folder, self.pooling, self.encode = folder, pooling, encode
-        self.place, self.max_bytes = place, int(max_gb * 1e9)
-        self._files: Optional[VectorFiles] = None
+    folder: PretrainedFolder
+    pooling: str
+    encode: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    place: Optional[str]
+    max_gb: float
+
+    def __post_init__(self) -> None:
         self._recent: "OrderedDict[bytes, np.ndarray]" = OrderedDict()
         self._lock = Lock()
 
     def __deepcopy__(self, memo: Any) -> "TextVectors":
         return self
 
-    def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_files": None, "_recent": OrderedDict(), "_lock": None}
+    def __reduce__(self) -> Tuple:
+        return TextVectors, (self.folder, self.pooling, self.encode, self.place, self.max_gb)
 
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=Lock())
-
-    @property
+    @cached_property
     def files(self) -> VectorFiles:
         """What is on disk; opened when it is first needed."""
-        if self._files is None:
-            name = f"{_VERSION} {self.folder.checksum} {self.pooling}"
-            root = default_folder() if self.place is None else Path(self.place)
-            encoder = sha256(name.encode()).hexdigest()[:16]
-            self._files = VectorFiles(root, encoder, self.folder.width, self.max_bytes)
-        return self._files
+        root = default_folder() if self.place is None else Path(self.place)
+        encoder = sha256(f"{self.folder.checksum} {self.pooling}".encode()).hexdigest()[:16]
+        return VectorFiles(root, encoder, self.folder.width, int(self.max_gb * 1e9))
 
     def of(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The vectors of texts; those that are computed are remembered in memory.
@@ -99,16 +88,14 @@ class TextVectors:
         YIELDS (int): How many more texts are on disk.
         RAISES (OutputError): If they cannot be written.
         """
-        new = {key: row for row, key in enumerate(_keys(ids, lengths)) if not self._has(key)}
+        known = self.files
+        new = {key: row for row, key in enumerate(_keys(ids, lengths)) if known.get(key) is None}
         keys = sorted(new, key=lambda key: lengths[new[key]])
         yield len(lengths) - len(keys)
         for first in range(0, len(keys), _AT_ONCE):
             some = keys[first : first + _AT_ONCE]
             self.files.add(some, self.encode(*some_texts(ids, lengths, [new[key] for key in some])))
             yield len(some)
-
-    def _has(self, key: bytes) -> bool:
-        return self.files.get(key) is not None
 
     def _find(self, key: bytes) -> Optional[np.ndarray]:
         recent = self._recent.get(key)
@@ -167,26 +154,26 @@ def encode_ahead(
     progress (Optional[Callable]): Called with the number of texts done so far.
     RAISES (OutputError): If they cannot be written.
     """
-    nodes = list(model.walk()) if isinstance(model, Model) else []
-    views = {
-        id(node): ids
-        for parent in nodes
-        for ids, layer in zip(parent.attrs.get("views", {}).values(), parent.layers)
-        for node in layer.walk()
-    }
-    found = {id(node.attrs["vectors"]): node for node in nodes if "vectors" in node.attrs}
-    layers = list(found.values())
     n_done, left = 0, iter(texts)
-    while layers and (window := list(islice(left, _WINDOW))):
+    is_needed = isinstance(model, Model) and any("vectors" in node.attrs for node in model.walk())
+    while is_needed and (window := list(islice(left, _WINDOW))):
         ids, lengths = tokenizer.encode_many(list(dict.fromkeys(window)))
         rows: Any = np.stack([ids, np.zeros_like(ids)], axis=1)
-        X = Ragged(rows, lengths)  # type: ignore[arg-type]
-        for layer in layers:
-            own, examples, _ = _pieces(tokens_of(views[id(layer)], X) if id(layer) in views else X)
-            for n in layer.attrs["vectors"].keep(own, np.bincount(examples)):
+        for vectors, X in _readers(model, Ragged(rows, lengths)).items():  # type: ignore[arg-type]
+            own, examples, _ = _pieces(X)
+            for n in vectors.keep(own, np.bincount(examples)):
                 n_done += n
                 if progress is not None:
                     progress(n_done)
+
+
+def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:
+    """The vectors that a model asks for, each with the tokens that it asks for them with."""
+    if "vectors" in model.attrs:
+        return {model.attrs["vectors"]: X}
+    views = [tokens_of(ids, X) for ids in model.attrs.get("views", {}).values()]
+    found = [_readers(*each) for each in zip(model.layers, views or repeat(X))]
+    return {vectors: tokens for part in found for vectors, tokens in part.items()}
 
 
 def _pieces(X: Ragged) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:

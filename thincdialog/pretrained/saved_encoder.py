@@ -14,11 +14,10 @@ from thinc.api import Model
 from ..errors import ModelError
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import check_inside
-from .folder import PretrainedFolder, encoder_files
+from .folder import PretrainedFolder
+from .weights import reading
 
 FILE, FOLDER = "encoders.json", "encoders"
-# Sections of a config that may name an encoder's folder.
-_SECTIONS = ("paths", "tokenizer", "agent")
 
 
 class SavedEncoder(NamedTuple):
@@ -33,9 +32,6 @@ class SavedEncoder(NamedTuple):
     folder: PretrainedFolder
     is_included: bool
 
-    def __deepcopy__(self, memo: Any) -> "SavedEncoder":
-        return self
-
 
 def write_encoders(model: Any, folder: Path, before: Optional[Path] = None) -> None:
     """Write which encoders a model has, and the files of those that it contains.
@@ -47,14 +43,15 @@ def write_encoders(model: Any, folder: Path, before: Optional[Path] = None) -> N
     """
     found = _encoders_of(model)
     for each in found:
+        place = Path(FOLDER, each.folder.checksum)
         if before is not None and each.is_included:
-            place = Path(FOLDER, each.folder.checksum)
-            _write_files(Path(each.given), folder / place, before / place)
+            for name in each.folder.files:
+                _write_file(each.folder.path / name, folder / place / name, before / place / name)
     if found:
         facts = [
             {
                 "folder": each.given,
-                "place": str(Path(each.given).absolute()),
+                "place": str(each.folder.path.absolute()),
                 "checksum": each.folder.checksum,
             }
             for each in found
@@ -62,13 +59,12 @@ def write_encoders(model: Any, folder: Path, before: Optional[Path] = None) -> N
         write_json(folder / FILE, {"encoders": facts})
 
 
-def _write_files(given: Path, folder: Path, before: Path) -> None:
-    for name in encoder_files(given):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(before / name, folder / name)
-        except OSError:  # It is new, or the file system has no links.
-            shutil.copyfile(given / name, folder / name)
+def _write_file(given: Path, path: Path, before: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(before, path)
+    except OSError:  # It is new, or the file system has no links.
+        shutil.copyfile(given, path)
 
 
 def check_encoders(model: Any, folder: Path) -> None:
@@ -96,16 +92,10 @@ def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:
     places: Dict[str, str] = {}
     for facts in _facts(folder):
         own = folder / FOLDER / facts["checksum"]
-        names = [
-            name
-            for section in _SECTIONS
-            for name in _names_of(facts["folder"], config.get(section), section)
-        ]
+        names = list(_names_of(facts["folder"], config))
         if own.is_dir():
-            try:
+            with reading(own):
                 check_inside(own, folder)
-            except OSError as error:
-                raise ModelError(f"{own}  cannot be read: {error.strerror}.") from None
             places.update(dict.fromkeys(names, str(own)))
         elif names and not Path(facts["folder"]).is_dir():
             raise ModelError(
@@ -126,20 +116,19 @@ def _facts(folder: Path) -> List[Dict[str, str]]:
     path = folder / FILE
     if not os.path.lexists(path):
         return []
-    facts: Any = read_json(path).get("encoders")
     try:
+        facts = list(read_json(path)["encoders"])
         for each in facts:
-            if not bytes.fromhex(each["checksum"]) or not each["folder"] + each["place"]:
-                raise ValueError
-    except (TypeError, ValueError, LookupError):
+            "".join(each[name] for name in ("folder", "place", "checksum"))
+    except (TypeError, LookupError):
         raise ModelError(f"{path}  is damaged. Save the model again.") from None
-    return list(facts)
+    return facts
 
 
-def _names_of(value: str, part: Any, name: str) -> Iterator[str]:
-    """The dotted names of a value in a section."""
-    if isinstance(part, Mapping):
-        for key, each in part.items():
-            yield from _names_of(value, each, f"{name}.{key}")
-    elif part == value:
-        yield name
+def _names_of(value: str, part: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """The dotted names of a value in a config."""
+    for name, each in part.items():
+        if isinstance(each, Mapping):
+            yield from _names_of(value, each, f"{before}{name}.")
+        elif each == value:
+            yield before + name

@@ -1,7 +1,8 @@
 """The tokenizer of a published encoder."""
 
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from ..files.json_file import read_json, write_json
 from ..files.plain_file import read_plain
 from ..registry import registry
 from .families import TABLE
-from .folder import TOKENIZER, read_folder
+from .folder import read_folder
 from .weights import reading
 
-_SETTINGS = "settings.json"
+_FILE = "tokenizer.json"
 
 
 @registry.tokenizers("thincdialog.Pretrained.v1")
@@ -35,34 +36,28 @@ class PretrainedTokenizer(Tokenizer):
     needs_texts = False
 
     def __init__(self, folder: str, prompt: Optional[str] = None):
-        found = read_folder(folder)
-        self._settings: Dict[str, Any] = {
-            "n_pieces": found.sizes.n_pieces,
-            "max_tokens": found.max_tokens,
-            "prompt": found.prompt if prompt is None else prompt,
-            "is_table": found.sizes.family == TABLE,
-        }
-        self._read(found.path / found.pieces, found.tokenizer)
-
-    def _read(self, path: Path, text: str) -> None:
         try:
             from tokenizers import Tokenizer as Pieces
         except ImportError:
             raise MissingPackageError(
                 "tokenizers", "pretrained", "The tokenizer thincdialog.Pretrained.v1"
             ) from None
-        try:
-            pieces = Pieces.from_str(text)
+        found = read_folder(folder)
+        self.prompt = found.prompt if prompt is None else prompt
+        self.max_tokens, self.n_pieces = found.max_tokens, found.sizes.n_pieces
+        self.is_table = found.sizes.family == TABLE
+        self._path = found.path / found.pieces
+        with reading(self._path) as path:
+            content = read_plain(path)
+            self._checksum = sha256(content).hexdigest()
+            pieces = Pieces.from_buffer(content)
             pieces.no_padding()
-            pieces.enable_truncation(self._settings["max_tokens"])
+            pieces.enable_truncation(self.max_tokens)
             # The post-processor has ids of its own.
             highest = max([*pieces.get_vocab().values(), *pieces.encode("").ids], default=0)
-        except Exception as error:
-            reason = " ".join(str(error)[:200].split())
-            raise ModelError(f"{path}  is no tokenizer ({reason}). Download it again.") from None
-        if highest >= self._settings["n_pieces"]:
-            text = f"has ids up to {highest:,}, but the encoder {self._settings['n_pieces']:,} rows"
-            raise ModelError(f"{path}  {text}: they belong to different encoders.")
+        if highest >= self.n_pieces:
+            text = f"has ids up to {highest:,}, but the encoder {self.n_pieces:,} rows"
+            raise ModelError(f"{self._path}  {text}: they belong to different encoders.")
         self._pieces: Any = pieces
         # Pieces that a table has no vector for.
         unknown = getattr(pieces.model, "unk_token", None)
@@ -70,7 +65,7 @@ class PretrainedTokenizer(Tokenizer):
 
     @property
     def n_ids(self) -> int:
-        return N_SPECIAL + self._settings["n_pieces"]
+        return N_SPECIAL + self.n_pieces
 
     def pieces(self, text: str) -> List[str]:
         return self._pieces.encode(self._clean(text)).tokens
@@ -79,11 +74,10 @@ class PretrainedTokenizer(Tokenizer):
         return self._encode_group([text])[0]
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        is_table = self._settings["is_table"]
         texts = list(map(self._clean, texts))
-        encoded = self._pieces.encode_batch(texts, add_special_tokens=not is_table)
+        encoded = self._pieces.encode_batch(texts, add_special_tokens=not self.is_table)
         found = [each.ids for each in encoded]
-        if is_table:
+        if self.is_table:
             found = [[id for id in ids if id != self._unknown] for ids in found]
         lengths = np.fromiter(map(len, found), np.int64, len(found))
         ids = [each for part in found for each in part]
@@ -91,22 +85,16 @@ class PretrainedTokenizer(Tokenizer):
 
     def _clean(self, text: str) -> str:
         # Lone surrogates have no UTF-8, which tokenizers reads.
-        return (self._settings["prompt"] + text).encode("utf-8", "replace").decode("utf-8")
+        return f"{self.prompt}{text}".encode("utf-8", "replace").decode("utf-8")
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._pieces.decode([int(id) - N_SPECIAL for id in ids if id >= N_SPECIAL])
 
     def to_disk(self, folder: Path) -> None:
         super().to_disk(folder)
-        (folder / TOKENIZER).write_text(self._pieces.to_str(), encoding="utf-8")
-        write_json(folder / _SETTINGS, self._settings)
+        write_json(folder / _FILE, {"checksum": self._checksum})
 
     def from_disk(self, folder: Path) -> None:
-        with reading(folder / TOKENIZER):
-            text = read_plain(folder / TOKENIZER).decode("utf-8", "replace")
-        settings = read_json(folder / _SETTINGS)
-        kinds = {"n_pieces": int, "max_tokens": int, "prompt": str, "is_table": bool}
-        if {name: type(value) for name, value in settings.items()} != kinds:
-            raise ModelError(f"{folder / _SETTINGS}  is damaged. Save the model again.")
-        self._settings = settings
-        self._read(folder / TOKENIZER, text)
+        if read_json(folder / _FILE).get("checksum") != self._checksum:
+            text = f"is not the tokenizer that {folder} was saved with"
+            raise ModelError(f"{self._path}  {text}. Give the folder of that encoder.")

@@ -40,20 +40,21 @@ class VectorFiles:
 
     def __init__(self, folder: Path, encoder: str, width: int, max_bytes: int):
         self.root, self.folder, self.max_bytes = folder, folder / encoder, max_bytes
-        self._vector = np.dtype(("<f4", (width,)))
-        self._own, self._n_own = self.folder / uuid4().hex, 0
-        self._arrays: List[Any] = []
+        self.width, self._own, self._n_own = width, self.folder / uuid4().hex, 0
+        self._arrays: Dict[Path, Any] = {}
         # Which of the arrays holds a vector, in which row, and its checksum.
-        self._places: Dict[bytes, Tuple[int, int, int]] = {}
+        self._places: Dict[bytes, Tuple[Path, int, int]] = {}
         for path in sorted(self.folder.glob("*.keys")):
             with suppress(OSError):  # Another process has removed it.
                 self._read(path.with_suffix(""))
 
     def get(self, key: bytes) -> Optional[np.ndarray]:
         """A vector, or None if it is not there, or is damaged."""
-        array, row, check = self._places.get(key, (-1, 0, 0))
-        vector = None if array < 0 else self._arrays[array][row]
-        return None if vector is None or zlib.crc32(vector) != check else vector
+        if key not in self._places:
+            return None
+        path, row, check = self._places[key]
+        vector: Any = self._arrays[path][row]
+        return vector if zlib.crc32(vector) == check else None
 
     def add(self, keys: List[bytes], vectors: np.ndarray) -> None:
         """Keep vectors of keys that are new.
@@ -61,31 +62,29 @@ class VectorFiles:
         RAISES (OutputError): If they cannot be written, or are more than the folder may hold.
         """
         checks = [zlib.crc32(vector) for vector in vectors]
-        own = self._own.with_suffix(".vectors"), self._own.with_suffix(".keys")
         with writing(self.folder, _REMEDY):
             self.folder.mkdir(parents=True, exist_ok=True)
             known = np.array(list(zip(keys, checks)), dtype=_KEY)
             # Vectors first: a key without one would be another text's next time.
-            for path, rows in zip(own, (vectors.astype("<f4"), known)):
-                with path.open("ab") as file:
+            for kind, rows in (".vectors", vectors.astype("<f4")), (".keys", known):
+                with self._own.with_suffix(kind).open("ab") as file:
                     file.write(rows.tobytes())
             self._make_room()
             self._n_own = self._read(self._own, self._n_own)
 
     def _read(self, path: Path, first: int = 0) -> int:
         """Find what is in a file from a record on; RETURNS how many records it has."""
-        files = (path.with_suffix(".keys"), _KEY), (path.with_suffix(".vectors"), self._vector)
-        (keys, _), (vectors, _) = files
-        n = min(file.stat().st_size // kind.itemsize for file, kind in files)
-        if n > first:
-            self._arrays.append(np.memmap(vectors, np.float32, "r", shape=(n, *self._vector.shape)))
-            number = len(self._arrays) - 1
-            found = np.fromfile(keys, _KEY, n - first, offset=first * _KEY.itemsize)
-            for row, (name, check) in enumerate(found.tolist(), first):
-                self._places.setdefault(name, (number, row, check))
-        for file, _ in files:
+        keys, vectors = path.with_suffix(".keys"), path.with_suffix(".vectors")
+        n_vectors = vectors.stat().st_size // (4 * self.width)
+        found = np.fromfile(keys, _KEY, n_vectors - first, offset=first * _KEY.itemsize).tolist()
+        if found:
+            shape = (first + len(found), self.width)
+            self._arrays[path] = np.memmap(vectors, np.float32, "r", shape=shape)
+        for row, (name, check) in enumerate(found, first):
+            self._places.setdefault(name, (path, row, check))
+        for file in (keys, vectors):
             os.utime(file)
-        return n
+        return first + len(found)
 
     def _make_room(self) -> None:
         """Remove the files that were used least recently until the rest fits."""
@@ -101,7 +100,5 @@ class VectorFiles:
             path.unlink(missing_ok=True)
             size -= facts[path].st_size
         if size > self.max_bytes:
-            text = (
-                f"holds {self.max_bytes / 1e9:g} GB at most, too few for the vectors of this data"
-            )
+            text = f"holds {self.max_bytes / 1e9:g} GB at most, too few for this data"
             raise OutputError(f"{self.root}  {text}. Raise 'max_gb' in the encoder's section.")

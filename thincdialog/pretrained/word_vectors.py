@@ -55,8 +55,7 @@ def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row
     if folder.width < width:
         check_width(path, folder.width, width)
     words = [word.decode("utf-8", "surrogatepass") for word in wanted]
-    vectors = np.concatenate(list(vectors_of_words(path, words)))
-    for word, vector in zip(wanted, vectors):
+    for word, vector in zip(wanted, vectors_of_words(path, words)):
         if vector.any():
             yield word, vector[:width]
 
@@ -65,7 +64,7 @@ def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
     """What an encoder says of words, each by itself; zeros if it has no piece of a word.
 
     path (str): The folder of an encoder or a table.
-    YIELDS (np.ndarray): The vectors of the next words, shape (n_words, width), float32.
+    YIELDS (np.ndarray): The vector of the next word, shape (width,), float32.
     """
     folder, tokenizer = read_folder(path), PretrainedTokenizer(path)
     # In a table, the length of a vector says how much its piece matters.
@@ -73,4 +72,4 @@ def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
     model = text_encoder(replace(folder, normalise=folder.normalise and not is_table))
     model.initialize()
     for start in range(0, len(words), _WORDS_AT_ONCE):
-        yield encode(model, *tokenizer.encode_many(words[start : start + _WORDS_AT_ONCE]))
+        yield from encode(model, *tokenizer.encode_many(words[start : start + _WORDS_AT_ONCE]))
