@@ -59,7 +59,7 @@ def distill(
 
     encoder (Union[str, Path]): The folder of an encoder, or of another table.
     texts (Union[str, Path]): A file, folder or pattern, as ``predict`` reads it.
-    output (Union[str, Path]): The folder to write, which is not there yet, or empty.
+    output (Union[str, Path]): The folder to write, which is not there yet.
     width (int): Numbers of each vector, 1 or more; not more than the encoder's.
     format (Optional[str]): Of the texts, such as "csv", or a layout; told by the file if None.
     text_field (str): Field or column of the text.
@@ -71,7 +71,7 @@ def distill(
     encoder, texts, output = str(encoder), str(texts), Path(output)
     if width < 1:
         raise ValueError(f"width = {width}, expected 1 or more")
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+    if output.exists():
         raise OutputError(f"{output}  is there already. Choose another name.")
     read_folder(encoder)
     counts = Counter(
@@ -141,10 +141,4 @@ def _write(folder: Path, words: Sequence[str], vectors: np.ndarray) -> None:
     (folder / TOKENIZER).write_text(pieces.to_str(), encoding="utf-8")
     table = np.vstack([np.zeros_like(vectors[:1]), vectors])
     (folder / WEIGHTS).write_bytes(save({"embeddings": table}))
-    config = {
-        "model_type": TABLE,
-        "architectures": ["StaticModel"],
-        "hidden_dim": vectors.shape[1],
-        "normalize": True,
-    }
-    write_json(folder / CONFIG, config)
+    write_json(folder / CONFIG, {"model_type": TABLE, "normalize": True})

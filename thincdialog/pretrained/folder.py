@@ -159,7 +159,8 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
         found.max_tokens = min(most, sizes.n_places)
     with reading(folder / PROMPTS) as path:
         texts = _read_json(path)
-        found.prompt = str(texts.get("prompts", {}).get(texts.get("default_prompt_name"), ""))
+        prompts = texts.get("prompts") or {}
+        found.prompt = str(prompts.get(texts.get("default_prompt_name"), ""))
     places = (PurePath(), place, *(part for _, part in modules))
     names = dict.fromkeys(str(part / name) for part in places for name in FILES)
     found.files = [name for name in names if (folder / name).is_file()]
