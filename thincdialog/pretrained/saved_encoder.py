@@ -75,11 +75,8 @@ def check_encoders(model: Any, folder: Path) -> None:
     found = _encoders_of(model)
     for each, facts in zip(found, _facts(folder) if found else ()):
         if each.folder.checksum != facts["checksum"]:
-            text = f"is not the encoder that {folder} was trained with, which was in"
-            raise ModelError(
-                f"{each.given}  {text} {facts['place']} (its checksum began with "
-                f"{facts['checksum'][:8]}, here it is {each.folder.checksum[:8]})."
-            )
+            text = f"is not the encoder that {folder} was trained with"
+            raise ModelError(f"{each.given}  {text}, which was in {facts['place']}.")
 
 
 def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:

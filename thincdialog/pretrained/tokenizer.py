@@ -16,7 +16,7 @@ from .families import TABLE
 from .folder import read_folder
 from .weights import reading
 
-_FILE = "tokenizer.json"
+_FILE = "checksum.json"
 
 
 @registry.tokenizers("thincdialog.Pretrained.v1")

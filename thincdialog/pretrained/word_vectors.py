@@ -1,7 +1,6 @@
 """Initial weights of an embedding table: word vectors from a file, or from a table's folder."""
 
 import os
-from dataclasses import replace
 from typing import Callable, Collection, Iterator, Sequence
 
 import numpy as np
@@ -67,9 +66,9 @@ def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
     YIELDS (np.ndarray): The vector of the next word, shape (width,), float32.
     """
     folder, tokenizer = read_folder(path), PretrainedTokenizer(path)
-    # In a table, the length of a vector says how much its piece matters.
-    is_table = folder.sizes.family == TABLE
-    model = text_encoder(replace(folder, normalise=folder.normalise and not is_table))
+    if folder.sizes.family == TABLE:  # The length of a vector says how much its piece matters.
+        folder.normalise = False
+    model = text_encoder(folder)
     model.initialize()
     for start in range(0, len(words), _WORDS_AT_ONCE):
         yield from encode(model, *tokenizer.encode_many(words[start : start + _WORDS_AT_ONCE]))
