@@ -45,6 +45,14 @@ def test_vector_files_are_there_at_once_and_for_others(tmp_path):
     assert known(opened(tmp_path, encoder="two")) == {}
 
 
+def test_vector_files_hold_no_more_open_the_more_is_added(tmp_path):
+    files, n_open = opened(tmp_path), []
+    for number in range(20):
+        files.add([key(number)], vectors(number))
+        n_open.append(len(os.listdir("/proc/self/fd")))
+    assert max(n_open) == n_open[0] and sorted(known(files)) == list(range(20))
+
+
 def test_vector_files_of_processes_that_write_at_the_same_time(tmp_path):
     one, two = opened(tmp_path), opened(tmp_path)
     for number in range(5):
