@@ -363,3 +363,14 @@ def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, writt
     assert [row["id"] for row in rows] == ["7", "8"]
     found = [[turn["speaker"] for turn in row["turns"]] for row in rows]
     assert found == [["ann", "bob", "cem"], ["ann"]]
+
+
+def test_convert_tells_a_table_by_its_columns_in_its_encoding(tmp_path):
+    rows, out = tmp_path / "rows.csv", tmp_path / "out.jsonl"
+    rows.write_bytes("conversation_id,speaker,text\n1,Ed,grün\n1,Flo,b\n".encode("cp1252"))
+    done = convert(rows, out, to_format="conversations", encoding="cp1252")
+    assert (done.from_format, done.n_examples) == ("rows", 2)
+    # Its error stays that of a table of texts with labels.
+    rows.write_text("text,label\na,\nb,x\n")
+    with pytest.raises(DataError, match=f"^{rows}:2  'label' is empty"):
+        convert(rows, out, to_format="jsonl", force=True)

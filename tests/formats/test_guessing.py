@@ -32,8 +32,7 @@ def test_layouts_are_guessed_by_content(tmp_path, name):
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
     assert readable_format(str(path)) == name
-    if suffix != ".csv":
-        assert guess_format(str(path)) == name
+    assert guess_format(str(path)) == name
 
 
 @pytest.mark.parametrize("text", [
@@ -53,6 +52,8 @@ def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
     ('{"a": [1],\n "b": {}}', r"looks like one JSON value, not lines \('a', 'b'\): write a layout"),
     ('[{"a": [1], "b": {}}]', r"looks like one JSON value, not lines \(a list, of 'a', 'b'\): wri"),
     ("[3]", r"looks like one JSON value, not lines \(a list, of a number\)"),
+    ("__class__b a\n", "looks like fastText with a prefix of its own: replace it by __label__"),
+    ('{"data": [{"paragraphs": [{"qas": []}]}]}', "looks like SQuAD, whose .* prompt-completion"),
     ('{"a": 1}\n{"a": 2}\n', "its format cannot be told, it begins '{.*': give it .* see docs"),
 ])  # fmt: skip
 def test_what_no_format_fits_is_named_with_a_way(tmp_path, text, words):

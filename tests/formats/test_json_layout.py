@@ -53,6 +53,12 @@ SAMPLES = {
          {"sentence": "c", "category": 1}],
         [("0/0", "a", ["x"]), ("1/0", "b", ["y"]), ("2/0", "c", ["1"])],
     ),
+    "gemini": (
+        [{"systemInstruction": {"parts": [{"text": "Be kind."}]}, "contents": [
+            {"role": "user", "parts": [{"text": "a "}, {"text": "b"}]},
+            {"role": "model", "parts": [{"text": "c"}]}]}],
+        [("0/0", "Be kind.\na b", ["c"])],
+    ),
     "messenger": (
         {"participants": [], "messages": [
             {"sender_name": "Flo", "timestamp_ms": 3, "content": "b"},
@@ -167,6 +173,22 @@ TEXTS = {
         ".txt", "Ed: a: b\n  and more\nFlo:  c\n\n\nEd: d\nEd: e\nFlo : f\n",
         [("1#first/0", SILENCE, ["a: b\n  and more"]), ("1#second/0", "a: b\n  and more", ["c"]),
          ("6#first/0", SILENCE, ["d\ne"]), ("6#second/0", "d\ne", ["f"])],
+    ),
+    "chatml": (
+        ".txt",
+        "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\na\n  b<|im_end|>\n"
+        "<|im_start|>assistant\nc<|im_end|>\n\n<|im_start|>user d <|im_end|>\n"
+        "<|im_start|>assistant\ne\n",
+        [("1/0", "a\n  b", ["c"]), ("9/0", "d", ["e"])],
+    ),
+    "rows": (
+        ".csv", "Dialogue_ID,Speaker,Utterance\n1,Ed,a\n2,Ed,c\n1,Flo,b\n",
+        [("1#first/0", SILENCE, ["a"]), ("1#second/0", "a", ["b"]), ("2#first/0", SILENCE, ["c"])],
+    ),
+    "dialogflow": (
+        "_usersays_en.json",
+        '[{"id": "1", "isTemplate": false, "data": [{"text": "to "}, {"text": "Ulm"}]}]',
+        [("0/0", "to Ulm", ["a"])],
     ),
     "whatsapp": (
         ".txt",

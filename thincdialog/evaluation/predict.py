@@ -161,7 +161,10 @@ class Answers:
         )
         form = None
         if self.files:
-            forms = {format_of(path, own) or _as_tasks(model, path): path for path in self.files}
+            forms = {
+                format_of(path, own) or _as_tasks(model, path, self.encoding): path
+                for path in self.files
+            }
             if len(forms) > 1:
                 first, second, *_ = forms.values()
                 raise DataError(first, f"is in another format than {second}: answer one at a time")
@@ -301,7 +304,7 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
     return found
 
 
-def _as_tasks(model: TrainedModel, path: str) -> Optional[str]:
+def _as_tasks(model: TrainedModel, path: str, encoding: Optional[str]) -> Optional[str]:
     """The format of ParlAI that the tasks read their files in, if a file looks like it."""
     forms = set()
     for task in model.checked.interpolated["tasks"].values():
@@ -311,7 +314,7 @@ def _as_tasks(model: TrainedModel, path: str) -> Optional[str]:
         return None
     (form,) = forms
     with suppress(DataError):  # That it cannot be told.
-        found = guess_format(path)
+        found = guess_format(path, encoding)
         return form if found == form or {found, form} == {"babi", "fbdialog"} else None
     return None
 

@@ -117,7 +117,9 @@ def convert(
         if name is not None and name not in known:
             hint = nearest(name, known) or f" (there are: {', '.join(known)})"
             raise DialogError(f"there is no format '{name}' to be {what}{hint}")
-    done = Conversion(from_format or guess_format(paths[0]), to_format, from_format is None)
+    has_fields = bool(label_field or columns or text_field != "text")
+    found = from_format or guess_format(paths[0], encoding, has_fields)
+    done = Conversion(found, to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)
     at.speakers, at.has_flags = Spellings("speaker"), True
     counts = at.counts

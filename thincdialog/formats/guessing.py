@@ -14,6 +14,7 @@ from .candidates import NUMBERED
 from .formats import FORMATS
 from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, find_layout, shipped_layouts
+from .tables import read_table
 from .text_file import check_readable, is_pipe, json_object, read_lines, suffix_of
 from .text_records import is_of_lines
 from .value_file import read_value
@@ -21,13 +22,22 @@ from .wording import kind, short
 
 N_LINES = 200
 GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
-CONVOKIT = "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
 # Suffixes of files that hold JSON or YAML.
 VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
 # Largest file in bytes that is tried with all layouts: some are read as a whole.
 MAX_TRIED = 1 << 26
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
+# What the first lines of files hold that nothing here reads, and what to do.
+HINTS = {
+    r"^.* \+\+\+\$\+\+\+ ": "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same "
+    "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1",
+    r"^__\w+?__\S+\s": "fastText with a prefix of its own: replace it by __label__, for the layout "
+    "fasttext",
+    r'"qas"\s*:': "SQuAD, whose answers are parts of a text, which no agent marks. To choose among "
+    'answers, write lines such as {"question": "...", "answer": "..."}, for the layout '
+    "prompt-completion",
+}
 
 
 def format_by_name(path: str) -> Optional[str]:
@@ -36,28 +46,36 @@ def format_by_name(path: str) -> Optional[str]:
     return suffix[1:] if suffix in (".csv", ".tsv") else None
 
 
-def guess_format(path: str) -> str:
+def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = False) -> str:
     """A name in ``FORMATS``, or of a bundled layout.
 
     path (str): A plain file.
+    encoding (Optional[str]): Of the file, see ``Bookmark``.
+    is_labelled (bool): Whether a table has columns for a text and a label, whatever their names.
     RAISES (DataError): If it cannot be told, or the file cannot be read.
     """
     known = format_by_name(path)
-    if known is not None:
+    if known is not None and (is_labelled or is_pipe(path)):
         return known
     if is_pipe(path):
         raise DataError(path, f"is no plain file, so its format cannot be told: {GIVE}")
     check_readable(path, or_folder=True)
-    found = None if is_arrow(path) else _format_of_text(path, Bookmark())
-    found = found or readable_format(path)
+    if known is not None:
+        at = Bookmark(encoding=encoding)
+        with suppress(DataError):  # It comes again.
+            next(read_table(path, at), None)
+        are_there = {"text", "label"} <= {*(at.columns or ())}
+        return known if are_there else readable_format(path, encoding) or known
+    found = None if is_arrow(path) else _format_of_text(path, Bookmark(encoding=encoding))
+    found = found or readable_format(path, encoding)
     if found is None and is_arrow(path):
         names = ", ".join(map(short, [*next(read_arrow(path), {})][:8])) or "nothing"
         text = f"has the columns {names}, and is read by no layout without a name: give one, such "
         raise DataError(path, f"{text}as messages. Texts with labels: thincdialog.Dataset.v1")
-    if found is None and (what := about(path)):
+    if found is None and (what := about(path, encoding)):
         raise DataError(path, f"looks like {what}")
     if found is None:
-        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        first = next(iter(_first_lines(path, Bookmark(encoding=encoding))), "")
         text = f"its format cannot be told, it begins {short(first)}: {GIVE}"
         raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
     return found
@@ -123,8 +141,9 @@ def about(path: str, encoding: Optional[str] = None) -> str:
     """
     with suppress(DialogError, ValueError):
         lines = _first_lines(path, Bookmark(encoding=encoding))
-        if lines and all(" +++$+++ " in line for line in lines):
-            return "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same " + CONVOKIT
+        for pattern, what in HINTS.items():
+            if any(re.search(pattern, line) for line in lines):
+                return what
         if lines and len({line.count("\t") for line in lines}) == 1 and "\t" in lines[0]:
             return "a table of cells with tabs between them: let its name end in .tsv"
         is_yaml = suffix_of(path) in (".yml", ".yaml")

@@ -46,14 +46,14 @@ def JSONLayout(
     where texts and labels stand in it. Your own is a short YAML or JSON file (`CorpusLayout` in
     thincdialog/formats/layout_file.py says what stands in it), or one of these:
 
-    - conversations with models, and instructions: `messages`, `sharegpt`, `alpaca`, `dolly`,
-      `prompt-completion`
+    - conversations with models, and instructions: `messages`, `sharegpt`, `gemini`, `chatml`,
+      `alpaca`, `dolly`, `prompt-completion`
     - exports of chats: `whatsapp`, `telegram`, `messenger`, `discord`, `slack`
-    - conversations as text: `speaker-lines`, `tabs`, `dailydialog-text`
+    - conversations as text or rows: `speaker-lines`, `tabs`, `dailydialog-text`, `rows`
     - corpora of conversations: `blended-skill-talk`, `chatterbot`, `convokit`, `dailydialog`,
       `empathetic`, `metalwoz`, `multiwoz21`, `personachat`, `sgd`, `taskmaster`, `topicalchat`
-    - texts with intents: `labelled`, `intents`, `rasa`, `rasa-json`, `fasttext`, `iob`, `conll`,
-      `clinc`, `snips`
+    - texts with intents: `labelled`, `intents`, `rasa`, `rasa-json`, `dialogflow`, `fasttext`,
+      `iob`, `conll`, `clinc`, `snips`
 
     layout (str): Name of a bundled layout, or path of a .yml or .json file.
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
