@@ -1,7 +1,7 @@
 """Conversations in JSON lines, as turns with speakers or as ParlAI writes them."""
 
 import json
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -32,8 +32,8 @@ class Conversation(NamedTuple):
     turns: Sequence[Any] = ()
 
 
-# Of a turn, the speaker.
-FIRST = itemgetter(0)
+# Of a turn, the speaker and the text.
+SPEAKER, TEXT = itemgetter(0), itemgetter(1)
 
 # Fields of conversations and their turns that have a meaning here.
 OWN = ("id", "speaker", "text", "turns", "dialog")
@@ -145,7 +145,7 @@ def spoken_episodes(
         at.speakers.main = label_speaker
     for name, said, background, system, _ in conversations:
         if len(speakers) < 100:
-            speakers.update(dict.fromkeys(map(FIRST, said)))
+            speakers.update(dict.fromkeys(map(SPEAKER, said)))
         is_left_out = True
         for episode in _episodes(said, label_speaker, name, at):
             is_left_out = False
@@ -178,12 +178,7 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
             at.leave_out("turns that nobody answers", len(said))
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
-    sides: List[Said] = []
-    for who, text in said:
-        if sides and sides[-1][0] == who:
-            sides[-1] = (who, f"{sides[-1][1]}\n{text}")
-        else:
-            sides.append((who, text))
+    sides = joined(said)
     texts = [text for _, text in sides]
     if label_speaker == "both":  # Every turn is a label once.
         named = {f"{name}#first": [SILENCE, *texts], f"{name}#second": texts}
@@ -201,6 +196,11 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
         at.leave_out("turns that nobody answers", len(texts) % 2)
+
+
+def joined(said: Iterable[Tuple[Any, str]]) -> List[Tuple[Any, str]]:
+    """Turns of which neighbours by one speaker are one."""
+    return [(who, "\n".join(map(TEXT, some))) for who, some in groupby(said, SPEAKER)]
 
 
 def conversation_line(episode: Episode, name: str) -> List[str]:

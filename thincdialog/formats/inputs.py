@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import chain, groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import (
     Any,
@@ -23,7 +22,7 @@ from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .bookmark import Bookmark
-from .conversations import Said, conversation_turns
+from .conversations import SPEAKER, Said, conversation_turns, joined
 from .formats import FORMATS
 from .guessing import format_by_name
 from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
@@ -235,8 +234,12 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
                 yield _checked(row, asked, reading, at.error)
             except DataError as error:
                 at.refuse(error)
-            history.append((PARTNER, message["text"]))
-            history += [(SELF, label) for label in message.get("labels", ())[:1]]
+            history += _turns_of(message)
+
+
+def _turns_of(example: Message) -> List[Turn]:
+    """What an example adds to the context of the next one."""
+    return [(PARTNER, example["text"]), *((SELF, one) for one in example.get("labels", ())[:1])]
 
 
 # --- corpora of any layout ----------------------------------------------------------------
@@ -280,10 +283,8 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
     if not episode:
         raise wrong("has nothing that could be answered")
     *before, last = episode
-    message = Message(text=last["text"], context=[])
-    for one in before:
-        message["context"].append((PARTNER, one["text"]))
-        message["context"] += [(SELF, label) for label in one.get("labels", ())[:1]]
+    context = [turn for one in before for turn in _turns_of(one)]
+    message = Message(text=last["text"], context=context)
     if "label_candidates" in last:
         message["label_candidates"] = last["label_candidates"]
     return [_checked(_fields(part.rows[0]), message, reading, wrong)]
@@ -422,7 +423,7 @@ def _last_turn(
     """The last turn that is not the model's own, with those before it, and how many turns these
     are; neighbours of one side are joined. What the model's side said to it is a label, and not
     looked at."""
-    sides = [list(side) for _, side in groupby(said, itemgetter(0))]
+    sides = [list(side) for _, side in groupby(said, SPEAKER)]
     if label_speaker in ("first", "second"):
         is_own = [number % 2 == (label_speaker == "second") for number in range(len(sides))]
     elif label_speaker in (None, "both"):
@@ -440,11 +441,8 @@ def _last_turn(
     ]
     if not turns:
         raise wrong("has no turn that could be answered")
-    joined: List[Turn] = [
-        (role, "\n".join(text for _, text in side)) for role, side in groupby(turns, itemgetter(0))
-    ]
+    n_turns = len(turns)
     if background:
-        opening = [joined.pop(0)[1]] if joined[0][0] == PARTNER else []
-        joined.insert(0, (PARTNER, "\n".join([*background, *opening])))
-    context = [turn for turn in joined[:-1] if turn[1] != SILENCE]
-    return Message(context=context, text=joined[-1][1]), len(turns)
+        turns = [*((PARTNER, text) for text in background), *turns]
+    *before, (_, text) = joined(turns)
+    return Message(context=[turn for turn in before if turn[1] != SILENCE], text=text), n_turns

@@ -37,8 +37,9 @@ OTHERS = {
     b"SQLite format 3": "is a database of SQLite: export its table as CSV",
     b"\xd0\xcf\x11\xe0": "is an old file of Excel or Word: save it as CSV (UTF-8) or text",
     b"%PDF": "is a PDF: save its text",
-    **dict.fromkeys((b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a pickle of Python, which could "
-                    "run code: write its values as JSON lines"),
+    b"\xba\x16\x4f\x2f": "is a model of fastText (.bin): give its .vec file",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a pickle of Python, "
+                    "which could run code: write its values as text"),
 }  # fmt: skip
 TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder of it"
 

@@ -111,7 +111,7 @@ def read_lines(
     at = at or Bookmark()
     at.path = path
     byte, number = at.spot
-    with _opened(path, at) as (stream, encoding):
+    with opened(path, at) as (stream, encoding):
         if at.piece is None:
             _skip(stream, byte)
         readline = stream.readline
@@ -166,7 +166,7 @@ def cut_lines(
     """
     for number, path in enumerate(paths[at.file :], start=at.file):
         at.open(number)
-        with _opened(path, at) as (stream, encoding):
+        with opened(path, at) as (stream, encoding):
             byte, line = at.spot
             _skip(stream, byte)
             part = b"more"
@@ -186,7 +186,7 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
     most (int): Largest number of bytes.
     RAISES (DataError): If it cannot be read, see ``read_lines``, or is too large.
     """
-    with _opened(path, at) as (stream, encoding):
+    with opened(path, at) as (stream, encoding):
         content = _all_of(stream, path, most)
     try:
         return content.decode(encoding).removeprefix("\ufeff")
@@ -303,11 +303,13 @@ def check_encoding(name: str) -> None:
 
 
 @contextmanager
-def _opened(
-    path: Union[str, Path], at: Optional[Bookmark] = None
-) -> Iterator[Tuple[BinaryIO, str]]:
-    """A file's content, unpacked, and its encoding; whatever goes wrong with it is a
-    ``DataError``. What cannot be cut into lines by bytes (UTF-16) is made UTF-8."""
+def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tuple[BinaryIO, str]]:
+    """A file's content, unpacked, and its encoding. Content that cannot be cut into lines by
+    bytes (UTF-16) is made UTF-8.
+
+    at (Optional[Bookmark]): Names the encoding, and the last line that was read.
+    RAISES (DataError): Whatever goes wrong with the file.
+    """
     if at is not None and at.piece is not None:
         piece, encoding = at.piece
         yield io.BytesIO(piece), encoding

@@ -1,5 +1,5 @@
 """Files of word vectors: word2vec (text and binary), fastText (.vec) and GloVe (text), also
-compressed by gzip. They are read as a stream, and nothing in them is run.
+packed with gzip or zip. They are read as a stream, and nothing in them is run.
 
     400000 300                first line of word2vec and fastText: words, numbers of each
     the 0.418 0.24968 ...     a word and its numbers; GloVe begins with this
@@ -7,18 +7,15 @@ compressed by gzip. They are read as a stream, and nothing in them is run.
 In the binary form of word2vec, numbers are float32, little endian.
 """
 
-import gzip
-import io
 import os
-import zlib
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any, BinaryIO, Container, Iterator, List, Tuple
 
 import numpy as np
 
 from ..errors import DataError
+from .text_file import opened
 
 # A word in UTF-8, and its numbers, float32.
 Row = Tuple[bytes, np.ndarray]
@@ -27,12 +24,6 @@ MAX_LINE, MAX_WORD = 1 << 20, 1 << 12
 _CHUNK = 1 << 20
 _EXPECTED = (
     "expected word2vec (text or binary), fastText (.vec) or GloVe text: words with their numbers"
-)
-# How files begin that are often taken for these.
-_OTHERS = (
-    (b"PK\x03\x04", "is a zip archive: unpack it, or compress the file in it with gzip"),
-    (b"\xba\x16\x4f\x2f", "is a model of fastText (.bin): give its .vec file"),
-    (b"\x80\x02", "is a Python pickle, which is never read: save its vectors as word2vec text"),
 )
 
 
@@ -43,28 +34,14 @@ def read_word_vectors(path: str, wanted: Container[bytes], width: int) -> Iterat
     width (int): Numbers that each must have.
     RAISES (DataError): If the file is missing, malformed, cut off, or of another width.
     """
-    try:
-        with _opened(path) as file:
-            yield from _read(path, file, wanted, width)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(path, f"is damaged or cut off ({error}): fetch it again") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}") from None
-
-
-def _opened(path: str) -> Any:
     if os.path.exists(path) and not os.path.isfile(path):
         raise DataError(path, "is no plain file: save the vectors as one, which is read twice")
-    with Path(path).open("rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-    return io.BufferedReader(gzip.open(path), _CHUNK) if is_packed else Path(path).open("rb")
+    with opened(path) as (file, _):
+        yield from _read(path, file, wanted, width)
 
 
 def _read(path: str, file: Any, wanted: Container[bytes], width: int) -> Iterator[Row]:
     first = file.readline(MAX_LINE)
-    for begin, text in _OTHERS:
-        if first.startswith(begin):
-            raise DataError(path, text)
     fields = first.split()
     if len(fields) != 2 or not all(each.isdigit() and len(each) < 19 for each in fields):
         if not _are_numbers(fields[1:]):
