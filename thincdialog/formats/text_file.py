@@ -10,18 +10,7 @@ import stat
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import (
-    Any,
-    BinaryIO,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 from zipfile import BadZipFile
 
 from ..errors import DataError

@@ -5,14 +5,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type,
 
 import numpy
 
-from ..contract import (
-    Contract,
-    Returned,
-    has_run,
-    is_kind,
-    is_mapping,
-    watching,
-)
+from ..contract import Contract, Returned, has_run, is_kind, is_mapping, watching
 from ..errors import ProtocolError
 from ..messages import Message, column
 from ..metrics import Metric
