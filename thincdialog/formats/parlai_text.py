@@ -21,6 +21,7 @@ ALIASES = {
     **dict.fromkeys(["candidate", "candidates", "cands", "labelcands"], "label_candidates"),
     **dict.fromkeys(["done", "episodeend", "endofepisode", "episodefinished"], "episode_done"),
     "evallabel": "labels",
+    "textcands": "text_candidates",
 }
 # In a line that cannot be read as a whole.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)

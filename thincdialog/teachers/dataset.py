@@ -1,6 +1,7 @@
 """Examples of any data set that Python knows: an iterable, an indexable, an Arrow file."""
 
-from functools import partial
+import os
+from itertools import chain
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import numpy as np
@@ -9,6 +10,7 @@ from ..contract import Returned, called, is_users, wrong_value
 from ..errors import ConfigError, DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.candidates import list_texts
+from ..formats.file_list import file_list
 from ..formats.parlai_text import LISTS
 from ..formats.tables import missing
 from ..formats.tolerance import tolerance
@@ -40,8 +42,9 @@ def Dataset(
 
     A data set is what a function registered in `registry.datasets` gives, named with
     `@datasets` in `[tasks.x.train]`: an iterable (which gives the same rows each time), or an
-    indexable, such as a Dataset of PyTorch. Or it is the path of a .parquet or .arrow file, or
-    of a folder saved by the library datasets (Hugging Face); these need pyarrow.
+    indexable, such as a Dataset of PyTorch. Or it is the path of a .parquet or .arrow file, a
+    pattern such as "data/train-*.parquet", or a folder saved by the library datasets (Hugging
+    Face); these need pyarrow.
 
     The input of a pair is a text, or an array, which becomes `features`. Tensors become NumPy
     arrays, numbers as labels become strings. All fields stay in the messages, for a collate
@@ -101,9 +104,11 @@ class DatasetSource:
         self.dataset, self.text_field, self.label_field = dataset, text_field, label_field
         self.part, self.held_out = part, held_out
         is_path = isinstance(dataset, str)
-        self.paths = [dataset] if is_path else []
+        self.paths: List[str] = []
+        if is_path:
+            self.paths = [dataset] if os.path.isdir(dataset) else file_list(dataset)
         self.origin = dataset if is_path else f"the data set of the split '{split}'"
-        self.rows = partial(read_arrow, dataset) if is_path else self._rows
+        self.rows = self._rows_of_files if is_path else self._rows
 
     def __call__(self) -> Iterator[Episode]:
         """Read them."""
@@ -123,6 +128,9 @@ class DatasetSource:
     def episode(self, row: Any, number: int) -> Episode:
         """What stands in a row."""
         return [self._message(row, number)]
+
+    def _rows_of_files(self) -> Iterable[Any]:
+        return chain.from_iterable(map(read_arrow, self.paths))
 
     def _rows(self) -> Iterable[Any]:
         dataset = self.dataset
