@@ -121,19 +121,14 @@ class Bookmark:
                 yield episode
                 self.counts.n_read += self.counts.unit != "conversations"
 
-    def compare_speakers(
-        self, names: Iterable[Optional[str]], line: Optional[int] = None, within: str = ""
-    ) -> None:
-        """See that speakers are spelled as before; None is nobody.
+    def check_speaker(self, name: str, line: Optional[int] = None, within: str = "") -> None:
+        """See that a speaker is spelled as before.
 
-        line (Optional[int]), within (str): Where they stand (see ``Place``).
+        line (Optional[int]), within (str): Where the name is (see ``Place``).
         RAISES (DataError): If not.
         """
-        speakers = self.speakers
-        if speakers is not None:
-            for name in names:
-                if name not in speakers.known and name is not None:
-                    speakers.add(name, Place(self.counts.path, line, within))
+        if self.speakers is not None and name not in self.speakers.known:
+            self.speakers.add(name, Place(self.counts.path, line, within))
 
     def error(self, text: str) -> DataError:
         """What is wrong with the line that was read last."""

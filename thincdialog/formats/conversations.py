@@ -116,8 +116,10 @@ def conversation_turns(
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise at.error(f"'{field}' of turn {place} {what}")
-        speaker = None if speaker == "context" and speaker_field == "id" else speaker
-        at.compare_speakers([speaker], at.end[1])
+        if speaker == "context" and speaker_field == "id":
+            yield None, text, turn
+            continue
+        at.check_speaker(speaker, at.end[1])
         yield speaker, text, turn
 
 

@@ -13,18 +13,18 @@ from .bad_data import BadData
 from .bookmark import Bookmark
 from .conversations import CONTEXT, conversation_line, conversation_name, conversation_turns
 from .file_list import file_list
-from .formats import FORMATS, Format
+from .formats import FORMATS, Format, check_name
 from .guessing import guess_format
 from .json_layout import conversation_of, read_layout_file, read_parts
 from .labelled_text import labelled_json_line
-from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
+from .layout_file import CorpusLayout, find_layout, is_layout_file, shipped_layouts
 from .output_file import open_output
 from .parlai_text import parlai_lines
 from .records import read_records
 from .spelling_count import count_spellings
 from .spellings import Spellings
 from .text_file import PathOrPaths, read_json_lines
-from .wording import nearest, short
+from .wording import short
 
 # What is written: the lines of an episode with a name.
 WRITERS: Dict[str, Callable[[Episode, str], List[str]]] = {
@@ -110,15 +110,11 @@ def convert(
     paths = file_list(source if isinstance(source, list) else str(source))
     if to_format is None:
         raise DialogError(f"{target}  tells no format: give one of {', '.join(WRITERS)}")
-    is_own = Path(str(from_format)).suffix.lower() in LAYOUT_SUFFIXES
-    own_layout = [str(from_format)] if is_own else []
-    readable = [*FORMATS, *shipped_layouts(), *own_layout]
-    for name, known, what in ((from_format, readable, "read"), (to_format, [*WRITERS], "written")):
-        if name is not None and name not in known:
-            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
-            raise DialogError(f"there is no format '{name}' to be {what}{hint}")
+    check_name(to_format, WRITERS, " to be written")
+    own_layout = [from_format] if from_format and is_layout_file(from_format) else []
     has_fields = bool(label_field or columns or text_field != "text")
     found = from_format or guess_format(paths[0], encoding, has_fields)
+    check_name(found, [*FORMATS, *shipped_layouts(), *own_layout], " to be read")
     done = Conversion(found, to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)
     at.speakers, at.has_flags = Spellings("speaker"), True
@@ -131,11 +127,7 @@ def convert(
         done.unit = "turn"
         parts = partial(_turns, layout=layout, choices=choices, drop=drop)
     else:
-        if layout is None:
-            label_field = label_field or "label"
-        choices.update(text_field=text_field, label_field=label_field)
-        if label_speaker:
-            choices["label_speaker"] = label_speaker
+        choices.update(text_field=text_field, label_field=label_field, label_speaker=label_speaker)
         parts = partial(_episodes, layout=layout, choices=choices, drop=drop, done=done)
     if skip:
         count_spellings(paths, parts, encoding, at.speakers)
@@ -177,7 +169,7 @@ def _episodes(
         read = partial(read_layout_file, layout=layout, system_turns="field")
         takes = ("label_speaker", "label_field", "columns", "delimiter")
         reads = Format(read, takes, has_ids=bool(layout.id or layout.group))
-    told = {name: value for name, value in choices.items() if name in reads.takes}
+    told = {name: choices[name] for name in reads.takes if choices[name] is not None}
     for episode in at.counted(reads.read(source, at=at, **told)):
         for part in _without(episode, drop):
             first = part[0].get("id", "")

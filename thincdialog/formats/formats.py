@@ -1,13 +1,15 @@
 """The text formats by name: how each is read."""
 
 from functools import partial
-from typing import Callable, Dict, Iterator, NamedTuple, Sequence
+from typing import Callable, Dict, Iterable, Iterator, NamedTuple, Sequence
 
+from ..errors import DialogError
 from ..messages import Episode
 from .conversations import read_conversations
 from .labelled_text import read_labelled_text
 from .numbered_text import read_numbered_text
 from .parlai_text import read_parlai_text
+from .wording import nearest
 
 
 class Format(NamedTuple):
@@ -38,3 +40,15 @@ FORMATS: Dict[str, Format] = {
     "csv": _LABELLED,
     "tsv": _LABELLED,
 }
+
+
+def check_name(name: str, known: Iterable[str], use: str = "") -> None:
+    """See that there is a format of that name.
+
+    use (str): What it is for, in the error.
+    RAISES (DialogError): If there is none.
+    """
+    names = list(known)
+    if name not in names:
+        hint = nearest(name, names) or f" (there are: {', '.join(names)})"
+        raise DialogError(f"there is no format '{name}'{use}{hint}")

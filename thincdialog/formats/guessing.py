@@ -15,7 +15,7 @@ from .formats import FORMATS
 from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, find_layout, shipped_layouts
 from .tables import read_table
-from .text_file import check_readable, is_pipe, json_object, read_lines, suffix_of
+from .text_file import check_readable, is_json_lines, is_pipe, json_object, read_lines, suffix_of
 from .text_records import is_of_lines
 from .value_file import read_value
 from .wording import kind, short
@@ -162,7 +162,7 @@ def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
     """The format that the first lines have the form of."""
     lines = _first_lines(path, at)
     first = lines[0] if lines else ""
-    if suffix_of(path) in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
+    if is_json_lines(path) or first.startswith("{"):
         row = _first_object(path, lines)
         pairs = row.get("dialog")
         if _are_turns(row.get("turns")):

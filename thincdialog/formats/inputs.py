@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import chain, groupby
-from pathlib import Path
 from typing import (
     Any,
     Callable,
@@ -18,26 +17,25 @@ from typing import (
     Tuple,
 )
 
-from ..errors import DataError, DialogError
+from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .bookmark import Bookmark
 from .conversations import SPEAKER, Said, conversation_turns, joined
-from .formats import FORMATS
-from .guessing import format_by_name
+from .formats import FORMATS, check_name
+from .guessing import VALUES, format_by_name
 from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
-from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
+from .layout_file import CorpusLayout, find_layout, is_layout_file, shipped_layouts
 from .records import Located, read_records
 from .spellings import folded
 from .tables import missing, read_table
-from .text_file import LostLine, json_object, read_lines, suffix_of
+from .text_file import LostLine, is_json_lines, json_object, read_lines, suffix_of
 from .tolerance import tolerating
-from .wording import kind, nearest, short
+from .wording import kind, short
 
 # What a file can hold, if no layout says it; "jsonl" are texts or conversations.
 OF_PARLAI = ("parlai", "fbdialog", "babi")
 TABLES = ("csv", "tsv")
-JSON = (".jsonl", ".json", ".ndjson")
 INPUTS = ("text", "jsonl", *TABLES, *OF_PARLAI)
 # Of the numbers that a model can be given: it reads 32 bits.
 LARGEST = 3.4028234663852886e38
@@ -102,16 +100,14 @@ def layout_of(name: str) -> Optional[CorpusLayout]:
     """
     if name in INPUTS:
         return None
-    known = [*INPUTS, *shipped_layouts()]
-    if name not in known and Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
-        hint = nearest(name, known) or f" (there are: {', '.join(known)})"
-        raise DialogError(f"there is no format '{name}'{hint}")
+    if not is_layout_file(name):
+        check_name(name, [*INPUTS, *shipped_layouts()])
     return find_layout(name)
 
 
 def has_records(source: Any) -> bool:
     """Whether JSON, YAML or a table is to be expected: by a file's name, or as it is no file."""
-    known = (".csv", ".tsv", ".yml", ".yaml", *JSON, *SUFFIXES)
+    known = (".csv", ".tsv", *VALUES, *SUFFIXES)
     return not isinstance(source, str) or suffix_of(source) in known
 
 
@@ -123,7 +119,7 @@ def format_of(path: str, reading: InputReading) -> Optional[str]:
 
 def format_by_suffix(path: str) -> Optional[str]:
     """What the name of a file of rows or answers tells: csv, tsv, jsonl, or nothing."""
-    return format_by_name(path) or ("jsonl" if suffix_of(path) in JSON else None)
+    return format_by_name(path) or ("jsonl" if is_json_lines(path) else None)
 
 
 def check_format(path: str, form: Optional[str], reading: InputReading) -> None:

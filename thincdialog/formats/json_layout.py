@@ -305,7 +305,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
         if layout.speaker:
             who = turn.find(layout.speaker)
             speaker = _speaker(who, layout)
-            at.compare_speakers((speaker,), who.line, who.name)
+            at.check_speaker(speaker, who.line, who.name)
         if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
             spoken.append(turn)

@@ -9,7 +9,6 @@ from ..errors import ConfigError, DataError, Problem
 from .value_file import read_value
 from .wording import kind, nearest, short
 
-LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
 FOLDER = Path(__file__).parent / "layouts"
 
@@ -110,6 +109,11 @@ def shipped_layouts() -> Dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
 
 
+def is_layout_file(name: str) -> bool:
+    """Whether a layout's name is the path of a file."""
+    return Path(name).suffix.lower() in (".yml", ".yaml", ".json")
+
+
 def find_layout(name: str) -> CorpusLayout:
     """The layout with a name or a path (see ``find_layout_file``).
 
@@ -128,7 +132,7 @@ def find_layout_file(name: str) -> Path:
     known = shipped_layouts()
     if name in known:
         return known[name]
-    if Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
+    if not is_layout_file(name):
         hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
         text = f"there is no shipped layout '{name}'{hint}"
         raise ConfigError([Problem("", text, "or give the path of a .yml or .json file")])
