@@ -247,3 +247,5 @@ def test_batching_refuses_worlds_whose_copies_it_cannot_run(make_world):
     ):
         with pytest.raises(ProtocolError, match=r"cannot run copies of this .* needs a Partner"):
             make_world(world, Fixed(2))
+        with pytest.raises(TypeError, match="World needs a batcher, such as Fixed"):
+            make_world(world)

@@ -38,8 +38,11 @@ class ManyConversations(World):
     def __init__(self, *of: Any, **batcher: Batcher):
         parts: List[Any] = [*of, *batcher.values()]
         self.batcher: Batcher = parts.pop()
-        world = parts[0] if isinstance(parts[0], World) else PartnerWorld(*parts)
-        own, kind = type(self).__name__, type(world)
+        own = type(self).__name__
+        if not isinstance(self.batcher, Batcher):
+            raise TypeError(f"{own} needs a batcher, such as Fixed(32), as its last argument")
+        world = parts[0] if len(parts) == 1 else PartnerWorld(*parts)
+        kind = type(world)
         is_known = getattr(kind, "_parley", None) is MultiAgentWorld._parley
         if not is_known or not isinstance(world.agents[0], Teacher):
             raise ProtocolError(
