@@ -15,7 +15,7 @@ from .word_table import SEED
 # Joins the hashes of neighbouring words: an odd number, so nothing of them is lost.
 _JOIN = 0x9E3779B97F4A7C15
 _MASK, _LOW = (1 << 64) - 1, (1 << 32) - 1
-_MAX_WORDS = 1 << 18  # remembered; more are hashed again when they come
+_MAX_WORDS = 1 << 16  # remembered, in about 20 MB; more are hashed again when they come
 _NO_IDS = np.zeros(0, dtype=np.int32)
 
 
