@@ -19,7 +19,7 @@ test-slow: .venv/test ## Run the slow tests
 
 test-gpu: .venv/test ## Run the GPU tests on a stand-in for CuPy (needs a C++ compiler)
 	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu
-	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu tests/ops tests/layers tests/agents
+	PYTHONPATH=tests/stand_in CUPY_STAND_IN=13 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m gpu tests/ops
 
 lint: .venv/dev ## Check the style
 	$(BIN)/ruff check .

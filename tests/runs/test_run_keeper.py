@@ -347,12 +347,12 @@ def learnt(path):
 
 
 @pytest.mark.slow
-def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
+def test_killed_at_10_moments_it_leaves_the_same_bits(tmp_path):
     assert start_run(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
     expected, rng, n_saving = learnt(tmp_path / "whole.notes"), random.Random(2), 0
-    for number in range(20):
+    for number in range(10):
         process, folder = start_run(tmp_path, "killed"), tmp_path / "killed"
-        until = max(expected) * number // 20
+        until = max(expected) * number // 10
         while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
             time.sleep(0.001)
         # Some moment in or after a step, or of the saving that follows it.
@@ -363,7 +363,7 @@ def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
         stderr = process.communicate()[1]
         assert process.returncode == -signal.SIGKILL, stderr
         n_saving += any(folder.glob(".*.*"))
-    assert n_saving > 3, "some kills came while something was saved"
+    assert n_saving > 1, "some kills came while something was saved"
     process = start_run(tmp_path, "killed")
     assert "Resuming from" in process.communicate()[1] and process.returncode == 0
     same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
