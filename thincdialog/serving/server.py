@@ -50,6 +50,7 @@ def serve(
             http=Connection,
             workers=workers,
             log_config=None,
+            proxy_headers=False,
             timeout_keep_alive=int(options["limits"].max_seconds),
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
             # A worker that imports longer would be killed, and so would its successors.
