@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import weakref
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +66,8 @@ def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypa
     place, replies, is_over = tmp_path / "model", [], asyncio.Event()
     shutil.copytree(models / "barista", place)
     application = app(place)
+    (served,) = application.default.models.values()
+    old = weakref.ref(served.model)
 
     def replace(source):
         new = tmp_path / "new"
@@ -104,6 +107,7 @@ def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypa
     # The new one from some batch on, with all that were asked in it.
     assert replies == sorted(replies, key="warm".__eq__) and len(set(replies)) == 2
     assert "is incomplete" in caplog.text or "is missing" in caplog.text
+    assert old() is None  # Its memory is free again.
 
 
 def test_a_replacement_that_fails_in_any_way_is_not_the_last_one(models, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """A model of a server: answers all that waits in batches, and follows its folder."""
 
 import asyncio
+import gc
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
@@ -105,4 +106,6 @@ class ServedModel:
         model = self.load()
         if not model.agent.reading().n_features:
             model.answer([Message(text="Hello!")], threshold=self.threshold)
+        # Looking through all that stays would stop the answers for a quarter of a second at times.
+        gc.freeze()
         return model
