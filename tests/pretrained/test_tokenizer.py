@@ -47,6 +47,10 @@ def test_tokenizer_cuts_texts_at_what_the_encoder_reads(tmp_path):
     assert len(ids) == 24 and ids[0] == 1 and ids[-1] == LAST
     (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 5}))
     assert len(PretrainedTokenizer(str(tmp_path)).encode("you " * 50)) == 5
+    for wrong in (-3, 5.5, "5"):
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": wrong}))
+        with pytest.raises(ModelError, match="sentence_bert_config.json  max_seq_length = .*whole"):
+            PretrainedTokenizer(str(tmp_path))
 
 
 def test_tokenizer_puts_the_folder_s_prompt_or_another_one_before_each_text(tmp_path):
@@ -60,6 +64,10 @@ def test_tokenizer_puts_the_folder_s_prompt_or_another_one_before_each_text(tmp_
     assert pieces() == ["how", "you"]
     assert pieces(prompt="a ") == ["a", "you"]
     assert pieces(prompt="") == ["you"]
+    prompts["prompts"]["query"] = 7
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    with pytest.raises(ModelError, match="transformers.json  .*the default prompt is no text"):
+        pieces()
 
 
 def test_tokenizer_knows_the_one_that_a_model_was_saved_with(tmp_path):

@@ -12,7 +12,7 @@ FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 # A table of vectors, one for each piece of text: the model_type of Model2Vec.
 TABLE = "model2vec"
 WORDS = "embeddings.word_embeddings.weight"
-_LARGEST = 1 << 20  # of a number in config.json
+LARGEST = 1 << 20  # of a number in config.json
 # BERT's names in config.json, and DistilBERT's.
 _NUMBERS = {
     "n_pieces": ("vocab_size", "vocab_size"),
@@ -81,7 +81,7 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     positions = config.get("position_embedding_type", "absolute")
     check_known(path, "position_embedding_type", positions, ("absolute",))
     numbers = {
-        ours: _number(path, config, names[is_distil], None, _LARGEST)
+        ours: read_number(path, config, names[is_distil], None, LARGEST)
         for ours, names in _NUMBERS.items()
     }
     if numbers["width"] % numbers["n_heads"]:
@@ -90,15 +90,18 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     # RoBERTa's first place is the one after padding's id.
     first_place = 0
     if "roberta" in family:
-        first_place = 1 + _number(path, config, "pad_token_id", 1, numbers["n_places"] - 2)
+        first_place = 1 + read_number(path, config, "pad_token_id", 1, numbers["n_places"] - 2)
     numbers["n_places"] -= first_place
-    eps = _number(path, config, "layer_norm_eps", 1e-12, 1.0)
+    eps = read_number(path, config, "layer_norm_eps", 1e-12, 1.0)
     return Sizes(family, **numbers, first_place=first_place, activation=activation, eps=eps)
 
 
-def _number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
-    """A number above 0 of the type of the largest one."""
-    value = config.get(name, default)
+def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
+    """Read a number above 0 of the type of the largest one; null is the default.
+
+    RAISES (ModelError): If it is something else.
+    """
+    value = default if config.get(name) is None else config[name]
     if type(value) is not type(most) or not 0 < value <= most:
         kind = "a whole number" if isinstance(most, int) else "a number"
         text = f"{path}  {name} = {json.dumps(value)[:60]}, expected"

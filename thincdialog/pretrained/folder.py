@@ -15,7 +15,7 @@ from ..files.fingerprint import checksum_of
 from ..files.json_file import read_json
 from ..files.json_text import parse_json
 from ..files.plain_file import open_plain, read_plain
-from .families import TABLE, WORDS, Sizes, check_known, read_sizes, shapes_of
+from .families import LARGEST, TABLE, WORDS, Sizes, check_known, read_number, read_sizes, shapes_of
 from .weights import find_tensors, read_tensors, reading
 
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
@@ -155,12 +155,14 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
         else:
             found.normalise = True
     with reading(folder / place / LIMITS) as path:
-        most = _read_json(path).get("max_seq_length") or sizes.n_places
+        most = read_number(path, _read_json(path), "max_seq_length", sizes.n_places, LARGEST)
         found.max_tokens = min(most, sizes.n_places)
     with reading(folder / PROMPTS) as path:
         texts = _read_json(path)
         prompts = texts.get("prompts") or {}
-        found.prompt = str(prompts.get(texts.get("default_prompt_name"), ""))
+        found.prompt = prompts.get(texts.get("default_prompt_name"), "")
+        if not isinstance(found.prompt, str):
+            raise ValueError("the default prompt is no text")
     places = (PurePath(), place, *(part for _, part in modules))
     names = dict.fromkeys(str(part / name) for part in places for name in FILES)
     found.files = [name for name in names if (folder / name).is_file()]
