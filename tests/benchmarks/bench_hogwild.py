@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 from unittest import mock
 
-from measuring import ROOT, arithmetic, burst, first_rows, sized
+from measuring import ROOT, SMALL, arithmetic, burst, first_rows, sized
 from threadpoolctl import threadpool_limits
 
 from thincdialog.api import Experiment, load_config
@@ -153,9 +153,9 @@ def parts(folder: Path) -> Iterator[Tuple[str, Any, Dict[str, Any], str]]:
         config = bilstm if name == "BiLSTM" else ROOT / "configs" / f"{name}.cfg"
         has_ops = name in ("ranker", "BiLSTM")
         ways = (("thread", "numpy"), ("thread", "fast"), ("process", "fast"))
-        for executor, ops in sized(ways, ways[1:]):
+        for executor, ops in sized(ways, ways[2:]):
             if has_ops or ops == "fast":
-                overrides = {"paths.train": paths, "paths.dev": paths, "system.ops": ops}
+                overrides = {"paths.train": paths, "paths.dev": paths, "system.ops": ops, **SMALL}
                 yield f"{name}, {executor}, {ops} ops", config, overrides, executor
 
 

@@ -27,14 +27,14 @@ from unittest import mock
 
 import numpy
 from bench_hogwild import asked, data, without
-from measuring import ROOT, has_data, sized
+from measuring import ROOT, SMALL, has_data, sized
 
 from thincdialog.api import train
 from thincdialog.loader.cores import n_cores
 
 WORKERS = sized((1, 2, 4, 8), (2,))
 SEEDS = range(int(os.environ.get("BENCH_SEEDS", sized(3, 1))))
-QUICK_RUN = {"training.max_steps": 4, "training.min_steps": 0}
+QUICK_RUN = {"training.max_steps": 4, "training.min_steps": 0, **SMALL}
 AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))
 # Of the training conversations: 73,000 examples.
 N_DIALOGUES = 5_000

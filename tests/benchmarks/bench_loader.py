@@ -22,7 +22,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from measuring import first_rows, sized
+from measuring import SMALL, first_rows, sized
 
 from thincdialog.batchers import Fixed
 from thincdialog.loader.readers import Readers
@@ -127,7 +127,7 @@ def compare(name, goal, alone, helped, most):
 def waiting():
     source = Rows(N_ROWS, sleep=0.01)
     sleeping = partial(ceiling, 5, lambda: [time.sleep(0.01) for _ in range(50)])
-    for workers, goal in ((5, 4.9), ("auto", 7)):
+    for workers, goal in sized(((5, 4.9), ("auto", 7)), ((2, 2),)):
         name = f"sleeps 0.01 s, {N_BATCHES} batches, workers = {workers}"
         helped = partial(epoch, source, workers, N_BATCHES)
         compare(name, goal, partial(epoch, source, None, N_BATCHES), helped, sleeping)
@@ -164,6 +164,7 @@ class Training:
             "tasks.dialogue.streaming": streaming,
             "loader.workers": workers,
             "loader.shuffle_window": 8192,
+            **SMALL,
         }
         self.experiment = Experiment.from_config(find_shipped("ranker.cfg"), overrides)
         with self.experiment.working():
@@ -193,13 +194,9 @@ def stream():
         found = first_rows("self_dialogue/train.jsonl.gz", 12_000)
         with open(Path(name) / "train.jsonl", "w") as file:
             file.writelines(f"{json.dumps(row)}\n" for row in found)
-        ways = {
-            "held": Training(Path(name), False, 0),
-            "workers = 0": Training(Path(name), True, 0),
-            "workers = 1": Training(Path(name), True, 1),
-            "workers = 2": Training(Path(name), True, 2),
-            "workers = auto": Training(Path(name), True, "auto"),
-        }
+        ways = {"held": Training(Path(name), False, 0)}
+        for workers in sized((0, 1, 2, "auto"), (2,)):
+            ways[f"workers = {workers}"] = Training(Path(name), True, workers)
         for way in ways.values():
             way.epoch()
         gc.freeze()  # None of them looks for garbage in what the others hold.

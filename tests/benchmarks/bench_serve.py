@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measuring import ROOT, first_rows, sized
+from measuring import ROOT, SMALL, first_rows, sized
 
 from thincdialog.api import train
 from thincdialog.config import load_config, shipped_configs
@@ -35,7 +35,7 @@ def train_models(folder, names=("ranker", "intent")):
             file.write(json.dumps({"text": text, "label": f"class {number % 150}"}) + "\n")
     for name in names:
         config = load_config(shipped_configs()[name]).config
-        overrides = {"training.max_steps": sized(20, 2), "training.n_samples": 0}
+        overrides = {"training.max_steps": sized(20, 2), "training.n_samples": 0, **SMALL}
         if name != "quickstart":
             (task,) = config["tasks"]
             data = "talks" if task == "dialogue" else "intents"

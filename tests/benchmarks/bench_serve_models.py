@@ -16,7 +16,7 @@ from thincdialog.cli.output import table
 NAMES = sized(
     ("intent", "multi_label", "fasttext", "quickstart", "ranker", "starspace", "polyencoder",
      "transformer_ranker"),
-    ("intent", "quickstart"),
+    ("fasttext",),
 )  # fmt: skip
 
 

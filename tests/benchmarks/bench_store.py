@@ -30,7 +30,7 @@ from statistics import median
 from typing import Any, Dict, Iterator, List
 
 import numpy as np
-from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians, sized
+from measuring import ROOT, SMALL, cpu_seconds, first_rows, in_turns, medians, sized
 
 from thincdialog.api import Batch, Experiment, Message, train
 from thincdialog.cli.output import table
@@ -44,8 +44,8 @@ from thincdialog.examples.store import collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
 
-N = int(os.environ.get("N", sized(1_000_000, 5_000)))
-N_LARGE = int(os.environ.get("N_LARGE", sized(10_000_000, 2_000)))
+N = int(os.environ.get("N", sized(1_000_000, 2_000)))
+N_LARGE = int(os.environ.get("N_LARGE", sized(10_000_000, 1_000)))
 N_REPEATS, N_STEPS = int(os.environ.get("N_REPEATS", sized(5, 1))), sized(1_000, 10)
 SHARD, N_CONVERSATIONS = 1 << 16, 2_000
 # A teacher of made-up examples, for configs.
@@ -184,6 +184,7 @@ class Training:
         changes: Dict[str, Any] = {
             "paths.train": str(folder / "train.jsonl"),
             "loader.store": store or None,
+            **SMALL,
         }
         self.experiment = Experiment.from_config(ROOT / "configs" / config, changes)
         silent, self.n_epochs = io.StringIO(), 0
@@ -211,7 +212,7 @@ def training(folder: Path) -> None:
         for row in first_rows("self_dialogue/train.jsonl.gz", N_CONVERSATIONS):
             file.write(json.dumps(row) + "\n")
     rows = [["behind the first epoch, examples/CPU-second", "held", "from a store", "ratio"]]
-    for config in ("ranker.cfg", "starspace.cfg"):
+    for config in sized(("ranker.cfg", "starspace.cfg"), ("ranker.cfg",)):
         stores = {"held": "", "store": str(folder / config)}
         ways = {name: Training(folder, config, store) for name, store in stores.items()}
         for way in ways.values():
@@ -240,6 +241,7 @@ def trained(folder: Path, n: int, n_steps: int, window: int) -> Dict[str, Any]:
         "training.eval_every_epochs": 0,
         "loader.store": str(folder / f"store{n}"),
         "loader.shuffle_window": window,
+        **SMALL,
     }
     started = time.monotonic()
     train(text, overrides=changes, code=code, stdout=io.StringIO(), stderr=sys.stderr)
@@ -255,7 +257,7 @@ def memory(folder: Path) -> None:
         (N_LARGE, 1, 65_536, f"{N_LARGE:,} examples: built"),
         (N_LARGE, N_STEPS, 65_536, f"{N_STEPS:,} steps, window of 65,536"),
         (N_LARGE, N_STEPS, 0, f"{N_STEPS:,} steps, all shuffled"),
-    )[: sized(4, 2)]:
+    )[: sized(4, 1)]:
         words = ["memory_of", str(folder), str(n), str(n_steps), str(window)]
         out = subprocess.run([sys.executable, __file__, *words], stdout=-1, check=True).stdout
         found = json.loads(out.decode().splitlines()[-1])

@@ -29,6 +29,10 @@ def sized(full: Any, quick: Any) -> Any:
     return quick if QUICK else full
 
 
+# Overrides of a config that hashes: a small table is drawn and saved in no time.
+SMALL = sized({}, {"tokenizer.n_rows": 512})
+
+
 def has_data(name: str) -> bool:
     """Whether ../shared/data (or the folder DATA) has this; if not, says so."""
     if not (DATA / name).exists():
