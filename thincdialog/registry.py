@@ -11,9 +11,10 @@ registry: ``thincdialog_teachers``, ``thincdialog_agents``, ... and ``thinc_laye
 """
 
 import importlib
+from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pkgutil import iter_modules
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import catalogue
 
@@ -140,8 +141,17 @@ class DialogRegistry(catalogue.Registry):
                     f"({entry_point.value}). Uninstall one of them."
                 )
 
+    def _get_entry_points(self) -> Sequence[EntryPoint]:
+        return _of_group(self.entry_point_namespace)
+
     def _entry_point(self, name: str) -> Optional[EntryPoint]:
         return next((ep for ep in self._get_entry_points() if ep.name == name), None)
+
+
+@lru_cache(maxsize=None)
+def _of_group(group: str) -> Sequence[EntryPoint]:
+    """Checking a config asks for them a hundred times, and there are hundreds of other groups."""
+    return tuple(catalogue.AVAILABLE_ENTRY_POINTS.select(group=group))
 
 
 def import_files(package: str, folder: Iterable[str]) -> None:

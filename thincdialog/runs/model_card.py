@@ -8,6 +8,7 @@ import json
 import math
 import platform
 import shlex
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
@@ -286,11 +287,15 @@ def _limits(config: Mapping[str, Any], folder: Path, result: Optional[Result]) -
     yield "- Replies are not filtered: what the training data says, it may say."
 
 
+@lru_cache(maxsize=None)
+def _packages() -> List[str]:
+    return [f"{name} {metadata.version(name)}" for name in PACKAGES]
+
+
 def _versions(meta: Mapping[str, Any]) -> List[str]:
-    versions = [f"{name} {metadata.version(name)}" for name in PACKAGES]
     of_python = meta.get("python", platform.python_version())
     own = f"thincdialog {_version(meta)}"
-    return ["", "## Versions", "", ", ".join([own, f"Python {of_python}", *versions])]
+    return ["", "## Versions", "", ", ".join([own, f"Python {of_python}", *_packages()])]
 
 
 def _version(meta: Mapping[str, Any]) -> str:
