@@ -2,8 +2,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
-# Without bytecode, each process that a test starts would compile the package once more.
-unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help quickstart test test-slow test-gpu lint types format bench bench-gpu clean
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # No test cuts the power, and to wait for the disk takes a tenth of the time of all tests.
 os.fsync = lambda handle: None
+# Without bytecode, each process that a test starts would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The machine may be busy with other work; a slow example is no failure. Slow tests try more.
 settings.register_profile("quick", deadline=None, max_examples=15)
