@@ -537,7 +537,7 @@ WRONG = {
         0,
     ),
     "runner measures nothing": (
-        *own("runners", "Alone", "evaluate(self, teacher)", "None"),
+        *own("runners", "Alone", "evaluate(self, *given)", "None"),
         r"Own.evaluate\(\) returned None, but should return numbers",
         0,
     ),

@@ -278,7 +278,7 @@ def test_evaluations_by_several_give_the_scores_and_counts_of_one():
     experiment.initialize(teacher, io.StringIO())
     runner = Hogwild(3, "thread")
     runner.begin(experiment, teacher, Interruption(), print)
-    several = runner.evaluate(dev)
+    several = runner.evaluate(experiment, dev)
     runner.end()
     one = evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
     assert one == several and one["truncated_contexts"] > 0
@@ -292,7 +292,7 @@ def test_evaluations_that_depend_on_batches_are_made_by_one(source):
     experiment.initialize(teacher, io.StringIO())
     runner = Hogwild(3, "thread")
     runner.begin(experiment, teacher, Interruption(), print)
-    several = runner.evaluate(dev)
+    several = runner.evaluate(experiment, dev)
     runner.end()
     assert several == evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
 

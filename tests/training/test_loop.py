@@ -306,7 +306,7 @@ class Scripted(Runner):
         size = self.left.pop(0)
         return [StepReport(size, 1.0, 1)] if size else []
 
-    def evaluate(self, teacher):
+    def evaluate(self, experiment, teacher):
         return {"hits@1": 0.5}
 
     def state(self):

@@ -15,7 +15,6 @@ from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, sums_of
 from .calibration import calibration_error, in_scope, tempered
 from .coverage import Guesses
-from .evaluate_agent import evaluate_agent
 from .intervals import Intervals, find_intervals
 from .predictions import Prediction, Recorder, example_report
 from .unreachable import unreachable_labels
@@ -153,9 +152,8 @@ def agent_in_detail(
 
     teacher (Teacher): Of the split, to evaluate on.
     """
-    metrics, make_world = experiment.metrics, experiment.runner.evaluation_world(experiment)
-    recorder = Recorder()
-    scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
+    metrics, recorder = experiment.metrics, Recorder()
+    scores = experiment.runner.evaluate(experiment, teacher, recorder)
     rows = recorder.predictions
     drawn = find_intervals(
         rows,

@@ -3,7 +3,6 @@
 from typing import Dict
 
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .evaluate_agent import evaluate_agent
 
 
 def evaluate(
@@ -20,5 +19,5 @@ def evaluate(
     experiment = Experiment.from_model(path, overrides, code)
     with experiment.working():
         teacher = experiment.evaluation_split(split)
-        make_world = experiment.runner.evaluation_world(experiment)
-        return evaluate_agent(experiment.agent, teacher, make_world)
+        scores: Dict[str, float] = experiment.runner.evaluate(experiment, teacher)
+        return scores

@@ -34,12 +34,12 @@ def evaluate_agent(
         with make_world(task, agent) as world:
             world.start_epoch(0, 0)
             if recorder is not None:
-                recorder.record(name, task, _acts(world))
+                recorder.record(name, acts_of(world))
             while not world.epoch_done():
                 world.parley()
             report = world.report()
             if recorder is not None:
-                recorder.reports[name] = report
+                recorder.arrange(name, task, report)
             return report
 
     return evaluate_by(measure, agent, teacher)
@@ -71,7 +71,8 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
     return report_values(merge_tasks(reports))
 
 
-def _acts(world: World) -> Iterator[Sequence]:
+def acts_of(world: World) -> Iterator[Sequence]:
+    """What teacher and agent say, parley by parley, until the epoch is done."""
     while not world.epoch_done():
         world.parley()
         if world.acts:  # Of teacher and agent; others may take part.

@@ -3,7 +3,6 @@
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .bootstrap import N_RESAMPLES
-from .evaluate_agent import evaluate_agent
 from .intervals import find_intervals
 from .results import Result
 from .sums_recorder import Scored, SumsRecorder
@@ -18,12 +17,12 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
 
     teacher (Teacher): Of the split, to evaluate on.
     """
-    make_world = experiment.runner.evaluation_world(experiment)
+    runner = experiment.runner
     if result.output is None or (teacher.n_examples or 0) > MOST_EXAMPLES:
-        result.scores[split] = evaluate_agent(experiment.agent, teacher, make_world)
+        result.scores[split] = runner.evaluate(experiment, teacher)
         return
     recorder = SumsRecorder(experiment.metrics, MOST_EXAMPLES)
-    scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
+    scores = runner.evaluate(experiment, teacher, recorder)
     result.scores[split] = scores
     known, reports = recorder.predictions, recorder.reports
     found = find_intervals(known, Scored.sums, reports, scores, N_RESAMPLES)

@@ -2,7 +2,7 @@
 
 from array import array
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
@@ -105,33 +105,42 @@ def is_mean_of_examples(metric: Metric) -> bool:
 class Recorder:
     """Keeps what is said in an evaluation; see ``evaluate_agent``.
 
-    predictions (Dict[str, List[Prediction]]): Task ("" of one) to replies, in the data's order.
+    rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" of one) to replies as they came, and
+        whether each ended its episode.
+    predictions (Dict[str, List[Prediction]]): The same in the order of the data.
     reports (Dict[str, Dict[str, Metric]]): Task to all that was measured.
     """
 
     def __init__(self) -> None:
         self.reports: Dict[str, Dict[str, Metric]] = {}
+        self.rows: Dict[str, List[Tuple[Prediction, bool]]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
-    def record(self, task: str, teacher: Teacher, acts: Iterable[Sequence[Any]]) -> None:
+    def record(self, task: str, acts: Iterable[Sequence[Any]]) -> None:
         """Take the acts of a world, parley by parley, until its epoch is done."""
-        rows: List[Prediction] = []
-        ended: List[bool] = []
+        rows = self.rows.setdefault(task, [])
         for messages, replies in acts:
             if isinstance(messages, Message):
                 messages, replies = [messages], [replies]
             for message, reply in zip(messages, replies):
                 row = self.kept(_prediction(task, message, reply))
                 if row is not None:
-                    rows.append(row)
-                    ended.append(bool(message.get("episode_done", True)))
-        places: Dict[str, int] = {}
+                    rows.append((row, bool(message.get("episode_done", True))))
+
+    def join(self, other: "Recorder") -> None:
+        """Add what another recorder has taken of other examples."""
+        for task, rows in other.rows.items():
+            self.rows.setdefault(task, []).extend(rows)
+
+    def arrange(self, task: str, teacher: Teacher, report: Dict[str, Metric]) -> None:
+        """Put the replies of a task, which were all recorded, into the order of its data."""
+        self.reports[task] = report
+        rows, places = self.rows.pop(task, []), dict[str, int]()
         for place, example in enumerate(teacher.examples() if rows else ()):
             places.setdefault(str(example["id"]), place)
-        order = sorted(range(len(rows)), key=lambda at: places.get(rows[at].id, len(places)))
-        rows = [rows[at] for at in order]
-        _name_conversations(rows, [ended[at] for at in order])
-        self.predictions[task] = rows
+        rows.sort(key=lambda row: places.get(row[0].id, len(places)))
+        _name_conversations(rows)
+        self.predictions[task] = [row for row, _ in rows]
 
     def kept(self, row: Prediction) -> Optional[Prediction]:
         """What is kept of a reply, if anything is."""
@@ -158,10 +167,10 @@ def _prediction(task: str, message: Message, reply: Message) -> Prediction:
     )
 
 
-def _name_conversations(rows: List[Prediction], ended: List[bool]) -> None:
+def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
     """Say of rows in the order of the data which conversation each belongs to."""
     going = ""
-    for row, is_end in zip(rows, ended):
+    for row, is_end in rows:
         if going or not is_end:
             going = going or _conversation_of(row.id) or row.id
             row.conversation = going

@@ -3,16 +3,19 @@ text than memory holds."""
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Dict, Hashable, Optional, Sequence, Tuple
+from typing import Dict, Hashable, Optional, Sequence, Tuple, cast
 
 from ..messages import Message
 from ..metrics import ExampleMetric
 from .bootstrap import AllSums, sums_of
 from .predictions import Prediction, Recorder, example_report
 
-# Metric, and name of one of its sums; UNTOLD: there are none.
+# Metric, and name of one of its sums.
 Key = Tuple[str, Hashable]
-UNTOLD = object()
+
+
+class UNTOLD:
+    """There are no sums. (A class, which is the same one in every process.)"""
 
 
 @dataclass
@@ -52,11 +55,15 @@ class SumsRecorder(Recorder):
         """Whether every example was kept."""
         return self.n_seen <= self.most
 
+    def join(self, other: Recorder) -> None:
+        super().join(other)
+        self.n_seen += cast(SumsRecorder, other).n_seen
+
     def kept(self, row: Prediction) -> Optional[Prediction]:
         """The numbers of a prediction."""
         self.n_seen += 1
         if not self.is_whole:
-            self.predictions.clear()
+            self.rows.clear()
             return None
         sums = {
             (name, part): value

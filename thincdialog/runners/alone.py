@@ -68,9 +68,11 @@ class Alone(Runner):
     def sign_of_life(self) -> Any:
         return self.world.heard  # Of the last parley.
 
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        make_world = self.evaluation_world(self.experiment)
-        return evaluate_agent(self.experiment.agent, teacher, make_world)
+    def evaluate(
+        self, experiment: Experiment, teacher: Teacher, recorder: Any = None
+    ) -> Dict[str, float]:
+        make_world = experiment.evaluation["world"]
+        return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
     def state(self) -> Dict[str, Any]:
         return self.world.state()

@@ -24,7 +24,6 @@ from ..teachers import Teacher
 from ..training.experiment import Experiment
 from ..training.interruption import Interruption
 from ..training.runner import Runner
-from ..worlds import WorldFactory
 from .alone import Alone
 from .crew import Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
@@ -208,14 +207,12 @@ class Hogwild(Runner):
             optimizer.step_schedules()
         return reports
 
-    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
-        """Threads show their shares to replicas of the agent, whatever makes the steps."""
-        make_world = super().evaluation_world(experiment)
-        return with_threads(experiment, make_world, self.n_workers, self.interruption)
-
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        experiment = self.experiment
-        return evaluate_agent(experiment.agent, teacher, self.evaluation_world(experiment))
+    def evaluate(
+        self, experiment: Experiment, teacher: Teacher, recorder: Any = None
+    ) -> Dict[str, float]:
+        # Threads show their shares to replicas of the agent, whatever makes the steps.
+        make_world = with_threads(experiment, self.n_workers, self.interruption)
+        return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
     def state(self) -> Dict[str, Any]:
         states = self.crew.each("state")

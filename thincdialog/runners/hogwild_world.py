@@ -43,18 +43,12 @@ def build_hogwild_world(
 
 
 def with_threads(
-    experiment: Experiment,
-    make_world: WorldFactory,
-    n_workers: int,
-    interruption: Optional[Interruption],
+    experiment: Experiment, n_workers: int, interruption: Optional[Interruption]
 ) -> WorldFactory:
     """A world to evaluate in with several threads, whose scores are those of one. There are no
     threads for an agent on a GPU, one whose replies depend on the batches, or one of a user that
-    counts by itself and has no replica.
-
-    make_world (WorldFactory): Gives the world of each thread.
-    """
-    agent = experiment.agent
+    counts by itself and has no replica."""
+    agent, make_world = experiment.agent, experiment.evaluation["world"]
     counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
     is_on_cpu = experiment.ops.device_type == "cpu"
     if n_workers == 1 or agent.replies_need_batch or counts_alone or not is_on_cpu:

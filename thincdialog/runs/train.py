@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -187,16 +187,18 @@ class TrainingRun:
             self._warn("dev", dev)
         if self.folder is not None:
             self._note(f"Saving to {self.folder}")
-        if experiment.agent.learns:
-            result = self._learn(dev, state)
-        else:
-            result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
-            self.keeper.evaluated(Position(), {}, is_best=True)
-        reading = experiment.agent.reading()
-        result.can_chat = not (reading.n_features or reading.other_fields)
-        result.has_classes = experiment.agent.has_classes
-        result.reads_files = bool(self.teacher.files("train"))
-        self._finish(result, {"dev": dev, "test": test})
+        with ExitStack() as stack:
+            if experiment.agent.learns:
+                result = self._learn(dev, state, stack)
+            else:
+                why = "it has no weights to train"
+                result = Result(experiment.training["score"], why, 0, 0.0, 0)
+                self.keeper.evaluated(Position(), {}, is_best=True)
+            reading = experiment.agent.reading()
+            result.can_chat = not (reading.n_features or reading.other_fields)
+            result.has_classes = experiment.agent.has_classes
+            result.reads_files = bool(self.teacher.files("train"))
+            self._finish(result, {"dev": dev, "test": test})
         self.note_bad_data()
         result.left_out.update(experiment.left_out())
         path = self.keeper.place.path
@@ -255,7 +257,13 @@ class TrainingRun:
                 if progress is not None:
                     progress(n_read)
 
-    def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
+    def _learn(
+        self, dev: Optional[Teacher], state: Optional[Dict[str, Any]], stack: ExitStack
+    ) -> Result:
+        """Train.
+
+        stack (ExitStack): Ends the runner, whose workers evaluate the result.
+        """
         experiment, training = self.experiment, self.experiment.training
         chosen = "".join(f", {name} = {number:,}" for name, number in experiment.chosen.items())
         self._note(f'Computing with ops = "{experiment.ops_name}"{chosen}.')
@@ -272,6 +280,7 @@ class TrainingRun:
         runner = experiment.runner
         with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
+            stack.callback(runner.end)
             loop = TrainingLoop(
                 experiment,
                 self.teacher,
@@ -293,8 +302,6 @@ class TrainingRun:
             except KeyboardInterrupt:
                 self.keeper.left(loop.position)
                 raise
-            finally:
-                runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
         if loop.truncated > TOLD_SHARE:

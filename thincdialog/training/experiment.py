@@ -182,15 +182,19 @@ class Experiment:
             with using_ops(ops_to_answer(checked.interpolated["system"])):
                 experiment = cls(checked, code)
                 load_agent(experiment.agent, path, experiment.tokenizer)
-            if experiment.classes is not None:
-                found = Counted("label")
-                for name in experiment.agent.classes:
-                    found.add(name, Place("a class of the model"))
-                experiment.classes.prefer(found)
+            experiment.prefer_classes()
             experiment.meta = meta
             return experiment
 
         return look_again(folder, look)
+
+    def prefer_classes(self) -> None:
+        """Take the classes of the agent, which was loaded, to be spelled right."""
+        if self.classes is not None:
+            found = Counted("label")
+            for name in self.agent.classes:
+                found.add(name, Place("a class of the model"))
+            self.classes.prefer(found)
 
     @contextmanager
     def working(self) -> Iterator[None]:

@@ -249,7 +249,8 @@ class TrainingLoop:
             with self.interruption.waiting(False):
                 if self.dev is not None and self.experiment.learner.needs_dev:
                     self.experiment.learner.tune(self.dev)
-                report = self.runner.evaluate(self.dev) if self.dev is not None else {}
+                dev = self.dev
+                report = self.runner.evaluate(self.experiment, dev) if dev is not None else {}
             self.evaluated(report)
             is_best = self.selection.see(report, self.position.step)
             tell_schedules(self.experiment.optimizer, is_best)

@@ -10,7 +10,6 @@ from ..errors import Problem
 from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
-from ..worlds import WorldFactory
 from .experiment import Experiment
 from .interruption import Interruption
 
@@ -99,19 +98,15 @@ class Runner(Contract):
         """
         return []
 
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """One pass of the experiment's agent over data to evaluate on (see
-        ``evaluate_agent``).
+    def evaluate(
+        self, experiment: Experiment, teacher: Teacher, recorder: Any = None
+    ) -> Dict[str, float]:
+        """Make one pass of the experiment's agent over data to evaluate on, during training,
+        after it, or without ``begin`` (arguments as of ``evaluate_agent``).
 
         RETURNS (Dict[str, float]): Metric name to value.
         """
         raise NotImplementedError
-
-    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
-        """Gives worlds in which the experiment's agent is evaluated, during training, after it,
-        and by ``evaluate``; asked for at any time, also before ``begin``."""
-        make_world: WorldFactory = experiment.evaluation["world"]
-        return make_world
 
     def status(self) -> str:
         """How workers get on, for the line that shows progress; "" if there is nothing to tell.

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -21,10 +20,12 @@ from thinc.compat import has_cupy
 from tests.processes import limited, no_longer_than, slow
 from tests.test_configs import CONFIGS, code_of, encoder_paths, on_little_data
 from tests.training.examples import RANKER, weights
-from thincdialog.api import dry_run, evaluate, load_config, train
+from thincdialog.api import dry_run, evaluate_in_detail, load_config, train
 from thincdialog.config import load_code
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
+from thincdialog.evaluation.predictions import Recorder
 from thincdialog.files.held import AGENT, held, temporary_folder
+from thincdialog.formats.tolerance import tolerating
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
@@ -568,34 +569,20 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
 
 
-@pytest.mark.parametrize("agent", ["", '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'])
-def test_ray_scores_at_the_end_are_by_threads_of_this_process(
-    ray_environment, tmp_path, monkeypatch, agent
-):
-    """Also those of an agent that learns nothing, for which no cluster is started."""
-    text = CONFIG
-    if agent:
-        text = CONFIG[: CONFIG.index("[agent]")] + CONFIG[CONFIG.index("[world]") :] + agent
-        text = text.replace('"hits@1"', '"accuracy"')
-    monkeypatch.setattr(ray_runner, "n_cores", lambda: 2)
-    threads = set()
-    parley = BatchWorld._parley
-
-    def noted(world):
-        threads.add(threading.current_thread().name)
-        return parley(world)
-
-    monkeypatch.setattr(BatchWorld, "_parley", noted)
+def test_ray_workers_evaluate_after_training_as_one_process_does(cluster, tmp_path, monkeypatch):
+    """At the end of ``train``, and for ``evaluate``."""
+    config = CONFIG.replace("n_test = 10", "n_test = 9")
     quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-    one = train(text, output=tmp_path / "run", overrides={"runner.num_workers": 0}, **quiet)
-    assert not any(name.startswith("worker") for name in threads)
-    if agent:
-        found = train(text, output=tmp_path / "two", overrides={"runner.num_workers": 2}, **quiet)
-        assert found.scores == one.scores and found.intervals == one.intervals
-    else:
-        found = evaluate(tmp_path / "run", overrides={"runner.num_workers": 2}, split="dev")
-        assert found == one.scores["dev"]
-    assert {"worker 0", "worker 1"} <= threads
+    alone = {"runner.num_workers": 0}
+    one = train(config, output=tmp_path / "one", overrides=alone, **quiet)
+    in_detail = evaluate_in_detail(tmp_path / "one", overrides=alone)
+    monkeypatch.delattr(BatchWorld, "_parley")  # This process evaluates nothing.
+    two = train(config, output=tmp_path / "two", **quiet)
+    assert (two.scores, two.intervals, two.drawn) == (one.scores, one.intervals, one.drawn)
+    assert len(two.intervals) == 2
+    found = evaluate_in_detail(tmp_path / "two")
+    assert (found.scores, found.intervals) == (in_detail.scores, in_detail.intervals)
+    assert found.predictions == in_detail.predictions
 
 
 def on_files(more="", **splits):
@@ -649,14 +636,39 @@ def test_ray_other_dev_data_is_named_with_the_node(tmp_path):
         data = data_prints(experiment.evaluation_split("dev"))
     actor = WorkerActor()
     actor.call("make", recipe)
-    assert "" in actor.call("evaluate", "dev", 1, data)
+    assert "" in actor.call("evaluate", "dev", 0, 1, data, None, {}, None)[0]
     other = WorkerActor()
     other.call("make", recipe)
     dev.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
-    error = other.call("evaluate", "dev", 1, data).error(3)
+    error = other.call("evaluate", "dev", 0, 1, data, None, {}, None).error(3)
     where = f"dev data is another one on node {socket.gethostname()}"
     assert isinstance(error, DataError) and where in str(error)
     assert str(error).startswith(str(dev))
+
+
+@pytest.mark.parametrize("agent", ["", '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'])
+def test_ray_workers_that_only_evaluate_need_no_training_data(tmp_path, agent):
+    """Of a saved model, also of one without weights; labels are optional as in this process."""
+    files = {"train": tmp_path / "talks.txt", "test": tmp_path / "test.txt"}
+    for file in files.values():
+        lines = (f"text:hi\tlabels:ho {n}\tepisode_done:True\n" for n in range(8))
+        file.write_text("".join(lines))
+    config = on_files(**files).replace('"inline"', '"batch"')
+    if agent:
+        config = config[: config.index("[agent]")] + config[config.index("[world]") :] + agent
+        config = config.replace('"hits@1"', '"accuracy"')
+    train(config, output=tmp_path / "run", stdout=io.StringIO(), stderr=io.StringIO(),
+          overrides={"runner.num_workers": 0})  # fmt: skip
+    files["train"].unlink()
+    files["test"].write_text("text:hi\tepisode_done:True\n" * 3)
+    experiment = Experiment.from_model(tmp_path / "run")
+    with experiment.working(), tolerating(unlabelled=True):
+        recipe = recipe_of(experiment, None)
+        data = data_prints(experiment.evaluation_split("test"))
+    actor = WorkerActor()
+    assert actor.call("make", recipe) == os.getpid()
+    _, recorder = actor.call("evaluate", "test", 1, 2, data, None, {}, Recorder())
+    assert [row.text for row, _ in recorder.rows[""]] == ["hi"]
 
 
 def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
@@ -665,7 +677,7 @@ def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
     actor = WorkerActor()
     assert actor.call("make", recipe) == os.getpid()
     dev.unlink()
-    error = actor.call("evaluate", "dev", 1, {}).error(3)
+    error = actor.call("evaluate", "dev", 0, 1, {}, None, {}, None).error(3)
     assert isinstance(error, DataError) and str(error).startswith(str(dev))
     assert str(error).endswith(f"(read by worker 3 on node {socket.gethostname()})")
 

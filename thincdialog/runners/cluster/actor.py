@@ -8,8 +8,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from thinc.api import get_array_module, to_numpy
 from threadpoolctl import threadpool_limits
 
+from ...evaluation.predictions import Recorder
+from ...formats.tolerance import tolerating
 from ...loader.failure import Failure
-from ...metrics import Metric
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Segment
 from ...teachers import Teacher
@@ -17,7 +18,7 @@ from ...training.experiment import Experiment
 from ..data_prints import data_prints
 from .communicator import Communicator, unique_id, why_no_nccl
 from .device_plane import placed
-from .evaluating import evaluate_share
+from .evaluating import Share, evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
 from .mapped_arrays import Mapping as MappedMemory
@@ -43,6 +44,7 @@ class WorkerActor:
         # The last time that others are known to be gone.
         self._lost = 0
         self.experiment: Optional[Experiment] = None
+        self.teacher: Any = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
         self._n_parleys = 0
@@ -70,9 +72,8 @@ class WorkerActor:
 
         RETURNS (int): Of its process.
         """
-        experiment, teacher = make_experiment(recipe, socket.gethostname())
-        assert teacher is not None
-        self.experiment, self.teacher = experiment, teacher
+        self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
+        self._unlabelled = recipe.unlabelled
         return os.getpid()
 
     def _get_on(self) -> None:
@@ -231,19 +232,23 @@ class WorkerActor:
         return found
 
     def evaluate(
-        self, split: str, n_workers: int, data: Mapping[str, str], weights: Any = None
-    ) -> Dict[str, Any]:
+        self, split: str, worker: int, n_workers: int, data: Mapping[str, str],
+        weights: Any, chosen: Mapping[str, Any], recorder: Optional[Recorder],
+    ) -> Share:  # fmt: skip
         """Answer a share of the data to evaluate on.
 
+        worker (int): Whose share.
         data (Mapping[str, str]): What all of it comes to (``data_prints``).
         weights (Optional[Floats1d]): To answer with, if they are not those in place.
-        RETURNS (Dict[str, Dict[str, Metric]]): Of each task.
+        chosen (Mapping[str, Any]): Attributes of the agent that were chosen on the dev data.
+        recorder (Optional[Recorder]): Is filled with every reply.
         """
         experiment = self.experiment
         assert experiment is not None
-        reports: Dict[str, Dict[str, Metric]]
         with ExitStack() as stack:
             stack.enter_context(experiment.working())
+            stack.enter_context(tolerating(unlabelled=self._unlabelled))
+            experiment.agent.__dict__.update(chosen)
             if split not in self._evaluated:
                 teacher = experiment.evaluation_split(split)
                 here = data_prints(teacher)
@@ -253,5 +258,4 @@ class WorkerActor:
                 asarray: Any = get_array_module(experiment.learner.weights).asarray
                 stack.enter_context(experiment.learner.with_weights(asarray(weights)))
             teacher = self._evaluated[split]
-            reports = evaluate_share(experiment, teacher, self.worker, n_workers, self._get_on)
-        return reports
+            return evaluate_share(experiment, teacher, worker, n_workers, recorder, self._get_on)

@@ -34,7 +34,6 @@ class AsyncRunner(RayRunner):
         self._begin(experiment, interruption, note)
         self.is_done = True
         self._told_schedules = schedule_states(experiment.optimizer)
-        self.crew: Any
         if not self.num_workers:
             self.crew = LoneServer(self, teacher, self.bound, self.first_snapshot())
         else:
@@ -54,10 +53,6 @@ class AsyncRunner(RayRunner):
         """What a server begins with."""
         ledger: Dict[str, Any] = {"first": 0, "next": 0, "end": None, "again": []}
         return {"version": 0, "untold": [], "ledger": ledger, **self.snapshot()}
-
-    def end(self) -> None:
-        self.crew.end()
-        self._take_home()
 
     def start_epoch(self, epoch: int) -> None:
         self.crew.start_epoch(epoch)
@@ -84,9 +79,6 @@ class AsyncRunner(RayRunner):
 
     def settle(self) -> List[StepReport]:
         return self._reports(self.crew.settle())
-
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        return self.crew.evaluate(teacher)
 
     def state(self) -> Dict[str, Any]:
         place = {"origin": self.crew.origin, "ledger": self.crew.ledger()}

@@ -1,36 +1,37 @@
 """Evaluation by several workers, with the scores that one finds."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ...evaluation.evaluate_agent import evaluate_agent, evaluate_by
+from ...evaluation.evaluate_agent import acts_of, evaluate_by
+from ...evaluation.predictions import Recorder
 from ...metrics import Metric, merge_reports
-from ...protocol import Learner
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 
-
-def evaluate_alone(experiment: Experiment, teacher: Teacher) -> Dict[str, float]:
-    """In this process."""
-    return evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
+# What a worker has reached, task to metrics; and what it has recorded.
+Share = Tuple[Dict[str, Dict[str, Metric]], Optional[Recorder]]
 
 
 def evaluate_together(
-    experiment: Experiment, teacher: Teacher, ask: Callable[[str, Any], List[Any]]
+    experiment: Experiment,
+    teacher: Teacher,
+    recorder: Optional[Recorder],
+    found: List[Share],
 ) -> Dict[str, float]:
-    """Each worker answers a share of the examples. An agent whose replies depend on the batches
-    gets all of them by itself.
+    """Add up what workers found, each with a share of the examples.
 
-    ask (Callable): Given the name of the split and the weights, gives what each worker has
-        reached: task to metrics.
+    recorder (Optional[Recorder]): Is filled with every reply.
+    RETURNS (Dict[str, float]): Metric name to value.
     """
-    if experiment.agent.replies_need_batch:
-        return evaluate_alone(experiment, teacher)
-    split = next(iter(teacher.by_task().values())).split
-    # They may be averages, in the place of the weights.
-    found = ask(split, experiment.learner.weights.copy())
+    for _, recorded in found:
+        if recorder is not None and recorded is not None:
+            recorder.join(recorded)
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
-        return merge_reports(*(reports[name] for reports in found))
+        report = merge_reports(*(reports[name] for reports, _ in found))
+        if recorder is not None:
+            recorder.arrange(name, task, report)
+        return report
 
     return evaluate_by(measure, experiment.agent, teacher)
 
@@ -40,25 +41,33 @@ def evaluate_share(
     teacher: Teacher,
     worker: int,
     n_workers: int,
+    recorder: Optional[Recorder],
     tell: Callable[[], None],
-) -> Dict[str, Dict[str, Metric]]:
+) -> Share:
     """What an agent reaches on its share of data to evaluate on, for each task.
 
+    recorder (Optional[Recorder]): Is filled with every reply.
     tell (Callable): Called after each parley.
     """
     reports: Dict[str, Dict[str, Metric]] = {}
-    agent: Learner = experiment.learner
-    make_world: Any = experiment.evaluation["world"]
+    agent, make_world = experiment.agent, experiment.evaluation["world"]
+
+    def acts(world: Any) -> Any:
+        for act in acts_of(world):
+            tell()
+            yield act
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
         share = task.share_of(worker, n_workers)
         with make_world(share, agent) as world:
             world.start_epoch(0, 0)
-            while not world.epoch_done():
-                world.parley()
-                tell()
+            if recorder is None:
+                for _ in acts(world):
+                    pass
+            else:
+                recorder.record(name, acts(world))
             reports[name] = dict(world.report())
         return reports[name]
 
     evaluate_by(measure, agent, teacher)
-    return reports
+    return reports, recorder

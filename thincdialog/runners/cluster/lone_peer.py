@@ -4,7 +4,6 @@ from typing import Any, Dict, List
 
 from ...optimizers.state import ARRAYS
 from ...teachers import Teacher
-from .evaluating import evaluate_alone
 from .lone_plane import LonePlane
 from .peer import Peer
 from .ray_runner import RayRunner
@@ -38,10 +37,6 @@ class LonePeer:
 
     def gather(self) -> None:
         """Nothing is elsewhere."""
-
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """As one process does."""
-        return evaluate_alone(self.runner.experiment, teacher)
 
     def place(self) -> Dict[str, Any]:
         """See ``Peer``."""

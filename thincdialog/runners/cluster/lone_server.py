@@ -5,7 +5,6 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ...config import build_block
 from ...teachers import Teacher
 from .account import steps_of
-from .evaluating import evaluate_alone
 from .gradient_server import GradientServer, ServerReport, UnitReport
 from .pace import Pace
 from .ray_runner import RayRunner
@@ -66,10 +65,6 @@ class LoneServer:
     def ledger(self) -> Dict[str, Any]:
         """Of the server, as it is."""
         return self.server.ledger.state()
-
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """As one process does."""
-        return evaluate_alone(self.runner.experiment, teacher)
 
     def end(self) -> None:
         """Let go of it."""

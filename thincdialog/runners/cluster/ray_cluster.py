@@ -32,7 +32,8 @@ QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 def missing_ray() -> MissingPackageError:
     """The error where the package is not installed."""
-    return MissingPackageError("ray", "ray", '[runner] @runners = "thincdialog.Ray.v1"')
+    need = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
+    return MissingPackageError("ray", "ray", need)
 
 
 def import_ray() -> Any:

@@ -7,16 +7,16 @@ import numpy
 from thinc.api import get_array_module, to_numpy
 
 from ...errors import Problem
-from ...loader.cores import n_cores
+from ...evaluation.evaluate_agent import evaluate_agent
 from ...ops.alignment import aligned_zeros
 from ...optimizers.shared_state import has_known_steps
 from ...optimizers.state import ARRAYS, KEY, optimizer_state
 from ...protocol import Learner
+from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
-from ...worlds import WorldFactory
-from ..hogwild_world import with_threads
+from .evaluators import Evaluators
 from .ray_cluster import missing_ray
 
 # What of the config decides on no bit of the result, where all learn on processors of one kind;
@@ -39,6 +39,8 @@ class RayRunner(Runner):
     experiment: Experiment
     learner: Learner
     is_per_worker = False
+    # Its workers, from ``begin`` to ``end``.
+    crew: Any = None
 
     def __init__(self, **settings: Any):
         self.settings = settings
@@ -46,6 +48,7 @@ class RayRunner(Runner):
         self.n_workers = max(1, self.num_workers)
         self.n_restarts = 0
         self.interruption = Interruption()
+        self.note: Callable[[str], None] = lambda line: None
         self._line = ""
         self._gpu_bytes = 0
 
@@ -85,11 +88,25 @@ class RayRunner(Runner):
         default = each * max(1, self.num_workers) if self.is_per_worker else each
         self.n_microbatches: int = self.settings["microbatches"] or default
 
-    def evaluation_world(self, experiment: Experiment) -> WorldFactory:
-        """Threads of this process, which has the weights, before and after the workers' time."""
-        make_world = super().evaluation_world(experiment)
-        n_threads = min(self.n_workers, n_cores())
-        return with_threads(experiment, make_world, n_threads, self.interruption)
+    def end(self) -> None:
+        self.crew.end()
+        self.crew = None
+        self._take_home()
+
+    def evaluate(
+        self, experiment: Experiment, teacher: Teacher, recorder: Any = None
+    ) -> Dict[str, float]:
+        agent, is_on_gpu = experiment.agent, experiment.ops.device_type != "cpu"
+        if not self.num_workers or is_on_gpu or agent.replies_need_batch:
+            return evaluate_agent(agent, teacher, experiment.evaluation["world"], recorder)
+        self.experiment = experiment
+        crew = self.crew or Evaluators(self)
+        try:
+            scores: Dict[str, float] = crew.evaluate(teacher, recorder)
+            return scores
+        finally:
+            if crew is not self.crew:
+                crew.end()
 
     # --- the optimizer of the run, behind the steps of others ------------------------------
 

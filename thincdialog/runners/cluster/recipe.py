@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 from ...config import write_config
 from ...errors import ConfigError, DataError, DialogError
 from ...files.held import AGENT, held, temporary_folder
+from ...formats.tolerance import tolerance
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
@@ -20,43 +21,47 @@ class Recipe(NamedTuple):
     config (str): Complete.
     code (List[Tuple[str, bytes]]): Paths of the files given with --code, and what is in them.
     agent (Dict[str, bytes]): The files that it saves.
-    data (Mapping[str, str]): What the training data comes to (``data_prints``).
+    data (Optional[Mapping[str, str]]): What the training data comes to (``data_prints``); None for
+        workers that only evaluate.
     folder (str): Where the run was started: paths begin there.
     ops (str): What the driver chose: bits must not depend on what is installed on a node.
     gpu_id (int): 0 if each worker has GPUs, of which it sees no others; else -1.
     temporary (str): For files of workers that are starting; goes with the run. "": none is here.
+    unlabelled (bool): Whether examples to evaluate on may have no label.
     """
 
     config: str
     code: List[Tuple[str, bytes]]
     agent: Dict[str, bytes]
-    data: Mapping[str, str]
+    data: Optional[Mapping[str, str]]
     folder: str
     ops: str
     gpu_id: int = -1
     temporary: str = ""
+    unlabelled: bool = False
 
 
 def recipe_of(
-    experiment: Experiment, teacher: Teacher, has_gpus: bool = False, temporary: str = ""
+    experiment: Experiment, teacher: Optional[Teacher], has_gpus: bool = False, temporary: str = ""
 ) -> Recipe:
     """What workers need.
 
-    teacher (Teacher): Of the training data.
+    teacher (Optional[Teacher]): Of the training data; None for workers that only evaluate.
     has_gpus (bool): Whether they learn on GPUs.
     temporary (str): See ``Recipe``.
     RAISES (DialogError): If the agent cannot be written for them.
     """
     place = temporary_folder()
     with _names_a_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
-        experiment.learner.to_disk(folder)
+        experiment.agent.to_disk(folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
     code = [(path, Path(path).read_bytes()) for path in experiment.code]
     config = write_config(experiment.settled.config)
     gpu_id = 0 if has_gpus else -1
-    data, ops = data_prints(teacher), experiment.ops_name
-    return Recipe(config, code, agent, data, os.getcwd(), ops, gpu_id, temporary)
+    data = None if teacher is None else data_prints(teacher)
+    given = (os.getcwd(), experiment.ops_name, gpu_id, temporary, tolerance().unlabelled)
+    return Recipe(config, code, agent, data, *given)
 
 
 def make_experiment(
@@ -98,10 +103,15 @@ def make_experiment(
                 "For workers that is num_gpus_per_worker = 0."
             ) from None
         with experiment.working():
-            experiment.use_examples(sys.stderr, "none")
-            teacher = _training_data(experiment, recipe.data, node) if with_data else None
-            experiment.learner.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
-            experiment.use_tokens(sys.stderr, "none")
+            teacher = None
+            if recipe.data is not None:
+                experiment.use_examples(sys.stderr, "none")
+                teacher = _training_data(experiment, recipe.data, node) if with_data else None
+            experiment.agent.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
+            if recipe.data is not None:
+                experiment.use_tokens(sys.stderr, "none")
+            else:
+                experiment.prefer_classes()
     return experiment, teacher
 
 

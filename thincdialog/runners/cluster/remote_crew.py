@@ -2,16 +2,17 @@
 
 import time
 from contextlib import ExitStack
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from ...errors import WorkerError
+from ...evaluation.predictions import Recorder
 from ...teachers import Teacher
+from ...training.experiment import Experiment
 from ...training.interruption import Interrupted
 from ..data_prints import data_prints
 from ..patience import Patience
-from .evaluating import evaluate_together
+from .evaluating import Share, evaluate_together
 from .ray_cluster import FREE_SECONDS, RayCluster
-from .ray_runner import RayRunner
 from .recipe import recipe_of
 from .team import Died, Team
 
@@ -20,13 +21,14 @@ class RemoteCrew:
     """Base of the workers of both modes.
 
     runner (RayRunner): Whose they are.
-    teacher (Teacher): Of the training data.
+    teacher (Optional[Teacher]): Of the training data; None if they only evaluate.
     RAISES (DialogError): If they cannot begin.
     """
 
-    def __init__(self, runner: RayRunner, teacher: Teacher):
+    def __init__(self, runner: Any, teacher: Optional[Teacher]):
         self.runner, settings = runner, runner.settings
-        self.experiment, self.learner = runner.experiment, runner.learner
+        self.experiment: Experiment = runner.experiment
+        self.learner: Any = self.experiment.agent
         self.n_gpus: float = settings["num_gpus_per_worker"]
         # Of the data to evaluate on, by its splits.
         self._data: Dict[str, Dict[str, str]] = {}
@@ -119,21 +121,23 @@ class RemoteCrew:
         if not team.actors and not team.join(at_least=1):
             raise WorkerError(0, "it was the last, and died; no other one could begin")
 
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+    def evaluate(self, teacher: Teacher, recorder: Optional[Recorder] = None) -> Dict[str, float]:
         """See ``evaluate_together``."""
+        agent = self.learner
+        split = next(iter(teacher.by_task().values())).split
+        if split not in self._data:
+            self._data[split] = data_prints(teacher)
+        # They may be averages, in the place of the weights.
+        shown = agent.weights.copy() if agent.learns else None
+        names = ("temperature", "rejects_below") if agent.temperature is not None else ()
+        chosen = {name: getattr(agent, name) for name in names}
 
-        def ask(split: str, shown: Any) -> List[Any]:
-            if split not in self._data:
-                self._data[split] = data_prints(teacher)
-            data = self._data[split]
+        def attempt() -> List[Share]:
+            numbers = list(range(len(self.team.actors)))
+            given = (self._data[split], self._to_evaluate(shown), chosen, recorder)
+            return self.team.each("evaluate", split, numbers, len(numbers), *given)
 
-            def attempt() -> List[Any]:
-                weights = self._to_evaluate(shown)
-                return self.team.each("evaluate", split, len(self.team.actors), data, weights)
-
-            return self.surely(attempt)
-
-        return evaluate_together(self.experiment, teacher, ask)
+        return evaluate_together(self.experiment, teacher, recorder, self.surely(attempt))
 
     def _to_evaluate(self, weights: Any) -> Any:
         """How these weights reach workers."""

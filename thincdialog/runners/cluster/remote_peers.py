@@ -25,7 +25,7 @@ class RemotePeers(RemoteCrew):
 
     def _begin(self) -> None:
         self._join()
-        self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
+        self.stretches = self.learner.parameters.stretches
         self._saved = self.runner.snapshot()
         self._weave(self._saved)
         self._snapshot()

@@ -54,7 +54,7 @@ class RemoteServer(RemoteCrew):
 
     def _set_up(self) -> None:
         """A server that has nothing yet begins where the account is, and all work for it."""
-        parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
+        parameters: Any = self.learner.parameters
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
         self._is_set_up = False

@@ -35,15 +35,10 @@ class SyncRunner(RayRunner):
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
             note(f"[runner] {text}: some have nothing to learn. Set microbatches higher.")
         self._told_schedules = schedule_states(experiment.optimizer)
-        self.crew: Any
         if self.num_workers:
             self.crew = RemotePeers(self, teacher)
         else:
             self.crew = LonePeer(self, teacher)
-
-    def end(self) -> None:
-        self.crew.end()
-        self._take_home()
 
     def start_epoch(self, epoch: int) -> None:
         self.is_done = self._do("start_epoch", epoch)[0]
@@ -78,9 +73,6 @@ class SyncRunner(RayRunner):
     def settle(self) -> List[StepReport]:
         self.crew.gather()
         return []
-
-    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        return self.crew.evaluate(teacher)
 
     def state(self) -> Dict[str, Any]:
         return {"place": self.crew.place(), "microbatches": self.n_microbatches}
