@@ -39,3 +39,9 @@ def test_json_text_nested_too_deep_is_refused(left, right):
     for more in (1, 700, 100_000):
         with pytest.raises(ValueError, match="nested more than 200 deep"):
             parse_json(left * (n + more) + "1" + right * (n + more))
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "\\u0061": 1}}]'])
+def test_json_text_with_a_key_twice_is_refused(text):
+    with pytest.raises(ValueError, match="an object has 'a' twice"):
+        parse_json(text)

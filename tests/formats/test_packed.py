@@ -41,7 +41,7 @@ def test_zip_files_with_one_file_of_data_are_read(tmp_path, streaming, method):
         "a/p.jpg": "",
     }
     path = zipped(tmp_path / "a.zip", method, **others, **{"a/train.csv": TABLE})
-    assert suffix_of(path) == ".csv"
+    assert suffix_of(path) == suffix_of("A.CSV.GZ") == ".csv"
     assert texts(LabelledText(train=path, streaming=streaming)) == ["hi", "bye"]
     misnamed = zipped(tmp_path / "b.csv", method, **{"x.csv": TABLE})
     assert texts(LabelledText(train=misnamed)) == ["hi", "bye"]
@@ -107,7 +107,8 @@ def tarred():
     (b"\x28\xb5\x2f\xfd\x04\x00", "is packed with zstd"), (tarred(), "is a tar archive"),
     (gzip.compress(tarred()), "is a tar archive"), (b"PAR1\x15\x04", "is Parquet, no text"),
     (b"\x80\x04\x95.", "is a pickle of Python"), (b"%PDF-1.4\n", "is a PDF"),
-], ids=["bz2", "xz", "zst", "tar", "tar.gz", "parquet", "pickle", "pdf"])  # fmt: skip
+    (b"\x89PNG\r\n\x1a\n", "is an image, no text"),
+], ids=["bz2", "xz", "zst", "tar", "tar.gz", "parquet", "pickle", "pdf", "png"])  # fmt: skip
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.packed", "a.jsonl"])
 def test_other_files_are_named_by_their_content(written, content, words, name):
     path = written(content, name)

@@ -86,3 +86,38 @@ def test_table_without_a_header_names_the_setting(written):
     with pytest.raises(DataError, match=r'such as columns = \["text", "label"\]'):
         rows(path, fields=["text", "label"])
     assert len(rows(path, columns=["text", "label"], fields=["text", "label"])) == 2
+
+
+def test_table_in_tsv_has_other_delimiters_if_its_header_has(written):
+    fields = ["text", "label"]
+    assert rows(written("text;label\na\tb;x\n", "a.tsv"), fields=fields) == [
+        {"text": "a\tb", "label": "x"}
+    ]
+    assert rows(written("text,x\tlabel\n", "b.tsv"), fields=["label"]) == []
+    assert rows(written("text\nhi, you\n", "c.tsv"), fields=["text"]) == [{"text": "hi, you"}]
+
+
+def test_table_whose_columns_have_one_name_is_refused_if_any_may_be_read(written):
+    path = written("text,note,note\nhi,a,b\n", "a.csv")
+    assert rows(path, fields=["text"])
+    with pytest.raises(DataError, match="a.csv:1  2 columns are called 'note'"):
+        rows(path)
+
+
+def test_table_that_repeats_its_header_says_so(written):
+    path, at = written("\ufefftext,label\nhi,x\n\ufefftext,label\nhi,y\n", "a.csv"), Bookmark()
+    assert [row["label"] for _, row in read_table(path, at)] == ["x", "y"]
+    assert at.counts.note.startswith("line 3 repeats the header")
+    at = Bookmark()
+    at.has_flags = True  # Each row is to be answered.
+    with pytest.raises(DataError, match="a.csv:3  repeats the header"):
+        list(read_table(path, at))
+
+
+@pytest.mark.parametrize("text", ["text,label\rhi,x\r", "text,label\nhi\rho,x\n"])
+def test_table_with_old_line_ends_says_how_to_save_it(written, text):
+    with pytest.raises(DataError, match="a line ends with CR alone: save the file with LF"):
+        rows(written(text, "a.csv"))
+    assert rows(written('text,label\n"hi\rho",x\r\n', "a.csv")) == [
+        {"text": "hi\rho", "label": "x"}
+    ]

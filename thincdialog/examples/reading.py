@@ -152,6 +152,7 @@ class Tasks:
             counts.path, counts.unit = path, part.unit
             counts.n_read += part.n_read
             counts.n_without += part.n_without
+            counts.note = counts.note or part.note
             source.compare(part)
         if not read.size:
             if counts.n_without == counts.n_read:  # What its reader says then is said here.

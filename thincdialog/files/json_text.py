@@ -2,7 +2,7 @@
 that nothing can be done with them."""
 
 import json
-from typing import Any, Union
+from typing import Any, Dict, List, Tuple, Union
 
 # Values, names and brackets in one text.
 MAX_VALUES = 50_000_000
@@ -27,12 +27,24 @@ def parse_json(text: Union[str, bytes], most: int = MAX_VALUES) -> Any:
         raise ValueError(f"it holds more than {most:,} values")
     too_deep = f"it is nested more than {MAX_NESTED} deep"
     try:
-        value = json.loads(text)
+        value = _decoder.decode(text)
     except RecursionError:
         raise ValueError(too_deep) from None
     if n_open > MAX_NESTED and _is_deep(value):
         raise ValueError(too_deep)
     return value
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has {twice[:60]!r} twice: rename or delete one of them")
+    return value
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _is_deep(value: Any) -> bool:

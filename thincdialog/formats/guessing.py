@@ -69,7 +69,9 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
     found = None if is_arrow(path) else _format_of_text(path, Bookmark(encoding=encoding))
     found = found or readable_format(path, encoding)
     if found is None and is_arrow(path):
-        names = ", ".join(map(short, [*next(read_arrow(path), {})][:8])) or "nothing"
+        names = ", ".join(map(short, [*next(read_arrow(path), {})][:8]))
+        if not names:
+            raise DataError(path, "holds no examples")
         text = f"has the columns {names}, and is read by no layout without a name: give one, such "
         raise DataError(path, f"{text}as messages. Texts with labels: thincdialog.Dataset.v1")
     if found is None and (what := about(path, encoding)):

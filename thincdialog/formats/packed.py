@@ -37,6 +37,8 @@ OTHERS = {
     b"SQLite format 3": "is a database of SQLite: export its table as CSV",
     b"\xd0\xcf\x11\xe0": "is an old file of Excel or Word: save it as CSV (UTF-8) or text",
     b"%PDF": "is a PDF: save its text",
+    b"\x04\x22\x4d\x18": "is packed with lz4: unpack it (unlz4 FILE)",
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "is an image, no text"),
     b"\xba\x16\x4f\x2f": "is a model of fastText (.bin): give its .vec file",
     **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "is a pickle of Python, "
                     "which could run code: write its values as text"),

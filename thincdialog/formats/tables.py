@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .bookmark import Bookmark, Spot
-from .text_file import MAX_LINE, File, read_lines, suffix_of
+from .text_file import LONE_CR, MAX_LINE, File, read_lines, suffix_of
 from .wording import nearest, short
 
 Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
@@ -33,15 +33,16 @@ def read_table(
         names and the delimiter that were found.
     columns (Optional[Sequence[str]]): Names of the columns; in the first line if None.
     fields (Sequence[str]): Columns that must be there.
-    delimiter (Optional[str]): What stands between cells. If None, tabs in .tsv; in .csv one
-        of ``DELIMITERS``, whichever makes of the first line what it should be.
+    delimiter (Optional[str]): What stands between cells. If None, tabs in .tsv, if its first line
+        can be read so; in .csv one of ``DELIMITERS``, whichever makes of the first line what it
+        should be.
     may_have_header (bool): Whether ``columns`` count only if the first line lacks ``fields``.
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     at = at or Bookmark()
     lines = _Lines(path, at)
-    is_tsv = suffix_of(path) == ".tsv" and delimiter in (None, "\t")
+    is_tsv = suffix_of(path) == ".tsv" and (delimiter or at.delimiter) in (None, "\t")
     line = None
     if may_have_header and columns:
         line = lines.first()
@@ -49,6 +50,10 @@ def read_table(
             {*fields} <= {*_cells(line, sign)} for sign in (delimiter or "", *DELIMITERS) if sign
         ):
             columns = None
+    if is_tsv and fields and not columns and not at.columns:
+        line = lines.first() if line is None else line
+        has_fields = [{*fields} <= {*_cells(line, sign)} for sign in ("\t", *DELIMITERS)]
+        is_tsv = has_fields[0] or not any(has_fields)
     if not is_tsv and not delimiter:
         line = lines.first() if line is None else line
         delimiter = at.delimiter or find_delimiter(line, columns, fields)
@@ -72,7 +77,8 @@ def read_table(
         except csv.Error as problem:
             first = row_end[1] + 1
             where = f": see the quote at {path}:{first}" if at.end[1] > first else ""
-            error, cells = f"not readable as {kind}: {problem}{where}", []
+            where = f": {LONE_CR}" if "new-line" in str(problem) else f": {problem}{where}"
+            error, cells = f"not readable as {kind}{where}", []
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
         if not cells or cells == [""]:
@@ -89,6 +95,12 @@ def read_table(
             header = [cell.strip() for cell in cells]
             _check_header(header, fields, at)
             at.columns = header
+        elif cells[1:] and cells == header:
+            text = "repeats the header, as if files were joined"
+            if at.has_flags:
+                at.refuse(at.error(f"{text}: delete this line"))
+            note = f"line {at.end[1]:,} {text}; such rows are left out"
+            at.counts.note = at.counts.note or note
         else:
             yield at.end[1], dict(zip(header, cells))
 
@@ -173,7 +185,7 @@ def _cells(line: str, delimiter: str) -> List[str]:
 
 
 def _check_header(header: Sequence[str], fields: Sequence[str], at: Bookmark) -> None:
-    for field in fields:
+    for field in fields or filter(None, header):
         if field not in header:
             hint = f"set text_field and label_field; {NO_HEADER}"
             hint = WITH_FLAGS if at.has_flags else hint

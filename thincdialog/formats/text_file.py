@@ -39,6 +39,8 @@ MAX_LINE = 1 << 26
 # Largest file in bytes that is read as a whole. A small gzip file can hold any number.
 MAX_FILE = 1 << 31
 
+LONE_CR = "a line ends with CR alone: save the file with LF or CRLF, or put the text in quotes"
+
 UTF8_BOM = b"\xef\xbb\xbf"
 # Byte order marks, and the encodings that they tell of; the longer ones first.
 BOMS = {
@@ -71,7 +73,8 @@ class LostLine(str):
 
 def suffix_of(file: File) -> str:
     """The suffix of a file's name without .gz, such as ".csv"; of the file inside a zip file."""
-    name = str(file).removesuffix(".gz")
+    name = str(file)
+    name = name[:-3] if name.lower().endswith(".gz") else name
     name = name_inside(name) if name.lower().endswith(".zip") else name
     return os.path.splitext(name)[1].lower()
 
@@ -373,6 +376,8 @@ def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
         raise at.error(_not_text(raw, error, encoding, at)) from None
     if line.endswith("\n"):
         return line[:-2] if line.endswith("\r\n") else line[:-1]
+    if at.end[1] == 1 and "\r" in line.strip():
+        raise at.error(LONE_CR)
     return line.removesuffix("\r")
 
 
