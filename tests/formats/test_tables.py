@@ -121,3 +121,9 @@ def test_table_with_old_line_ends_says_how_to_save_it(written, text):
     assert rows(written('text,label\n"hi\rho",x\r\n', "a.csv")) == [
         {"text": "hi\rho", "label": "x"}
     ]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_table_leaves_out_what_excel_writes_before_the_header(written, sign):
+    path = written(f"\ufeffsep={sign}\r\ntext{sign}label\r\nhi{sign}x\r\n", "a.csv")
+    assert rows(path, fields=["text", "label"]) == [{"text": "hi", "label": "x"}]

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import DataError, importing
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
-from .packed import MAX_TIMES, MAX_UNPACKED
+from .packed import DATA_SUFFIXES, MAX_TIMES, MAX_UNPACKED, is_data
 from .wording import short
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -72,7 +72,8 @@ def _files(path: Path) -> List[Path]:
     inside = sorted(each.name for each in path.iterdir() if (each / "state.json").is_file())
     if inside:
         raise DataError(path, f"holds several splits: give one, such as {path / inside[0]}")
-    raise DataError(path, f"holds no file that ends in {', '.join(SUFFIXES)}")
+    known = SUFFIXES if any(is_data(each.name) for each in path.iterdir()) else DATA_SUFFIXES
+    raise DataError(path, f"holds no file that ends in {', '.join(known)}")
 
 
 def _batches(file: Path) -> Iterator[Any]:

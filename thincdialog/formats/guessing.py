@@ -152,6 +152,8 @@ def about(path: str, encoding: Optional[str] = None) -> str:
         is_json = lines[:1] and lines[0].lstrip()[:1] in ("{", "[")
         if is_yaml or (is_json and not _first_object(path, lines)):
             value = read_value(path, Bookmark(encoding=encoding), MAX_TRIED)
+            if value is None and not is_yaml:
+                return "JSON values that have several lines: write each in one line (jq -c . FILE)"
             inner = value[0] if isinstance(value, list) and value else value
             names = ", ".join(map(short, [*inner][:8])) if isinstance(inner, dict) else kind(inner)
             what = f"a list, of {names}" if inner is not value else names

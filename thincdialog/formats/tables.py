@@ -81,7 +81,8 @@ def read_table(
             error, cells = f"not readable as {kind}{where}", []
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
-        if not cells or cells == [""]:
+        is_sep = at.end[1] == 1 and cells == ["sep=", ""]  # Written by Excel before the header.
+        if not cells or cells == [""] or is_sep:
             if error is None:
                 continue
         elif header and len(cells) != len(header):
