@@ -27,7 +27,9 @@ def test_suggestions_of_settings():
         ("3", int, "write it without quotes"), ("3", Optional[float], "write it without quotes"),
         (".5", float, "write 0.5"), ("1_000", int, "write 1000"), (1000.0, int, "write 1000"),
         ("0.5", int, ""), ("inf", float, ""), ("yes", bool, "write true or false"),
-        ("abc", int, ""), (3, str, ""), ("up", Literal["max", "min"], ""),
+        ("abc", int, ""), (True, str, ""),
+        (3, str, """write "3", in quotes (on a command line: '"3"')"""),
+        ("up", Literal["max", "min"], ""),
         ("3", Union[List[int], None], ""),
     ],
 )  # fmt: skip

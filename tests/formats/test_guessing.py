@@ -51,7 +51,7 @@ def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
     ("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ hi\n", "looks like Cornell's raw movie lines"),
     ('{"a": [1],\n "b": {}}', r"looks like one JSON value, not lines \('a', 'b'\): write a layout"),
     ('[{"a": [1], "b": {}}]', r"looks like one JSON value, not lines \(a list, of 'a', 'b'\): wri"),
-    ('{\n"a": 1\n}\n{\n"a": 2\n}\n', "looks like JSON values that have several lines: write each in"),
+    ('{\n"a": 1\n}\n{\n"a": 2\n}\n', "looks like JSON values that have several lines: write"),
     ("[3]", r"looks like one JSON value, not lines \(a list, of a number\)"),
     ("__class__b a\n", "looks like fastText with a prefix of its own: replace it by __label__"),
     ('{"data": [{"paragraphs": [{"qas": []}]}]}', "looks like SQuAD, whose .* prompt-completion"),

@@ -61,10 +61,10 @@ SAMPLES = {
     ),
     "messenger": (
         {"participants": [], "messages": [
-            {"sender_name": "Flo", "timestamp_ms": 3, "content": "b"},
+            {"sender_name": "Flo", "timestamp_ms": 3, "content": "b\u00c3\u00a9"},
             {"sender_name": "Flo", "timestamp_ms": 2, "photos": []},
-            {"sender_name": "Ed", "timestamp_ms": 1, "content": "a"}]},
-        [("0#first/0", SILENCE, ["a"]), ("0#second/0", "a", ["b"])],
+            {"sender_name": "Ed", "timestamp_ms": 1, "content": "a\u00e9"}]},
+        [("0#first/0", SILENCE, ["a\u00e9"]), ("0#second/0", "a\u00e9", ["b\u00e9"])],
     ),
     "discord": (
         {"guild": {"id": "1"}, "channel": {"id": "2"}, "messages": [
@@ -236,6 +236,7 @@ TEXTS = {
         ".json",
         '[{"type": "message", "user": "U1", "text": "a", "ts": "1.1"},\n'
         '{"type": "message", "username": "bot", "text": "b", "ts": "1.2"},\n'
+        '{"type": "message", "user": "U2", "text": "<@U2> has joined the channel", "ts": "1.3"},\n'
         '{"type": "message", "user": "U1", "text": "", "ts": "1.3"}]',
         [("a.json#first/0", SILENCE, ["a"]), ("a.json#second/0", "a", ["b"])],
     ),
@@ -527,6 +528,11 @@ def test_layout_makes_plain_text_of_html(written):
     found = of_layout(written, "text: q\nlabel: y\nhtml: true\n", rows, "a.jsonl")
     assert found == [("0/0", "a & b\nc\n1 < 2 d", ["<i>"])]
     assert of_layout(written, "text: q\nlabel: y\n", rows, "a.jsonl")[0][1] == rows[0]["q"]
+
+
+def test_layout_takes_no_list_of_texts_for_a_turn(written):
+    with pytest.raises(DataError, match="turns.0 is a list, not a string"):
+        of_layout(written, "turns: turns\ntext: ''\n", [{"turns": [["A", "hi"]]}], "a.jsonl")
 
 
 def test_layout_leaves_out_turns_that_it_skips_or_does_not_want(written):

@@ -35,6 +35,8 @@ def value_hint(value: Any, annotation: Any) -> str:
     """How a value of the wrong type may have been meant; "" if there is no telling."""
     if isinstance(value, float) and value.is_integer() and fits(int(value), annotation):
         return f"write {int(value)}"
+    if type(value) is int and fits(str(value), annotation):
+        return f'write "{value}", in quotes (on a command line: \'"{value}"\')'
     if not isinstance(value, str):
         return ""
     if fits(True, annotation) and value.lower() in ("yes", "no", "on", "off", "true", "false"):

@@ -1,6 +1,7 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
 import re
+from contextlib import suppress
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from functools import partial
@@ -318,7 +319,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
 
 def _speaker(who: Located, layout: CorpusLayout) -> str:
     """Who speaks: the role, if the layout names one for the speaker."""
-    name = str(who.value) if type(who.value) is int else who.text()
+    name = str(who.value) if type(who.value) is int else _mended(who.text(), layout)
     if not name.strip():
         raise who.error("is empty: it is not known who speaks")
     for role, names in (layout.speakers or {}).items():
@@ -414,7 +415,8 @@ def _texts(found: Located, layout: CorpusLayout) -> List[str]:
 def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
     if isinstance(layout.text, str):
         found = place.find(layout.text)
-        text = _joined(found, layout, at) if isinstance(found.value, list) else found.text()
+        is_parts = isinstance(found.value, list) and layout.text
+        text = _joined(found, layout, at) if is_parts else found.text()
         return _clean(text, layout)
     several = [place.find(where, None) for where in layout.text]
     if all(part.value is None for part in several):
@@ -438,7 +440,14 @@ def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
     return layout.join.join(texts)
 
 
+def _mended(text: str, layout: CorpusLayout) -> str:
+    with suppress(UnicodeError):
+        return text.encode("latin-1").decode("utf-8") if layout.latin1 else text
+    return text
+
+
 def _clean(text: str, layout: CorpusLayout) -> str:
+    text = _mended(text, layout)
     if layout.html:
         text = unescape(_TAG.sub("", _LINE_END.sub("\n", text)))
     for old, new in (layout.replace or {}).items():

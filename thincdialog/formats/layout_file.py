@@ -65,6 +65,8 @@ class CorpusLayout:
     label_separator (str): Separates several labels in a text.
     label_candidates (Where): In an example, the list of candidates; "" for none.
     html (bool): Whether texts are HTML: tags are removed, and entities become letters.
+    latin1 (bool): Whether names and texts are UTF-8 whose bytes were written as characters of
+        Latin-1, as in exports of Facebook.
     replace (Dict[str, str]): What to put in texts for what a regular expression matches.
     """
 
@@ -96,6 +98,7 @@ class CorpusLayout:
     label_separator: str = ""
     label_candidates: Where = ""
     html: bool = False
+    latin1: bool = False
     replace: Optional[Dict[str, str]] = None
 
     @property
@@ -170,6 +173,7 @@ def read_layout(path: Path) -> CorpusLayout:
             "background_speakers": (is_list, "a list of names"),
             "blocks": (isinstance(value, bool), "true or false"),
             "html": (isinstance(value, bool), "true or false"),
+            "latin1": (isinstance(value, bool), "true or false"),
             "only": (is_mapping, "a mapping of places and texts"),
             "replace": (is_mapping, "a mapping of texts"),
             "records": (is_text or is_mapping, "a place, or one for each split"),
