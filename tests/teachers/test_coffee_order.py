@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from thincdialog.api import load, train
+from thincdialog.api import load, load_config, train
 from thincdialog.errors import ConfigError
 from thincdialog.teachers.coffee_order import MENU, CoffeeOrder
 
@@ -139,11 +139,11 @@ SAID = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_quickstart_answers_small_talk_and_ranks_the_right_reply_first(root, tmp_path, seed):
-    result = train(
-        root / "configs" / "quickstart.cfg", output=tmp_path, overrides={"system.seed": seed}
-    )
+    config = load_config(root / "configs" / "quickstart.cfg", {"system.seed": seed}).config
+    config["baselines"] = {}
+    result = train(config, output=tmp_path)
     assert result.scores["test"]["hits@1"] >= 0.99 and result.scores["dev"]["hits@1"] >= 0.99
     chatbot = load(tmp_path / "model-best")
     for text, (kind, start) in SAID.items():
