@@ -24,7 +24,7 @@ from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 
-N_IDS, WIDTH, BATCH, SCALE = 65544, 256, 512, 20.0
+N_IDS, WIDTH, BATCH, SCALE = sized(65544, 512), 256, 512, 20.0
 N_BATCHES, LEARN_RATE, MAX_NORM = 8, 1e-3, 1.0
 # Rounds, each with every rival; steps of one in a round; threads of PyTorch.
 ROUNDS, STEPS, THREADS = sized(7, 1), sized(8, 1), 2

@@ -26,8 +26,9 @@ from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
 from thincdialog.optimizers.lazy_adam import LazyAdam
 
-N_IDS, N_CLASSES, WIDTH, DEPTH, HEADS = 32768, 150, 128, 4, 4
-N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = sized(1280, 128), 64, 1e-3, 0.1, 20.0
+N_IDS, DEPTH = sized((32768, 4), (512, 1))
+N_CLASSES, WIDTH, HEADS = 150, 128, 4
+N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = sized(1280, 64), 64, 1e-3, 0.1, 20.0
 ROUNDS = sized(5, 1)
 
 
