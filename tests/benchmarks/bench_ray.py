@@ -292,15 +292,15 @@ def exchange() -> Dict[str, float]:
         layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
         for optimizer in sized(list(OPTIMIZERS), ["LazyAdam, fast"]):
             memory = MappedArrays(layout)
-            shm = pair(ray, sizes, optimizer, memory.mapping, [])
-            alone, took = timed(ray, shm, "alone"), timed(ray, shm, "exchange")
+            actors = pair(ray, sizes, optimizer, memory.mapping, [])
+            alone, took = timed(ray, actors, "alone"), timed(ray, actors, "exchange")
             memory.close()
-            store = pair(ray, sizes, optimizer, None, [])
-            through = timed(ray, store, "exchange")
+            ray.get([actor.begin.remote(None, actors) for actor in actors])
+            through = timed(ray, actors, "exchange")
             found.setdefault(name, through[0])
             shown = "".join(f"{a:8.2f}{b:8.2f}" for a, b in (took, alone, through))
             print(f"{name + ' ' + optimizer:22}{shown}", flush=True)
-            for actor in (*shm, *store):
+            for actor in actors:
                 ray.kill(actor)
     return found
 

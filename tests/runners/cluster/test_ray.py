@@ -80,11 +80,9 @@ def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tm
     assert found[1] == alone[1] and len(alone[1]) > 3
 
 
-# Others learn example by example.
-# The tests with torch train the config that needs it.
-BY_GRADIENT = [
-    path for path in CONFIGS if path.stem not in ("starspace", "fasttext", "torch_intent")
-]
+# Two others learn example by example; ranker_ray is ranker; the tests with torch train the last.
+OTHERS = ("starspace", "fasttext", "ranker", "torch_intent")
+BY_GRADIENT = [path for path in CONFIGS if path.stem not in OTHERS]
 
 
 @pytest.mark.slow
