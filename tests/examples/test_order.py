@@ -35,10 +35,10 @@ def shares(teacher, n):
 
 
 @settings(max_examples=100)
-@given(cases(), st.integers(1, 5), st.integers(1, 9), BATCHERS)
-def test_order_shows_each_example_exactly_once(case, n_workers, n_copies, batcher):
+@given(cases(), st.integers(1, 5), st.booleans(), st.integers(1, 9), BATCHERS)
+def test_order_shows_each_example_exactly_once(case, n_workers, are_threads, n_copies, batcher):
     """However many workers share it, in batches or through copies."""
-    whole = shares(case.make(), n_workers)
+    whole = case.make().shares(n_workers) if are_threads else shares(case.make(), n_workers)
     copies = [[share, *(share.clone() for _ in range(n_copies - 1))] for share in whole]
     if case.is_flat:
         for share in whole:

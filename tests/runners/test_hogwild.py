@@ -622,7 +622,7 @@ def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     if is_refused:
         with pytest.raises(ConfigError) as refused:
             train(SMALL, overrides=given)
-        assert f"{pipe} is no file, and each of the [runner] workers" in str(refused.value)
+        assert f"{pipe} is no file, and the [runner] workers" in str(refused.value)
     else:
         writer.start()
         assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections import Counter
+from functools import partial
 from io import StringIO
 
 import numpy
@@ -10,6 +12,7 @@ import pytest
 
 from tests.examples.talk import write_spoken
 from tests.training.examples import CLASSIFIER, RANKER, REPLIES, TALKS, quietly_train, weights
+from thincdialog.agents import repeats
 from thincdialog.api import (
     ConfigError,
     DataError,
@@ -19,6 +22,8 @@ from thincdialog.api import (
     load,
     registry,
 )
+from thincdialog.evaluation import unreachable
+from thincdialog.examples import split as examples_split
 from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.runs.run_log import read_log
 
@@ -280,23 +285,34 @@ def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
     assert "b.jsonl" not in said.getvalue()
 
 
-def test_a_stream_is_read_once_before_training_and_once_per_epoch(tmp_path):
-    begun, ended = [], []
+@pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
+def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
+    tmp_path, monkeypatch, runner
+):
+    for module, name in (
+        (examples_split, "BEGINNING"),
+        (repeats, "LOOKED_AT"),
+        (unreachable, "N_LOOKED_AT"),
+    ):
+        monkeypatch.setattr(module, name, 300)
+    begun = []
 
-    def stream():
-        begun.append(1)
-        yield from ([{"text": f"a {n}", "labels": [f"b {n}"], "id": str(n)}] for n in range(5000))
-        ended.append(1)
+    def stream(name):
+        begun.append(name)
+        rows = ({"text": f"a {n}", "labels": [f"b {n % 50}"], "id": str(n)} for n in range(500))
+        yield from ([row] for row in rows)
 
-    @registry.teachers("test_train.Counting.v1")
+    @registry.teachers(f"test_train.Counting{runner}.v1")
     def counting():
-        return IterableTeacher({"train": stream}, streaming=True, shuffle_window=1000)
+        splits = {name: partial(stream, name) for name in ("train", "dev", "test")}
+        return IterableTeacher(splits, streaming=True)
 
-    config = '[tasks.it]\n@teachers = "test_train.Counting.v1"\n' + REPLIES
+    config = f'[tasks.it]\n@teachers = "test_train.Counting{runner}.v1"\n' + REPLIES
     config = config.replace('"thincdialog.Words.v1"', '"thincdialog.HashNgrams.v1"\nn_rows = 100')
-    quietly_train(config, tmp_path / "out", training__max_epochs=3.0, world__batcher__size=250)
-    # All labels are counted; for what else is asked before training, the first block will do.
-    assert len(ended) == 1 + 3 and len(begun) <= 2 + 3
+    config += f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
+    quietly_train(config, tmp_path / "out", training__max_epochs=2.0, world__batcher__size=100)
+    # Dev: looked at once, then evaluated before training, after each epoch and at the end.
+    assert Counter(begun) == {"train": 1 + 2, "dev": 1 + 3 + 1, "test": 1}
 
 
 @pytest.mark.parametrize(

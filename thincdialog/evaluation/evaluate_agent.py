@@ -1,5 +1,7 @@
 """Evaluates an agent on one split of its tasks."""
 
+from contextlib import nullcontext
+from itertools import chain
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..messages import Message
@@ -31,15 +33,19 @@ def evaluate_agent(
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
         # Not a copy of the agent: batch_act is the original's alone.
-        with make_world(task, agent) as world:
+        with (
+            task.keeping_ids() if recorder else nullcontext({}) as ids,
+            make_world(task, agent) as world,
+        ):
             world.start_epoch(0, 0)
             if recorder is not None:
-                recorder.record(name, acts_of(world))
+                recorder.record(name, acts_of(world), ids)
             while not world.epoch_done():
                 world.parley()
             report = world.report()
             if recorder is not None:
-                recorder.arrange(name, task, report)
+                in_order = (name for block in sorted(ids) for name in ids[block])
+                recorder.arrange(name, in_order, report)
             return report
 
     return evaluate_by(measure, agent, teacher)
@@ -94,10 +100,8 @@ def sample_exchanges(
     for place, task in enumerate(tasks.values()):
         n_wanted = (n_conversations + len(tasks) - 1 - place) // len(tasks)
         enough, name = len(conversations) + n_wanted, None
-        task.start_epoch(0, 0)
         player = agent.clone()
-        while n_wanted and not task.epoch_done():
-            message = task.act()
+        for message in chain.from_iterable(task.episodes() if n_wanted else ()):
             conversation = str(message["id"]).rpartition("/")[0]
             if conversation != name or not conversation:
                 if len(conversations) == enough:
@@ -106,9 +110,7 @@ def sample_exchanges(
                 name = conversation
             player.observe(message)
             reply = player.act()
-            task.observe(reply)
             player.self_observe(reply)
             conversations[-1].append((message, reply))
-        task.reset_metrics()
     agent.reset_metrics()
     return conversations

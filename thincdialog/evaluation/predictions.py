@@ -7,7 +7,6 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
 from ..metrics.example_metric import can_score
-from ..teachers import Teacher
 
 
 @dataclass
@@ -116,8 +115,14 @@ class Recorder:
         self.rows: Dict[str, List[Tuple[Prediction, bool]]] = {}
         self.predictions: Dict[str, List[Prediction]] = {}
 
-    def record(self, task: str, acts: Iterable[Sequence[Any]]) -> None:
-        """Take the acts of a world, parley by parley, until its epoch is done."""
+    def record(
+        self, task: str, acts: Iterable[Sequence[Any]], ids: Optional[Dict[int, List[str]]] = None
+    ) -> None:
+        """Take the acts of a world, parley by parley, until its epoch is done.
+
+        ids (Optional[Dict[int, List[str]]]): Is filled meanwhile (see ``Teacher.keeping_ids``);
+            emptied if no replies are kept.
+        """
         rows = self.rows.setdefault(task, [])
         for messages, replies in acts:
             if isinstance(messages, Message):
@@ -126,18 +131,23 @@ class Recorder:
                 row = self.kept(_prediction(task, message, reply))
                 if row is not None:
                     rows.append((row, bool(message.get("episode_done", True))))
+                elif ids is not None:
+                    ids.clear()
 
     def join(self, other: "Recorder") -> None:
         """Add what another recorder has taken of other examples."""
         for task, rows in other.rows.items():
             self.rows.setdefault(task, []).extend(rows)
 
-    def arrange(self, task: str, teacher: Teacher, report: Dict[str, Metric]) -> None:
-        """Put the replies of a task, which were all recorded, into the order of its data."""
+    def arrange(self, task: str, ids: Iterable[str], report: Dict[str, Metric]) -> None:
+        """Put the replies of a task, which were all recorded, into the order of its data.
+
+        ids (Iterable[str]): Of all its examples, in this order.
+        """
         self.reports[task] = report
         rows, places = self.rows.pop(task, []), dict[str, int]()
-        for place, example in enumerate(teacher.examples() if rows else ()):
-            places.setdefault(str(example["id"]), place)
+        for place, name in enumerate(ids if rows else ()):
+            places.setdefault(name, place)
         rows.sort(key=lambda row: places.get(row[0].id, len(places)))
         _name_conversations(rows)
         self.predictions[task] = [row for row, _ in rows]

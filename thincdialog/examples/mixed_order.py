@@ -54,6 +54,13 @@ class MixedOrder(Order):
         share.start(0, self.parts[0].seed)
         return share
 
+    def shares(self, n_workers: int) -> List["MixedOrder"]:
+        shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
+        for share, parts in zip(shares, zip(*(part.shares(n_workers) for part in self.parts))):
+            share.parts = list(parts)
+            share.start(0, self.parts[0].seed)
+        return shares
+
     # --- what is shown ------------------------------------------------------------------
 
     @property

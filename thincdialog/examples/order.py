@@ -3,7 +3,8 @@
 import copy
 from bisect import bisect_right
 from collections import Counter
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
@@ -12,10 +13,11 @@ import numpy as np
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .batch import Batch, gathered
-from .blocks import Block, Start
+from .blocks import BEGIN, Block, Start
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
+from .shared_passes import SharedPasses
 from .slices import slice_places
 from .split import Split
 from .store import Rows, Store, Unit
@@ -57,6 +59,11 @@ class Order:
     # the ids of its examples begin with there.
     worker, n_workers = 0, 1
     task, prefix = 0, ""
+    # How threads with shares of a stream read it together, and the number of this epoch's pass.
+    passes: Optional[SharedPasses] = None
+    thread = n_started = 0
+    # The ids of each block's rows in the order of the data, by its number, while they are kept.
+    ids: Optional[Dict[int, List[str]]] = None
 
     def __init__(
         self,
@@ -91,6 +98,14 @@ class Order:
         share.n_workers = self.n_workers * n_workers
         share.start(0, self.seed)
         return share
+
+    def shares(self: OrderT, n_workers: int) -> List[OrderT]:
+        """The shares of threads, which read a stream together, once."""
+        shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
+        passes = SharedPasses(n_workers)
+        for number, share in enumerate(shares):
+            share.passes, share.thread = passes, number
+        return shares
 
     # --- what is shown ------------------------------------------------------------------
 
@@ -184,12 +199,7 @@ class Order:
     def all_labels(self) -> Iterator[str]:
         """Every label of these."""
         for store, episodes in self._whole():
-            rows = episodes
-            if not store.is_single_turn:
-                starts = np.asarray(store.starts)
-                counts = starts[episodes + 1] - starts[episodes]
-                rows = slice_places(starts[episodes], counts)
-            for labels in store.cells("labels", rows):
+            for labels in store.cells("labels", _rows_of(store, episodes)):
                 yield from labels or ()
 
     def frequent_labels(self, most: int) -> List[str]:
@@ -206,9 +216,25 @@ class Order:
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """All episodes in the order of the data, store by store."""
+        n_known, beginning = 0, self.data.beginning
+        if beginning is not None and self.picked is None and not self.is_endless:
+            n_known = beginning.n_episodes
+            yield self._as_shown(beginning), np.arange(n_known)
+            if self.data.is_short:
+                return
         blocks = self.data.blocks(self.picked)
         for block in islice(blocks, 1 if self.is_endless else None):
-            yield self._as_shown(block.store), block.order
+            yield self._as_shown(block.store), block.order[n_known:]
+            n_known = max(0, n_known - len(block.order))
+
+    @contextmanager
+    def keeping_ids(self) -> Iterator[Dict[int, List[str]]]:
+        """Meanwhile, this order and the shares that are made of it keep all ids."""
+        self.ids = {}
+        try:
+            yield self.ids
+        finally:
+            self.ids = None
 
     # --- the epoch ----------------------------------------------------------------------
 
@@ -216,6 +242,7 @@ class Order:
         """Begin an epoch; nothing is read before the first episode is asked for."""
         self.run = object()
         self.epoch, self.seed = epoch, seed
+        self.n_started += 1
         self._begin(0)
 
     def start_again(self) -> None:
@@ -234,7 +261,12 @@ class Order:
         again (int): How often they were shown before, within the epoch.
         start (Optional[Start]): Where in a stream to begin, if that is known.
         """
-        blocks: Iterable[Block] = self.data.blocks(self.picked, start)
+        read = partial(self.data.blocks, self.picked, start)
+        # An epoch that goes on from a state, and data that is repeated, each thread reads itself.
+        if self.passes is not None and self.data.streaming and start is None and not again:
+            blocks: Iterable[Block] = self.passes.blocks(self.n_started, self.thread, read)
+        else:
+            blocks = read()
         if self.training and not self.data.window and not self.data.streaming:
             everything = np.arange(self.held.n_episodes) if self.picked is None else self.picked
             blocks = [Block(self.held, everything, 0)]
@@ -253,6 +285,8 @@ class Order:
             order = np.flatnonzero(is_own) if order is None else order[is_own[order]]
         members = block.order if order is None else block.order[order]
         store = self._as_shown(block.store) if self.data.streaming else self.held
+        if self.ids is not None:
+            self.ids[number] = store.cells("id", _rows_of(store, block.order))
         return Block(store, members, number, block.start, again, self.task)
 
     def is_exhausted(self) -> bool:
@@ -340,7 +374,7 @@ class Order:
             wanted[self.again][number] = state["start"]
         found: Dict[Tuple[int, int], Block] = {}
         for again, starts in sorted(wanted.items()):
-            self._remaining = self._blocks(again, starts[min(starts)] if starts else None)
+            self._remaining = self._blocks(again, starts[min(starts)] if starts else BEGIN)
             for block in self._remaining if starts else ():
                 found[again, block.number] = block
                 if block.number >= max(starts):
@@ -375,6 +409,13 @@ def as_shown(message: Message, training: bool, is_last: bool) -> Message:
         message["eval_labels"] = message.pop("labels")
     message["episode_done"] = is_last
     return message
+
+
+def _rows_of(store: Store, episodes: np.ndarray) -> np.ndarray:
+    if store.is_single_turn:
+        return episodes
+    starts = np.asarray(store.starts)
+    return slice_places(starts[episodes], starts[episodes + 1] - starts[episodes])
 
 
 def _id_of(store: Store, row: int) -> str:

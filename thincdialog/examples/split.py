@@ -45,6 +45,9 @@ from .store import Store, collection_paused
 COLLECT_EVERY = 4096
 # Examples in memory from which on these searches leave them out: each would take seconds.
 MANY = 100_000
+# Of the first block of a stream, so many episodes stay in memory: before and after training, much
+# code looks at the first ones only.
+BEGINNING = 4096
 
 
 class Split:
@@ -65,6 +68,8 @@ class Split:
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
     built_store (Optional[MappedStore]): What is shown in the source's place, if anything is.
+    beginning (Optional[MemoryStore]): The first episodes of a stream, once these were read.
+    is_short (bool): Whether the stream has no others.
     """
 
     def __init__(
@@ -107,6 +112,8 @@ class Split:
         self._single_turn = _stays_single(mutators, single_turn)
         self._store = source if isinstance(source, Store) else None
         self.built_store: Optional[MappedStore] = None
+        self.beginning: Optional[MemoryStore] = None
+        self.is_short = False
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
@@ -129,7 +136,7 @@ class Split:
         self._store = self.built_store = store
         self.compare_labels(store)
         self.streaming = False
-        self._lengths = self._replies = None
+        self._lengths = self._replies = self.beginning = None
 
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
@@ -200,6 +207,7 @@ class Split:
         no matter there."""
         bare = copy.copy(self)
         bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
+        bare.beginning = None
         bare.encoding = _nothing
         bare.source, bare.mutators = copy.copy(self.source), [copy.copy(m) for m in self.mutators]
         self.fixed_candidates()
@@ -317,12 +325,26 @@ class Split:
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         ahead = self._ahead
-        if ahead is None:
-            return self._streamed_here(picked, start)
-        watch = ahead.watch()
-        if watch is None:
-            return ahead.blocks(picked, start)
-        return self._streamed_here(picked, start, ahead, watch)
+        watch = None if ahead is None else ahead.watch()
+        if ahead is not None and watch is None:
+            blocks = ahead.blocks(picked, start)
+        else:
+            blocks = self._streamed_here(picked, start, ahead, watch)
+        if self.streaming and self.beginning is None and picked is None and start == BEGIN:
+            return self._remembering(blocks)
+        return blocks
+
+    def _remembering(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        n_read = 0
+        for block in blocks:
+            if self.beginning is None:
+                beginning = MemoryStore()
+                for episode in islice(_episodes_of(block.store), BEGINNING):
+                    beginning.append(episode)
+                self.beginning = beginning
+            n_read += len(block.order)
+            yield block
+        self.is_short = self.beginning is not None and self.beginning.n_episodes == n_read
 
     @property
     def episodes_at_once(self) -> int:

@@ -106,9 +106,9 @@ class Hogwild(Runner):
             paths = task.files("train") if "train" in task.splits else []
             pipes = list(filter(is_pipe, paths))
             if pipes and (self.executor == "process" or is_streamed):
-                each = "each of the [runner] workers reads it for itself"
+                often = "is no file, and the [runner] workers read it more than once"
                 hint = 'give a file, or set executor = "thread" and streaming = false'
-                refuse(f"{pipes[0]} is no file, and {each}", hint, "tasks", name, "train")
+                refuse(f"{pipes[0]} {often}", hint, "tasks", name, "train")
         return problems
 
     def begin(
@@ -137,8 +137,7 @@ class Hogwild(Runner):
                 turns = threading.BoundedSemaphore(at_once)
                 self.numbers = StepNumbers(array("q", [0, 0]), threading.Lock(), turns, at_once)
                 workers = [
-                    Worker(experiment, teacher, number, n, settings, self.numbers)
-                    for number in range(n)
+                    Worker(experiment, share, settings, self.numbers) for share in teacher.shares(n)
                 ]
             self.crew = Crew(workers, self.numbers.stop, interruption, note, **self.times)
             stack.callback(self.crew.end)

@@ -128,4 +128,4 @@ def make_process_worker(
     use_state(experiment.optimizer, KEY, shared.arrays)
     cells: Any = shared.arrays[CELLS]
     numbers = StepNumbers(cells, *drawing)
-    return Worker(experiment, teacher, number, n_workers, settings, numbers)
+    return Worker(experiment, teacher.share_of(number, n_workers), settings, numbers)

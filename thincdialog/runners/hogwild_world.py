@@ -1,7 +1,7 @@
 """Hogwild as a world: threads share the data and the weights."""
 
 from collections import deque
-from functools import partial
+from functools import cached_property, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, cast
 
@@ -105,8 +105,8 @@ class HogwildWorld(World):
             lay_out_state(optimizer, KEY, cast(Learner, agent).weights)
             twins = [for_a_worker(optimizer, get_current_ops()) for _ in twins]
         self._workers = [
-            _ReleasedWorker(make_world, teacher, agent, number, n_workers, twin)
-            for number, twin in enumerate(twins)
+            _ReleasedWorker(make_world, share, agent, twin)
+            for share, twin in zip(teacher.shares(n_workers), twins)
         ]
         # A crew notes something only if a signal ends the run.
         ending = interruption or Interruption()
@@ -119,15 +119,18 @@ class HogwildWorld(World):
         """All workers are at the beginning of an epoch."""
         # Arguments of ``ShareWorker.step``.
         self._released: "SimpleQueue[Any]" = SimpleQueue()
-        # Workers that have something left of their shares.
-        self._left: Set[int] = set()
-        for number, worker in enumerate(self._workers):
+        self.__dict__.pop("_left", None)
+        for worker in self._workers:
             worker.released = self._released
-            if not worker.world.epoch_done():
-                self._left.add(number)
         self._n_under_way = 0
         # Of parleys that have ended, and were not shown.
         self._ended: Deque[Sequence] = deque()
+
+    @cached_property
+    def _left(self) -> Set[int]:
+        """Workers that have something left of their shares; a stream is read to tell."""
+        workers = enumerate(self._workers)
+        return {number for number, worker in workers if not worker.world.epoch_done()}
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data, whatever is left of the last one."""

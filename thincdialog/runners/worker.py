@@ -31,8 +31,8 @@ class ShareWorker:
     """A replica of an agent in a world of its own, with a share of the data.
 
     make_world (WorldFactory): Gives the world.
-    teacher, agent: Those that all workers share.
-    number, n_workers (int): Which worker it is, from 0, and of how many.
+    share (Teacher): Its share of the data.
+    agent (Agent): That all workers share.
     optimizer (Optional[Optimizer]): Changes the weights, which are shared (see
         ``for_a_worker``); None: the worker only answers.
     """
@@ -40,14 +40,12 @@ class ShareWorker:
     def __init__(
         self,
         make_world: WorldFactory,
-        teacher: Teacher,
+        share: Teacher,
         agent: Agent,
-        number: int,
-        n_workers: int,
         optimizer: Any,
     ):
         self.agent: Any = agent.replica()
-        self.world = make_world(teacher.share_of(number, n_workers), self.agent)
+        self.world = make_world(share, self.agent)
         self.optimizer = optimizer
         # Where they lie; agents of ours leave them there.
         is_watched = agent.learns and is_users(cast(Learner, agent).update)
@@ -80,8 +78,7 @@ class Worker(ShareWorker):
 
     experiment (Experiment): What all workers have in common; in another process, one of
         the same config.
-    teacher (Teacher): Of the training data.
-    number, n_workers (int): Which worker it is, from 0, and of how many.
+    share (Teacher): Its share of the training data.
     settings (Mapping[str, float]): Of the run's optimizer, as they are.
     numbers (StepNumbers): Where all workers draw from.
     """
@@ -89,17 +86,13 @@ class Worker(ShareWorker):
     def __init__(
         self,
         experiment: Experiment,
-        teacher: Teacher,
-        number: int,
-        n_workers: int,
+        share: Teacher,
         settings: Mapping[str, float],
         numbers: StepNumbers,
     ):
         self.experiment, self.numbers = experiment, numbers
         optimizer = for_a_worker(experiment.optimizer, experiment.ops)
-        super().__init__(
-            experiment.make_world, teacher, experiment.learner, number, n_workers, optimizer
-        )
+        super().__init__(experiment.make_world, share, experiment.learner, optimizer)
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
 

@@ -2,7 +2,19 @@
 
 import copy
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from ..batchers import Batcher, count_words
 from ..contract import Returned, is_kind
@@ -239,6 +251,13 @@ class Teacher(Agent):
         teacher._show(order, scores)
         return teacher
 
+    def shares(self: TeacherT, n_workers: int) -> List[TeacherT]:
+        """The shares (see ``share_of``) of threads, which read a stream together, once.
+
+        n_workers (int): How many share.
+        """
+        return list(map(self._share, self._order.shares(n_workers)))
+
     def share_of(self: TeacherT, worker: int, n_workers: int) -> TeacherT:
         """The same data for one of several workers: each has an n-th of the episodes (of each
         task's), the same in every epoch, so that all together show every example once. A
@@ -247,8 +266,11 @@ class Teacher(Agent):
         worker (int): Number of the worker, from 0.
         n_workers (int): How many share.
         """
+        return self._share(self._order.share_of(worker, n_workers))
+
+    def _share(self: TeacherT, order: Order) -> TeacherT:
         share = copy.copy(self)
-        share._show(self._order.share_of(worker, n_workers), self._scores.fresh())
+        share._show(order, self._scores.fresh())
         return share
 
     def by_task(self) -> Dict[str, "Teacher"]:
@@ -448,6 +470,11 @@ class Teacher(Agent):
         """Every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
         return self._order.examples()
+
+    def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
+        """A stretch in which the ids of all that is read are kept: of each block, by its number,
+        in the order of the data."""
+        return self._order.keeping_ids()
 
     def all_labels(self) -> Iterator[str]:
         """Every label of the same examples; those without labels give none."""

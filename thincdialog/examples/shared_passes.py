@@ -1,0 +1,50 @@
+"""Threads that share a stream read it together."""
+
+import threading
+from itertools import tee
+from typing import Callable, Dict, Iterator, List, Union
+
+from .blocks import Block
+
+
+class SharedPasses:
+    """Passes over a stream: one reading of each, of which every thread sees all blocks. A block
+    stays in memory until the slowest thread has taken it.
+
+    n_threads (int): How many threads share the stream.
+    """
+
+    def __init__(self, n_threads: int):
+        self.n_threads = n_threads
+        self._turn = threading.Lock()
+        # By the number of the pass, one iterator for each thread.
+        self._passes: Dict[int, List[Iterator[Union[Block, Exception]]]] = {}
+
+    def blocks(
+        self, number: int, thread: int, read: Callable[[], Iterator[Block]]
+    ) -> Iterator[Block]:
+        """The blocks of a pass, for one of the threads.
+
+        number (int): Of the pass.
+        read (Callable): Begins to read.
+        """
+        with self._turn:
+            if number not in self._passes:
+                self._passes = {number: list(tee(_with_error(read), self.n_threads))}
+            own, self._passes[number][thread] = self._passes[number][thread], iter(())
+        while True:
+            with self._turn:
+                block = next(own, None)
+            if block is None:
+                return
+            if isinstance(block, Exception):
+                raise block
+            yield block
+
+
+def _with_error(read: Callable[[], Iterator[Block]]) -> Iterator[Union[Block, Exception]]:
+    """All blocks, and then the error that ended the reading, if one did: all threads get it."""
+    try:
+        yield from read()
+    except Exception as error:
+        yield error
