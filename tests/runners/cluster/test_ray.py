@@ -335,7 +335,12 @@ def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
 
     monkeypatch.setattr(shared_memory, "MappedArrays", named)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    listen, tell, seen = RemoteServer._listen, RemoteServer.tell, []
+    listen, tell, evaluate = RemoteServer._listen, RemoteServer.tell, RemoteServer.evaluate
+    seen = []
+
+    def seeing_evaluate(crew, *given):
+        seen.append("evaluated")
+        return evaluate(crew, *given)
 
     def killing_listen(crew, seconds):
         if "killed" not in seen:
@@ -352,7 +357,7 @@ def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
 
     monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
     monkeypatch.setattr(RemoteServer, "tell", seeing_tell)
-    monkeypatch.setattr(RemoteServer, "evaluate", lambda *_: {"hits@1": seen.append("evaluated")})
+    monkeypatch.setattr(RemoteServer, "evaluate", seeing_evaluate)
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 30.0}
     given.update({"training.eval_every_epochs": 0, "training.eval_every_steps": 0})
     _, rows, told = run(tmp_path / "two", given)
