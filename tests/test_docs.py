@@ -62,7 +62,7 @@ def blocks(page):
 
 
 def smaller(text):
-    """A config that comes along, with less data, one epoch and a small table."""
+    """A shipped config with less data, one epoch and a small table."""
     text = re.sub(r"^n_(train|dev|test) = \d+", r"n_\1 = 40", text, flags=re.MULTILINE)
     text = re.sub(r"^n_rows = .*", "n_rows = 2000", text, flags=re.MULTILINE)
     text = re.sub(r"^max_epochs = .*", "max_epochs = 1", text, flags=re.MULTILINE)

@@ -127,7 +127,7 @@ class RemoteCrew:
         split = next(iter(teacher.by_task().values())).split
         if split not in self._data:
             self._data[split] = data_prints(teacher)
-        # They may be averages, in the place of the weights.
+        # They may be averages of the weights, not the newest ones.
         shown = agent.weights.copy() if agent.learns else None
         names = ("temperature", "rejects_below") if agent.temperature is not None else ()
         chosen = {name: getattr(agent, name) for name in names}
