@@ -151,6 +151,12 @@ def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
         assert ended.result()[0] == 0 and "Traceback" not in ended.result()[1]
 
 
+@pytest.mark.parametrize("n_workers", ["1", slow("2")])
+def test_a_signal_at_the_very_start_ends_it(models, n_workers):
+    with serving(models / "barista", "--workers", n_workers) as server:
+        assert server.end() == (0, "")
+
+
 def children(pid):
     found = []
     for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():

@@ -41,9 +41,6 @@ def serve(
         application = app(**options)
         if workers > 1:
             os.environ[FOLDER], application = counts, partial(app, **options)
-        # Uvicorn sends a signal again when all is answered: it is over then.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *given: None)
         config = uvicorn.Config(
             application,
             factory=workers > 1,
@@ -57,8 +54,13 @@ def serve(
             timeout_worker_healthcheck=60,
         )
         name = f"[{host}]" if ":" in host else host
-        started(f"http://{name}:{listening.getsockname()[1]}")
         if workers > 1:
-            Multiprocess(config, sockets=[listening]).run()
+            run = Multiprocess(config, sockets=[listening]).run  # Takes the signals from here on.
         else:
-            uvicorn.Server(config).run(sockets=[listening])
+            server = uvicorn.Server(config)
+            run = partial(server.run, sockets=[listening])
+            # `run` itself takes them a little later, and sends them again when all is answered.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, server.handle_exit)
+        started(f"http://{name}:{listening.getsockname()[1]}")
+        run()
