@@ -77,7 +77,7 @@ def start_ray() -> Any:
         os.environ["PYTHONPATH"] = f"{ROOT}:{Path(__file__).parent}"
         ray.init(
             address="local",
-            num_cpus=4,
+            num_cpus=2,
             include_dashboard=False,
             log_to_driver=False,
             logging_level="ERROR",

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measuring import ROOT, SMALL, first_rows, sized
+from measuring import QUICK, ROOT, SMALL, first_rows, sized
 
 from thincdialog.api import train
 from thincdialog.config import load_config, shipped_configs
@@ -168,7 +168,9 @@ def main():
         measure("idle, one after the other", server, [asking(CHAT, bodies[: sized(500, 9)])])
         rate = measure(f"{label}, serve", server, list(map(talking, talks)))
         print(f"memory of the ranker: {server.megabytes():.0f} MB")
-    rivals = {"--max-batch 1": Server(folder / "ranker", "--max-batch", "1")}
+    rivals = {}
+    if not QUICK:
+        rivals["--max-batch 1"] = Server(folder / "ranker", "--max-batch", "1")
     if all(map(importlib.util.find_spec, ("fastapi", "torch"))):
         state = json.loads((folder / "ranker" / "model-best" / "agent.json").read_text())
         (folder / "replies.json").write_text(json.dumps(state["fixed_candidates"]))
