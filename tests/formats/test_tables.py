@@ -49,6 +49,15 @@ def test_table_begins_anywhere_with_what_the_header_told(written):
 def test_table_names_lines_of_what_is_not_in_its_encoding(written):
     with pytest.raises(DataError, match=r':3  not UTF-8: .* or set encoding = "cp1252"'):
         rows(written(table(",").encode("latin-1", "replace"), "a.csv"))
+    for text, encoding in (
+        ("お問い合わせは何時", "shift_jis"),
+        ("营业时间", "gb18030"),
+        ("Привет", "cp1251"),
+    ):
+        with pytest.raises(
+            DataError, match=':2  not UTF-8: .*script.* "shift_jis" [(]or gb18030, c'
+        ):
+            rows(written(f"text,label\n{text},café\n".encode(encoding, "replace"), "a.csv"))
     with pytest.raises(DataError, match=r":3  not ASCII: byte 2 .*'encoding'"):
         rows(written(table(",").encode(), "a.csv"), "ascii")
     torn = table(",").encode("utf-16") + b"a"

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 import zlib
 from contextlib import contextmanager
@@ -383,16 +384,18 @@ def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
 
 def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional[Bookmark]) -> str:
     has_flags = at is not None and at.has_flags
-    name = encoding.upper()
     begin = raw.rfind(b"\n", 0, error.start) + 1
-    text = f"not {name}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
-    if name != "UTF-8":
+    text = f"not {encoding.upper()}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
+    if encoding.upper() != "UTF-8":
         return (
             f"{text}; see that {'--encoding' if has_flags else repr('encoding')} names the file's"
         )
-    setting = "--encoding cp1252" if has_flags else 'encoding = "cp1252"'
-    hint = f"save the file as UTF-8, or set {setting}"
-    return f"{text} (Latin-1 or Windows-1252?): {hint}"
+    what, name, others = "Latin-1 or Windows-1252?", "cp1252", ""
+    # Languages of Latin letters have single letters beyond ASCII among others, not rows of them.
+    if re.search(rb"[\x80-\xff]{3}", raw[begin:].partition(b"\n")[0]):
+        what, name, others = "of another script?", "shift_jis", " (or gb18030, cp1251, ...)"
+    setting = f"--encoding {name}" if has_flags else f'encoding = "{name}"'
+    return f"{text} ({what}): save the file as UTF-8, or set {setting}{others}"
 
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
