@@ -97,10 +97,11 @@ def train(
                         return run.train(state)
                     finally:  # However it ends: what was left out may be why.
                         run.note_bad_data()
-            except Interrupted as interrupt:
-                raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
             except KeyboardInterrupt:
-                raise KeyboardInterrupt(run.keeper.saved) from None
+                number = interruption.received  # Ray raises an error of its own for any signal.
+                if number is None:
+                    raise KeyboardInterrupt(run.keeper.saved) from None
+                raise Interrupted(number, run.keeper.newest, run.keeper.saved) from None
 
 
 class TrainingRun:

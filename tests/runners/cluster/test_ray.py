@@ -10,6 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -225,6 +227,22 @@ def test_ray_a_signal_within_a_recovery_saves_nothing_half_done(
         run(tmp_path / "two", given)
     assert not signals and caught.value.saved
     assert run(tmp_path / "two", given, resume=True)[0] == alone[0]
+
+
+def test_ray_a_signal_while_the_last_scores_are_computed(cluster, tmp_path, monkeypatch):
+    """Ray raises its own KeyboardInterrupt, which knows no signal."""
+    ask = Team.each
+
+    def each(team, name, *given):
+        if name == "evaluate" and given[-1] is not None:  # The last scores have a recorder.
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            cluster.get(cluster.remote(num_cpus=0)(lambda: time.sleep(20)).remote())
+        return ask(team, name, *given)
+
+    monkeypatch.setattr(Team, "each", each)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(tmp_path / "two")
+    assert caught.value.exit_code == 75 and caught.value.saved
 
 
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):

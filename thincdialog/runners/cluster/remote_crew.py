@@ -8,7 +8,6 @@ from ...errors import WorkerError
 from ...evaluation.predictions import Recorder
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from ...training.interruption import Interrupted
 from ..data_prints import data_prints
 from ..patience import Patience
 from .evaluating import Share, evaluate_together
@@ -49,13 +48,9 @@ class RemoteCrew:
             self.end()
             who = min(death.workers, default=0)
             raise WorkerError(who, f"{death.who} died as it began: {death}") from None
-        except BaseException as error:
+        except BaseException:
             with runner.interruption.waiting():
                 self.end()
-            number = runner.interruption.received
-            if type(error) is KeyboardInterrupt and number is not None:
-                # Ray raises its own where a signal comes while it waits.
-                raise Interrupted(number) from None
             raise
 
     def _begin(self) -> None:
