@@ -203,7 +203,8 @@ def test_evaluate_shows_what_thresholds_do(run, tmp_path):
     rejecting = '--agent.reject_class oos --agent.threshold "precision:0.99"'
     assert run(f"train {tmp_path}/mood.cfg -o {tmp_path}/out {rejecting}")[0] == 0
     evaluate = f"evaluate {tmp_path}/out --coverage"
-    code, out, _ = run(f"{evaluate} --agent.threshold 0.0")
+    code, out, err = run(f"{evaluate} --agent.threshold 0.0")
+    assert "(not calibrated: only model-best is, with enough" in err
     rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
     # It has learnt to tell them apart, and says "oos" for what is labelled so.
     assert code == 0 and rows["99%"][2] == rows["model"][2] == "0.6667"

@@ -16,4 +16,4 @@ def test_draw_coverage_has_a_curve_for_what_is_out_of_scope(n_outside, n_panels,
     guesses = Guesses(confidence, is_inside & (confidence > 0.5), is_inside)
     draw_coverage(guesses, 0.4, tmp_path / "a.svg")
     drawn = (tmp_path / "a.svg").read_text()
-    assert drawn.count('id="axes_') == n_panels
+    assert drawn.count('id="axes_') == drawn.count("threshold of the model, 0.4") == n_panels

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS, quietly_train, write_talks
-from thincdialog.api import DataError, Experiment, OutputError, cross_validate
+from thincdialog.api import DataError, DialogError, Experiment, OutputError, cross_validate
 from thincdialog.cli.main import main
 from thincdialog.runs.cross_validate import CrossValidation, draw_folds, hold_out, run_fold
 
@@ -111,6 +111,8 @@ def test_cross_validation_refuses_what_cannot_be(folder):
     for folds in (1, 37):
         with pytest.raises(DataError, match=f"has 36 .* 2 to as many folds, and not {folds}"):
             cross_validate(INTENTS, folds=folds)
+    with pytest.raises(DialogError, match="chooses thresholds on dev data: there is none"):
+        cross_validate(INTENTS, overrides={"agent.threshold": "precision:0.9"})
     (folder / "out").mkdir()
     (folder / "out" / "a.txt").touch()
     with pytest.raises(OutputError, match="out  is not empty"):

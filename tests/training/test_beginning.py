@@ -145,7 +145,7 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
     assert "first.jsonl is the train data, too" in warning
     assert place == f"Saving to {tmp_path / 'two'}" and ops.startswith("Computing with ops = ")
-    assert "are too few to calibrate with" in uncalibrated
+    assert "are not calibrated" in uncalibrated
     assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")
     assert "are the model's (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
 

@@ -14,12 +14,12 @@ def show_coverage(found: Any, stream: TextIO) -> None:
     rows = [["precision", "threshold", "answered", "95 % interval", "right of these", "interval"]]
     for name, row in found.items():
         cells = [*_cells(row["answered"]), *_cells(row["precision"])]
-        rows.append([name, f"{row['threshold']:.4f}", *cells])
+        rows.append([name, f"{row['threshold']:.6g}", *cells])
     stream.write(f"\n{table(rows)}\n")
     own = found["model"]
     auroc = own["AUROC"]
     if auroc == auroc:  # Not nan, which it is if all are in scope.
-        rows = [[f"at {own['threshold']:.4f}", "share", "95 % interval"]]
+        rows = [[f"at {own['threshold']:.6g}", "share", "95 % interval"]]
         rows += [[name, *_cells(own[name])] for name in list(own)[3:-1]]
         stream.write(f"\n{table([*rows, ['AUROC', f'{auroc:.4f}', '']])}\n")
 

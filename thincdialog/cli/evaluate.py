@@ -112,8 +112,10 @@ def _show_scores(found: Any) -> None:
             rows.append([name, number_of(name, value), *([ends] if found.intervals else [])])
     print(table(rows))
     if calibration := found.calibration():
-        text = "Expected calibration error: {before:.4f}, and {after:.4f} once calibrated"
-        messages.info(f"{text} (temperature {{temperature:.3f}})".format(**calibration))
+        text = "{after:.4f} (not calibrated: only model-best is, with enough dev data)"
+        if calibration["temperature"] != 1.0:
+            text = "{before:.4f}, and {after:.4f} once calibrated (temperature {temperature:.3f})"
+        messages.info("Expected calibration error: " + text.format(**calibration))
     if found.intervals:
         messages.info(about_intervals(found))
     if found.warning:

@@ -83,8 +83,8 @@ def calibrate(experiment: Experiment) -> str:
     P, right = in_scope(rows, agent.reject_class)
     n_classes = len(set(right.tolist()))
     if len(right) < LEAST or n_classes < 2:
-        text = f"{len(right)} examples of {n_classes} classes are too few to calibrate with "
-        text += f"({LEAST} of 2 are needed): probabilities may be far from the truth"
+        text = f"examples in scope: {len(right)} ({LEAST} are needed), classes: {n_classes} (2 are "
+        text += "needed): probabilities are not calibrated, and may be far from the truth"
         if agent.rejects_below is None:
             agent.rejects_below = 0.0
             text += ", and no threshold is chosen: every text gets a class. Give more dev data, or "

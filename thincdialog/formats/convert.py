@@ -143,7 +143,8 @@ def convert(
                     done.n_episodes += 1
                     done.n_examples += n_examples
             if not done.n_episodes:
-                raise DataError(path, "holds nothing to write")
+                left_out = f": left out are {', '.join(done.left_out)}" if done.left_out else ""
+                raise DataError(path, f"holds nothing to write{left_out}")
         except DataError as error:
             # That nothing is there follows from what was left out.
             if done.n_episodes or not counts.first:

@@ -32,7 +32,9 @@ def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) ->
     for ax, (x, y) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
         xs, ys = [row[x][0] for row in found], [row[y][0] for row in found]
         ax.plot(xs[:-1], ys[:-1], color="#0072B2")
-        ax.plot(xs[-1], ys[-1], "*", color="#E69F00", markeredgecolor="black", markersize=12)
+        star = {"color": "#E69F00", "markeredgecolor": "black", "markersize": 12}
+        ax.plot(xs[-1], ys[-1], "*", **star, label=f"threshold of the model, {threshold:.4g}")
+        ax.legend(loc="lower left")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
         ax.grid(**GRID)

@@ -21,6 +21,7 @@ from ..messages import Episode
 from ..metrics.confusion import ConfusionMatrix
 from ..teachers.held_out import conversation_of
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
+from ..training.problems import check_training
 from .output_folder import check_output
 from .train import train
 
@@ -212,7 +213,7 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
     RETURNS (List[Split]): The training data of the tasks as it was.
     RAISES (DataError): If there are fewer conversations than folds, or there is no training data.
     """
-    experiment.check_data()
+    check_training(experiment)
     trained = [task for task in experiment.tasks.values() if "train" in task.splits]
     whole = [task.data_of("train") for task in trained]
     for task, data in zip(trained, whole):
