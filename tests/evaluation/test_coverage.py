@@ -11,10 +11,9 @@ from thincdialog.evaluation.coverage import (
     Guesses,
     auroc,
     coverage,
+    lowest_threshold,
     share,
     shares_at,
-    threshold_for_precision,
-    threshold_for_recall,
 )
 from thincdialog.evaluation.predictions import Prediction
 from thincdialog.messages import Message
@@ -57,7 +56,7 @@ def test_guesses_tell_what_is_right_and_what_is_in_scope():
 
 @given(ROWS, SHARES)
 def test_threshold_for_precision_answers_the_most_texts_of_all(rows, precision):
-    found = threshold_for_precision(guesses_of(rows), precision)
+    found = lowest_threshold(guesses_of(rows), "precision", precision)
     counts = [count_by_hand(rows, threshold) for threshold in THRESHOLDS]
     most = max((n for n, right in counts if n and right / n >= precision), default=None)
     assert (found is None) == (most is None)
@@ -68,7 +67,7 @@ def test_threshold_for_precision_answers_the_most_texts_of_all(rows, precision):
 
 @given(ROWS, SHARES)
 def test_threshold_for_recall_is_the_lowest_that_rejects_enough(rows, recall):
-    found = threshold_for_recall(guesses_of(rows), recall)
+    found = lowest_threshold(guesses_of(rows), "recall", recall)
     outside = [confidence for confidence, _, is_inside in rows if not is_inside]
     assert (found is None) == (not outside)
     if found is not None:

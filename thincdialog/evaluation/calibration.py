@@ -10,7 +10,7 @@ import numpy as np
 
 from ..agents.classifier import LOWEST
 from ..training.experiment import Experiment
-from .coverage import THRESHOLDS, Guesses
+from .coverage import Guesses, lowest_threshold
 from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder
 
@@ -95,13 +95,13 @@ def calibrate(experiment: Experiment) -> str:
         return ""
     guesses = Guesses.of(_answers(experiment), agent.reject_class)
     wanted, share = agent.wanted
-    agent.rejects_below = THRESHOLDS[wanted](guesses, share)
-    if agent.rejects_below is not None:
+    chosen = lowest_threshold(guesses, wanted, share)
+    agent.rejects_below = chosen or 0.0
+    if chosen is not None:
         return ""
-    agent.rejects_below = 0.0
-    cause = f"no example is labelled {agent.reject_class!r}"
-    if wanted == "precision":
-        cause = "no threshold reaches it"
+    cause = "no threshold reaches it"
+    if wanted == "recall":
+        cause = f"no example is labelled {agent.reject_class!r}"
     return f"{wanted} {share:g} was wanted, but {cause}: every text gets a class"
 
 

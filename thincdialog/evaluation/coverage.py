@@ -52,42 +52,28 @@ def share(n: int, n_all: int) -> Share:
     return n / n_all, low, high
 
 
-def threshold_for_precision(guesses: Guesses, precision: float) -> Optional[float]:
-    """Find the threshold at which the most texts are answered with at least this precision.
+def lowest_threshold(guesses: Guesses, wanted: str, least: float) -> Optional[float]:
+    """Find the lowest threshold with a share that is wanted; it answers the most texts.
 
-    RETURNS (Optional[float]): Halfway to the next confidence below; None if there is none.
+    wanted (str): "precision" of the texts that get a class, or "recall" of those out of scope.
+    least (float): The share.
+    RETURNS (Optional[float]): Halfway between two confidences; None if there is none.
     """
-    order = np.argsort(-guesses.confidence, kind="stable")
-    confidence = guesses.confidence[order]
-    below = np.append(confidence[1:], -1.0)
-    is_good = guesses.is_right[order].cumsum() / np.arange(1, len(order) + 1) >= precision
-    # Equal confidences are on the same side of any threshold.
-    found = (is_good & (confidence > below) & (confidence >= 0)).nonzero()[0]
-    return _between(below[found[-1]], confidence[found[-1]]) if len(found) else None
+    confidence, is_right, is_inside = guesses
+    # The last one rejects every text.
+    ticks = np.append(np.unique(confidence[confidence >= 0]), np.nextafter(1.0, 2.0))
 
+    def passing(which: np.ndarray) -> np.ndarray:
+        return which.sum() - np.searchsorted(np.sort(confidence[which]), ticks)
 
-def threshold_for_recall(guesses: Guesses, recall: float) -> Optional[float]:
-    """Find the lowest threshold that rejects at least this share of what is out of scope.
-
-    RETURNS (Optional[float]): Halfway to the next confidence above; None if nothing is.
-    """
-    outside = np.sort(guesses.confidence[~guesses.is_inside])
-    if not len(outside):
-        return None
-    n = int((np.arange(len(outside) + 1) / len(outside) >= recall).argmax())
-    highest = outside[n - 1] if n else -1.0
-    above = guesses.confidence[guesses.confidence > highest]
-    return _between(highest, above.min() if len(above) else 1.0)
-
-
-def _between(below: float, above: float) -> float:
-    """A threshold that only what is above passes; 0.0 if nothing below has a class."""
-    middle = (below + above) / 2
-    return 0.0 if below < 0 else float(middle if middle > below else np.nextafter(below, 2))
-
-
-# By what is wanted; see ``thincdialog.Classifier.v1``.
-THRESHOLDS = {"precision": threshold_for_precision, "recall": threshold_for_recall}
+    n, n_all = passing(is_right), passing(confidence >= 0)
+    if wanted == "recall":
+        n, n_all = (~is_inside).sum() - passing(~is_inside), (~is_inside).sum()
+    found = np.flatnonzero((n_all > 0) & (n / np.maximum(n_all, 1) >= least))
+    if not len(found) or not found[0]:
+        return 0.0 if len(found) else None
+    below, above = ticks[found[0] - 1 : found[0] + 1].tolist()
+    return max((below + above) / 2, np.nextafter(below, 2.0).item())
 
 
 def shares_at(guesses: Guesses, threshold: float) -> Dict[str, Share]:
@@ -110,7 +96,7 @@ def coverage(guesses: Guesses, threshold: float) -> Dict[str, Dict[str, Any]]:
 
     threshold (float): The model's.
     """
-    chosen = {f"{wanted:.0%}": threshold_for_precision(guesses, wanted) for wanted in PRECISIONS}
+    chosen = {f"{p:.0%}": lowest_threshold(guesses, "precision", p) for p in PRECISIONS}
     known = {name: t for name, t in {**chosen, "model": threshold}.items() if t is not None}
     found = {name: {"threshold": t, **shares_at(guesses, t)} for name, t in known.items()}
     found["model"]["AUROC"] = auroc(guesses)

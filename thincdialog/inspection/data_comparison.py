@@ -53,7 +53,7 @@ def report_split(
         for kind, what in (("in", "pairs"), ("input_in", "inputs"), ("text_in", "texts")):
             found[f"{kind}_train"] = _common(survey, train, what)
         others = list(chain.from_iterable(each.word_sets() for each in train))
-        near = np.array(list(near_duplicates(survey.word_sets(), others)), dtype=np.int64)
+        near = np.array(near_duplicates(survey.word_sets(), others), dtype=np.int64)
         found["near_train"] = np.setdiff1d(near, found["text_in_train"], assume_unique=True)
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     differing = _of_each_label(survey, found["contradictions"]) if reading.has_classes else []

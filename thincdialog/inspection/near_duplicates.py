@@ -3,16 +3,15 @@
 import math
 from collections import Counter, defaultdict
 from itertools import chain
-from typing import DefaultDict, Dict, FrozenSet, List, Sequence
+from typing import DefaultDict, FrozenSet, List, Sequence
 
 # Of the words that either has, the share that both have.
 NEAR = 0.8
 WordSet = FrozenSet[int]
 
 
-def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> Dict[int, int]:
-    """Number of each text that nearly is one of the others, to the number of the nearest, the first
-    of equals.
+def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> List[int]:
+    """Number of each text that nearly is one of the others.
 
     Two sets of n words that share enough have one of each one's n - NEAR n + 1 rarest words in
     common, so a text is compared only with the others that have one of these: 100,000 texts with
@@ -28,19 +27,16 @@ def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> Dict
         n_needed = math.ceil(NEAR * len(words) - 1e-9)
         return sorted(words, key=lambda word: (counts[word], word))[: len(words) - n_needed + 1]
 
-    index: DefaultDict[int, List[int]] = defaultdict(list)
-    # Of others with the same words, the first is enough.
-    for words, number in {words: n for n, words in reversed(list(enumerate(others)))}.items():
+    index: DefaultDict[int, List[WordSet]] = defaultdict(list)
+    for words in set(others):
         for word in rarest(words):
-            index[word].append(number)
-    found: Dict[int, int] = {}
-    for number, words in enumerate(texts):
-        shares = {
-            other: len(words & others[other]) / len(words | others[other])
+            index[word].append(words)
+    return [
+        number
+        for number, words in enumerate(texts)
+        if any(
+            len(words & other) >= NEAR * len(words | other) - 1e-9
             for word in rarest(words)
             for other in index.get(word, ())
-        }
-        best = min(shares, key=lambda other: (-shares[other], other), default=None)
-        if best is not None and shares[best] >= NEAR - 1e-9:
-            found[number] = best
-    return found
+        )
+    ]

@@ -189,21 +189,8 @@ def draw_folds(labels: Mapping[str, str], n_folds: int) -> Dict[str, int]:
     return {name: n % n_folds for n, name in enumerate(sorted(names, key=labels.__getitem__))}
 
 
-@dataclass
-class _Part:
-    """Some conversations of a split, as a source.
-
-    data (Split): The whole split.
-    names (FrozenSet[str]): The conversations.
-    """
-
-    data: Split
-    names: FrozenSet[str]
-
-    def __call__(self) -> Iterator[Episode]:
-        return (
-            each for each in self.data.source_episodes(None) if conversation_of(each) in self.names
-        )
+def _episodes(data: Split, names: FrozenSet[str]) -> Iterator[Episode]:
+    return (each for each in data.source_episodes(None) if conversation_of(each) in names)
 
 
 def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
@@ -228,6 +215,6 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
         for split, is_held_out in (("train", False), ("test", True)):
             part = data.bare()
             names = (name for name in labels if (fold_of[name] == number) == is_held_out)
-            part.name, part.source = split, _Part(data, frozenset(names))
+            part.name, part.source = split, partial(_episodes, data, frozenset(names))
             task.set_data(split, part)
     return whole
