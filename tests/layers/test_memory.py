@@ -130,8 +130,3 @@ def test_memory_hops_without_empty_memories_take_very_low_logits():
     rows = np.array([[-200.0, 3.0], [-200.0, 5.0], [1.0, 0.0]], dtype="f")
     X = Ragged(rows, np.array([3], dtype="i"))
     assert made(lambda: MemoryHops(n_hops=1), X).predict(X).tolist() == [[5.0]]
-
-
-def test_memory_hops_width_that_does_not_divide_is_refused():
-    with pytest.raises(ValueError, match="5 wide, which cannot be divided"):
-        made(lambda: MemoryHops(n_hops=1), Ragged(np.zeros((2, 5), "f"), np.array([2], "i")))

@@ -1,7 +1,7 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 from ..errors import DialogError
 from ..formats.bad_data import BadData
@@ -24,6 +24,7 @@ from .unreachable import unreachable_labels
 class Evaluation:
     """What ``evaluate_in_detail`` found.
 
+    agent (Agent): What was evaluated.
     split (str): "train", "dev" or "test".
     scores (Dict[str, float]): Metric name to value, as ``evaluate`` gives them.
     intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap),
@@ -35,9 +36,9 @@ class Evaluation:
     metrics (Sequence[ExampleMetric]): What replies are scored by.
     bad_data (List[BadData]): Of each file, what was left out.
     warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
-    agent (Optional[Agent]): What was evaluated.
     """
 
+    agent: Agent
     split: str
     scores: Dict[str, float]
     intervals: Intervals
@@ -48,7 +49,6 @@ class Evaluation:
     metrics: Sequence[ExampleMetric] = ()
     bad_data: List[BadData] = field(default_factory=list)
     warning: str = ""
-    agent: Optional[Agent] = None
 
     @property
     def labelled(self) -> List[Prediction]:
@@ -58,27 +58,24 @@ class Evaluation:
     @property
     def threshold(self) -> float:
         """The model's: 0.0 if it has none."""
-        return (self.agent.rejects_below if self.agent is not None else None) or 0.0
+        return self.agent.rejects_below or 0.0
 
     def calibration(self) -> Dict[str, float]:
         """The `temperature` of a classifier, and the expected calibration error `before` it was
         fitted and `after`, of texts in scope; empty of other agents, or without such texts."""
-        if self.agent is None or self.agent.temperature is None:
-            return {}
         temperature = self.agent.temperature
-        P, right = in_scope(self.labelled, self.agent.reject_class)
-        if not len(right):
+        P, right = in_scope(self.labelled if temperature else [], self.agent.reject_class)
+        if not temperature or not len(right):
             return {}
         before = calibration_error(tempered(P, 1 / temperature), right)
-        after = calibration_error(P, right)
-        return {"temperature": temperature, "before": before, "after": after}
+        return {"temperature": temperature, "before": before, "after": calibration_error(P, right)}
 
     def guesses(self) -> Guesses:
         """The best class of each example with a label, to see what a threshold does.
 
         RAISES (DialogError): If the model is no classifier with a class for each text.
         """
-        if self.agent is None or self.agent.temperature is None or not self.labelled:
+        if self.agent.temperature is None or not self.labelled:
             text = "a threshold is for classifiers with one class per text, and labelled data"
             raise DialogError(f"there is nothing to count: {text}")
         return Guesses.of(self.labelled, self.agent.reject_class)
@@ -163,6 +160,7 @@ def agent_in_detail(
         n_resamples,
     )
     return Evaluation(
+        agent=experiment.agent,
         split=split,
         scores=scores,
         intervals=drawn.intervals,
@@ -172,7 +170,6 @@ def agent_in_detail(
         predictions=rows,
         metrics=list(metrics),
         warning=unreachable_labels(experiment.agent, teacher),
-        agent=experiment.agent,
     )
 
 

@@ -72,8 +72,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ids, lines, places = found[:3]  # (n_tokens,) each
     segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
     if is_train and model.attrs["noise"]:
+        # How many gaps are between each line, its own one included, and its example's current one.
         is_gap = draw_mask(ops, segments.shape, model.attrs["noise"]) == 0
-        segments = segments + _n_gaps(is_gap, lines_of_examples)
+        last = lines_of_examples.cumsum() - 1
+        is_gap[last] = False
+        n_before = is_gap.cumsum()
+        segments = segments + n_before[last].repeat(lines_of_examples) - n_before + is_gap
     segments = numpy.minimum(segments, T.shape[0] - 1)
     rows, rows_of_P, rows_of_T, owners = upload(ops, ids, places, segments, lines)
     words, factors = E[rows], P[rows_of_P]  # (n_tokens, nO) each
@@ -100,15 +104,6 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     # Factors around 1: a bag of words at first, with the places told apart a little.
     model.set_param("P", 1 + draw((model.get_dim("nJ"), nO)))
     model.set_param("T", draw((model.get_dim("nS"), nO)))
-
-
-def _n_gaps(is_gap: Any, lines_of_examples: Any) -> Any:
-    """How many gaps there are between each line, its own one included, and the current line of
-    its example."""
-    last = lines_of_examples.cumsum() - 1
-    is_gap[last] = False
-    n_before = is_gap.cumsum()
-    return n_before[last].repeat(lines_of_examples) - n_before + is_gap
 
 
 def _lines(tokens: Any, lengths: Any, n_positions: int) -> Tuple[Any, ...]:

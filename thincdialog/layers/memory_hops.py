@@ -53,7 +53,10 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
     # Where memories and questions stand; of each example how many memories, and of each
     # memory the example.
-    memory, question, sizes, owners = _memories(ops, on_host(X.lengths))
+    lengths = on_host(X.lengths)
+    last, sizes = lengths.cumsum() - 1, lengths - 1
+    numbers = numpy.delete(numpy.arange(lengths.sum()), last)
+    memory, question, owners = upload(ops, numbers, last, numpy.arange(len(sizes)).repeat(sizes))
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
     memories = vectors[memory]  # (n_memories, n_hops + 1, nO)
     u = vectors[question, 0]  # (n_examples, nO)
@@ -89,18 +92,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    n_vectors = model.attrs["n_hops"] + 1
     if X is not None:
-        width = get_width(X)
-        if width % n_vectors:
-            raise ValueError(
-                f"MemoryHops: the input is {width} wide, which cannot be divided into "
-                f"n_hops + 1 = {n_vectors} vectors"
-            )
-        model.set_dim("nI", width)
-        model.set_dim("nO", width // n_vectors)
-    elif Y is not None:
-        model.set_dim("nO", get_width(Y))
+        model.set_dim("nI", get_width(X))
+        model.set_dim("nO", get_width(X) // (model.attrs["n_hops"] + 1))
 
 
 def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
@@ -123,11 +117,3 @@ def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d, n_empty: Any)
     P = ops.xp.exp(logits - highest[among])
     total = _sum(ops, P[:, None], sizes[is_read])[:, 0] + n_empty * ops.xp.exp(-at_least_0)
     return P / total[among]
-
-
-def _memories(ops: Ops, lengths: Any) -> Tuple[Any, ...]:
-    question, sizes = lengths.cumsum() - 1, lengths - 1
-    memory = numpy.delete(numpy.arange(lengths.sum()), question)
-    owners = numpy.arange(len(sizes)).repeat(sizes)
-    memory, question, owners = upload(ops, memory, question, owners)
-    return memory, question, sizes, owners

@@ -166,12 +166,12 @@ def run_fold(
     fold = Fold(scores=found.scores)
     if found.has_classes:
         fold.confusion = found.confusion()
-    lines = (row.as_json((), 1) for rows in found.predictions.values() for row in rows)
-    for line in (line for line in lines if line.get("right") is False):
-        (best,) = line.get("candidates") or [{}]
-        kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
-        more = {"score": best.get("score"), "labels": "|".join(line["labels"])}
-        fold.wrong.append({"fold": number + 1, **kept, **more})
+    for line in (row.as_json((), 1) for rows in found.predictions.values() for row in rows):
+        if line.get("right") is False:
+            (best,) = line.get("candidates") or [{}]
+            kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
+            more = {"score": best.get("score"), "labels": "|".join(line["labels"])}
+            fold.wrong.append({"fold": number + 1, **kept, **more})
     return fold
 
 
