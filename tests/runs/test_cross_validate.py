@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agents.topics import CONFIG, write_topics
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS, quietly_train, write_talks
 from thincdialog.api import DataError, DialogError, Experiment, OutputError, cross_validate
 from thincdialog.cli.main import main
@@ -165,3 +166,17 @@ def test_cross_validate_writes_classes_as_json(folder, capsys):
     assert right == sum(
         fold["scores"]["accuracy"] * fold["scores"]["examples"] for fold in found["folds"]
     )
+
+
+@pytest.mark.slow
+def test_cross_validation_of_sets_of_labels_has_no_pairs_of_classes(folder, capsys):
+    write_topics(folder)
+    (folder / "t.cfg").write_text(CONFIG)
+    words = "cross-validate t.cfg --folds 2 -j 2 --training.max_epochs 1 --agent.threshold 0.3"
+    assert main([*words.split(), "--errors", "wrong.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "micro_f1" in out and "replied" not in out
+    rows = list(csv.DictReader((folder / "wrong.csv").read_text().splitlines()))
+    # Labels too many and labels missed; each side is joined in the same way.
+    assert any("|" in row["reply"] for row in rows) and any("|" in row["labels"] for row in rows)
+    assert all(set(row["reply"].split("|")) != set(row["labels"].split("|")) for row in rows)

@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         messages.warn(line)
     folds = [{"error": fold.error or None, "scores": fold.scores} for fold in found.folds]
     if arguments.json:
-        has_classes = bool(found.confusion.counts)
-        classes = classes_as_json(found.confusion, has_classes, has_classes)
+        has_pairs = any(fold.has_pairs for fold in found.folds)
+        classes = classes_as_json(found.confusion, bool(found.confusion.counts), has_pairs)
         print_json({"scores": found.scores, "folds": folds, **classes})
     elif found.scores:
         _show(found)
@@ -85,4 +85,5 @@ def _show(found: Any) -> None:
     print(table(rows))
     if has_classes:
         print(f"\n{table(class_rows(found.confusion))}")
+    if any(fold.has_pairs for fold in found.folds):
         print(f"\n{table(pair_rows(found.confusion), n_left=2)}")

@@ -34,12 +34,14 @@ class Fold:
     scores (Dict[str, float]): Metric to value.
     confusion (ConfusionMatrix): Which class was replied for which; empty of rankers.
     wrong (List[Dict[str, Any]]): A row for each wrong reply.
+    has_pairs (bool): Whether a class can be replied for another: not if a text has several labels.
     """
 
     error: str = ""
     scores: Dict[str, float] = field(default_factory=dict)
     confusion: ConfusionMatrix = field(default_factory=ConfusionMatrix)
     wrong: List[Dict[str, Any]] = field(default_factory=list)
+    has_pairs: bool = False
 
 
 @dataclass
@@ -165,10 +167,12 @@ def run_fold(
         found = agent_in_detail(experiment, experiment.evaluation_split("test"), "test", 0)
     fold = Fold(scores=found.scores)
     if found.has_classes:
-        fold.confusion = found.confusion()
+        fold.confusion, fold.has_pairs = found.confusion(), not found.has_label_sets
     for line in (row.as_json((), 1) for rows in found.predictions.values() for row in rows):
         if line.get("right") is False:
             (best,) = line.get("candidates") or [{}]
+            if found.has_label_sets:
+                line["reply"] = "|".join(line["reply"])
             kept = {name: line.get(name) for name in ("task", "id", "text", "reply")}
             more = {"score": best.get("score"), "labels": "|".join(line["labels"])}
             fold.wrong.append({"fold": number + 1, **kept, **more})
