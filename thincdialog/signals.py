@@ -21,6 +21,12 @@ BY_SIGNAL = 128
 SOON = 0.01
 
 
+def end_silently() -> None:
+    """Let Ctrl-C end this process, which was started, at once and without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 class EndedBySignal(KeyboardInterrupt):
     """A signal ended what was done. Handlers of signals raise it.
 

@@ -2,8 +2,14 @@
 
 import csv
 import json
+import os
+import signal
 import statistics
+import subprocess
+import sys
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -180,3 +186,27 @@ def test_cross_validation_of_sets_of_labels_has_no_pairs_of_classes(folder, caps
     # Labels too many and labels missed; each side is joined in the same way.
     assert any("|" in row["reply"] for row in rows) and any("|" in row["labels"] for row in rows)
     assert all(set(row["reply"].split("|")) != set(row["labels"].split("|")) for row in rows)
+
+
+@pytest.mark.slow
+def test_errors_of_folds_without_any_are_a_table_with_a_header(folder):
+    write(folder / "train.jsonl", [{"text": name, "label": name} for name in "abab" * 5])
+    (folder / "i.cfg").write_text(INTENTS)
+    words = "cross-validate i.cfg --folds 2 --training.max_epochs 30 --errors wrong.csv"
+    assert main(words.split()) == 0
+    assert (folder / "wrong.csv").read_text().split() == ["fold,task,id,text,reply,score,labels"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_folds_that_just_start_without_a_traceback(folder):
+    (folder / "i.cfg").write_text(INTENTS)
+    words = [sys.executable, "-m", "thincdialog", "cross-validate", "i.cfg", "-j", "2"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as process:
+        children = Path(f"/proc/{process.pid}/task")
+        # The first is Python's resource tracker.
+        while len("".join(each.read_text() for each in children.glob("*/children")).split()) < 2:
+            time.sleep(0.01)
+        time.sleep(0.2)  # Python has begun to import what it runs.
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert b"Interrupted" in err and b"Traceback" not in err

@@ -26,6 +26,9 @@ data, if any, is used as in training; its test data is not used.
 Prints the mean and the standard deviation of each score over the folds, and of a classifier the
 scores of each class and the pairs of classes that are confused most."""
 
+# Of --errors.
+COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]
+
 ARGUMENTS = [
     CONFIG,
     argument("--folds N", "number of folds (default: 5)", positive, 5),
@@ -60,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.errors:
         lines = AnswerLines("csv")
         with open_output(arguments.errors, arguments.force) as write:
+            for line in lines.header(COLUMNS):
+                write(line)
             for row in (row for fold in found.folds for row in fold.wrong):
                 for line in lines(row):
                     write(line)

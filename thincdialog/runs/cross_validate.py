@@ -17,8 +17,10 @@ from ..contract import told, told_of_code
 from ..errors import DataError, DialogError
 from ..evaluation.detail import agent_in_detail
 from ..examples.split import Split
+from ..loader.starting import starting_processes
 from ..messages import Episode
 from ..metrics.confusion import ConfusionMatrix
+from ..signals import end_silently
 from ..teachers.held_out import conversation_of
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from ..training.problems import check_training
@@ -127,8 +129,10 @@ def cross_validate(
 
 def _in_process(*given: Any) -> Fold:
     try:
-        with ProcessPoolExecutor(1, get_context("spawn")) as process:
-            return process.submit(_survived, *given).result()
+        with ProcessPoolExecutor(1, get_context("spawn"), end_silently) as process:
+            with starting_processes():
+                fold = process.submit(_survived, *given)
+            return fold.result()
     except BrokenProcessPool:
         return Fold("its process was killed, maybe because memory was full")
 
