@@ -53,7 +53,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
     # Where memories and questions stand; of each example how many memories, and of each
     # memory the example.
-    lengths = on_host(X.lengths)
+    lengths: Any = on_host(X.lengths)
     last, sizes = lengths.cumsum() - 1, lengths - 1
     numbers = numpy.delete(numpy.arange(lengths.sum()), last)
     memory, question, owners = upload(ops, numbers, last, numpy.arange(len(sizes)).repeat(sizes))

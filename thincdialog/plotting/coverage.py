@@ -8,8 +8,6 @@ import numpy as np
 from ..evaluation.coverage import Guesses, shares_at
 from .picture import drawing, save_figure
 
-GRID = {"color": "#DDDDDD", "linewidth": 0.6}
-
 
 def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) -> None:
     """Draw the precision over the share of the texts that get a class into a PNG, SVG or PDF file.
@@ -37,7 +35,7 @@ def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) ->
         ax.legend(loc="lower left")
         ax.set_xlabel(x)
         ax.set_ylabel(y)
-        ax.grid(**GRID)
+        ax.grid(color="#DDDDDD", linewidth=0.6)
         ax.set_axisbelow(True)
         ax.spines[["top", "right"]].set_visible(False)
     save_figure(figure, path)
