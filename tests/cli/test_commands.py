@@ -217,6 +217,7 @@ def test_evaluate_shows_what_thresholds_do(run, tmp_path):
         == found["model"]["answered"]
         == pytest.approx([2 / 3, 0.5, 0.8], abs=0.1)
     )
+    assert rows["99%"][1] == f"{found['99%']['threshold']:.6g}"
     assert "model" in err and (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
     code, _, err = run(f"evaluate {MODEL} --split dev --coverage")
     assert code == 1 and "a threshold is for classifiers with one class per text" in err

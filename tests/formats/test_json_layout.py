@@ -740,3 +740,16 @@ def test_content_without_any_text_is_an_error(tmp_path):
     path = write(tmp_path / "log.json", [{"messages": turns}])
     with pytest.raises(DataError, match="0.messages.0.content has no part with a 'text'"):
         rows(JSONLayout("messages", train=path))
+
+
+def test_convert_names_what_was_left_out_if_nothing_remains(tmp_path):
+    said = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "Yes."}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": said}))
+    with pytest.raises(DataError, match="holds nothing to write: left out .*texts without 'topic'"):
+        convert(
+            tmp_path / "log.jsonl",
+            tmp_path / "out.jsonl",
+            from_format="messages",
+            to_format="jsonl",
+            label_field="topic",
+        )
