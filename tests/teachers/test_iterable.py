@@ -58,6 +58,12 @@ def test_iterable_says_what_is_wrong(data, message):
         messages(data, task="mine")
 
 
+def test_iterable_takes_none_for_labels_and_candidates_that_are_not_there():
+    no_labels = {"text": "a", "labels": None, "label_candidates": ["x"]}
+    shown = messages([no_labels, {"text": "b", "labels": "y", "label_candidates": None}])
+    assert [message.get("eval_labels") for message in shown] == [None, ["y"]]
+
+
 @pytest.mark.parametrize("choice", ["streaming", "endless"])
 def test_iterable_refuses_to_stream_a_generator(choice):
     data = ((f"q{n}", "a") for n in range(3))

@@ -19,9 +19,9 @@ def check_candidates(message: Message, path: object, line: Optional[int] = None)
 
     RAISES (DataError): If one is not, and that is not tolerated.
     """
-    if "label_candidates" in message:
-        candidates = message["label_candidates"]
-        for label in message.get("labels", ()):
+    candidates = message.get("label_candidates")
+    if candidates is not None:
+        for label in message.get("labels") or ():
             if label not in candidates and not tolerance().outside_labels:
                 text = (
                     f"the label {short(label)} is not among the {len(candidates)} label_candidates"
@@ -37,7 +37,7 @@ def list_texts(message: Message, path: object, where: str, hint: str = "") -> No
     RAISES (DataError): If they hold anything else, or do not agree (``check_candidates``).
     """
     for name in ("labels", "label_candidates"):
-        if name in message:
+        if message.get(name) is not None:
             value = message[name]
             is_one = isinstance(value, str) or not isinstance(value, Iterable)
             values = message[name] = [value] if is_one else list(value)
