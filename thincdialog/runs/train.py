@@ -97,8 +97,9 @@ def train(
                         return run.train(state)
                     finally:  # However it ends: what was left out may be why.
                         run.note_bad_data()
-            except KeyboardInterrupt:
-                number = interruption.received  # Ray raises an error of its own for any signal.
+            except KeyboardInterrupt as interrupt:
+                # Ray raises an error of its own, without a number, for any signal.
+                number = getattr(interrupt, "number", interruption.received)
                 if number is None:
                     raise KeyboardInterrupt(run.keeper.saved) from None
                 raise Interrupted(number, run.keeper.newest, run.keeper.saved) from None
