@@ -29,6 +29,19 @@ class Readers(Protocol):
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
 
+    def watch(self, split: Any) -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if they do."""
+
+
+class Watch(Protocol):
+    """Looks on while one reads alone (see ``loader.Readers``)."""
+
+    def begin(self) -> None:
+        """Reading goes on."""
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
+
 
 class ReadAhead:
     """Reads a split from a place on, while others help.
@@ -39,6 +52,10 @@ class ReadAhead:
 
     def __init__(self, split: Any, readers: Readers):
         self.split, self.readers = split, readers
+
+    def watch(self) -> Optional[Watch]:
+        """What sees whether they should; None if they do."""
+        return self.readers.watch(self.split)
 
     def _read(self, tasks: Tasks, encoding: Optional[Encoding]) -> Iterator[Read]:
         """The episodes from a place on, which others may have read."""
@@ -67,14 +84,26 @@ class ReadAhead:
             store.fill(name, value)
         return store
 
-    def blocks(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        """See ``Split.blocks``."""
+    def blocks(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        store: Optional[MemoryStore] = None,
+        place: Start = BEGIN,
+    ) -> Iterator[Block]:
+        """See ``Split.blocks``.
+
+        store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
+        place (Start): Where these begin.
+        """
         split = self.split
         wanted = None if picked is None else picked.tolist()
         encoding = split.encoding() if split.streaming and wanted is None else None
         window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
         number = origin = start["episode"] - skipped
-        store, place = MemoryStore(is_held=False), start
+        store = store or MemoryStore(is_held=False)
+        if encoding is not None:
+            store.tokenize(encoding)
         tasks = Tasks(split, start)
         for read in self._read(tasks, encoding):
             whole, first = read.store, min(skipped, read.store.n_episodes)
@@ -100,9 +129,12 @@ class ReadAhead:
         if store.n_episodes:
             yield split.block(self._filled(store), part, place)
 
-    def shards(self, start: Start) -> Iterator[Shard]:
-        """See ``Split.shards``."""
-        store, size = MemoryStore(is_held=False), 0
+    def shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
+        """See ``Split.shards``.
+
+        store (MemoryStore): Episodes before the start that belong to the first shard.
+        size (int): Letters in it.
+        """
         skipped, behind = start["skip"], start
         number = origin = start["episode"] - skipped
         tasks = Tasks(self.split, start)

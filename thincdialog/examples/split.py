@@ -37,7 +37,7 @@ from .encoded import Encoding
 from .mapped_store import MappedStore
 from .memory_store import MemoryStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .read_ahead import ReadAhead, Readers
+from .read_ahead import ReadAhead, Readers, Watch
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
@@ -325,7 +325,11 @@ class Split:
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         ahead = self._ahead
-        blocks = (ahead.blocks if ahead else self._streamed_here)(picked, start)
+        watch = None if ahead is None else ahead.watch()
+        if ahead is not None and watch is None:
+            blocks = ahead.blocks(picked, start)
+        else:
+            blocks = self._streamed_here(picked, start, ahead, watch)
         if self.streaming and self.beginning is None and picked is None and start == BEGIN:
             return self._remembering(blocks)
         return blocks
@@ -347,8 +351,14 @@ class Split:
         """Episodes in a block of what is read; of what is held, for no longer than that."""
         return (self.window if self.streaming else 0) or blocks.SHARD_ROWS
 
-    def _streamed_here(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        """Blocks that this process reads alone."""
+    def _streamed_here(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        ahead: Optional[ReadAhead] = None,
+        watch: Optional[Watch] = None,
+    ) -> Iterator[Block]:
+        """Blocks that this process reads, until it is seen that others should help."""
         window = self.episodes_at_once
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
@@ -364,6 +374,12 @@ class Split:
                 yield self.block(store, part, start)
                 store = MemoryStore(is_held=False)
                 part += 1
+                if watch is not None:
+                    watch.begin()
+            if ahead is not None and watch is not None and watch.wants_help():
+                here = behind(mark, n_before, number, part)
+                yield from ahead.blocks(picked, here, store, start)
+                return
         if store.n_episodes:
             yield self.block(store, part, start)
 
@@ -429,10 +445,16 @@ class Split:
         """
         start = start or BEGIN
         ahead = self._ahead
-        yield from (ahead.shards if ahead else self._shards_here)(start)
+        watch = None if ahead is None else ahead.watch()
+        if ahead is not None and watch is None:
+            yield from ahead.shards(start, MemoryStore(is_held=False), 0)
+        else:
+            yield from self._shards_here(start, ahead, watch)
 
-    def _shards_here(self, start: Start) -> Iterator[Shard]:
-        """Shards that this process reads alone."""
+    def _shards_here(
+        self, start: Start, ahead: Optional[ReadAhead], watch: Optional[Watch]
+    ) -> Generator[Shard, None, None]:
+        """Shards that this process reads, until it is seen that others should help."""
         store, size = MemoryStore(is_held=False), 0
         for number, episode, mark, n_before in self._from(start):
             store.append(episode)
@@ -440,6 +462,11 @@ class Split:
             if size > blocks.SHARD_LETTERS or store.n_examples >= blocks.SHARD_ROWS:
                 yield store, behind(mark, n_before, number)
                 store, size = MemoryStore(is_held=False), 0
+                if watch is not None:
+                    watch.begin()
+            if ahead is not None and watch is not None and watch.wants_help():
+                yield from ahead.shards(behind(mark, n_before, number), store, size)
+                return
         if store.n_episodes:
             yield store, behind(mark, n_before, number)
 
