@@ -97,12 +97,10 @@ def train(
                         return run.train(state)
                     finally:  # However it ends: what was left out may be why.
                         run.note_bad_data()
-            except KeyboardInterrupt as interrupt:
-                # Ray raises an error of its own, without a number, for any signal.
-                number = getattr(interrupt, "number", interruption.received)
-                if number is None:
-                    raise KeyboardInterrupt(run.keeper.saved) from None
-                raise Interrupted(number, run.keeper.newest, run.keeper.saved) from None
+            except Interrupted as interrupt:
+                raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(run.keeper.saved) from None
 
 
 class TrainingRun:

@@ -229,20 +229,28 @@ def test_ray_a_signal_within_a_recovery_saves_nothing_half_done(
     assert run(tmp_path / "two", given, resume=True)[0] == alone[0]
 
 
-def test_ray_a_signal_while_the_last_scores_are_computed(cluster, tmp_path, monkeypatch):
-    """Ray raises its own KeyboardInterrupt, which knows no signal."""
-    ask = Team.each
+@pytest.mark.parametrize("is_last", [False, True])
+def test_ray_a_signal_within_an_evaluation_loses_no_step(
+    is_last, cluster, tmp_path, monkeypatch, alone
+):
+    """Ray raises a KeyboardInterrupt of its own where it waits, which knows no signal."""
+    ask, asked, signals = Team.each, [], [signal.SIGTERM]
 
     def each(team, name, *given):
-        if name == "evaluate" and given[-1] is not None:  # The last scores have a recorder.
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
-            cluster.get(cluster.remote(num_cpus=0)(lambda: time.sleep(20)).remote())
+        asked.append(name)
+        is_due = given[-1:] != (None,) if is_last else asked.count("evaluate") == 2  # A recorder.
+        if name == "evaluate" and is_due and signals:
+            threading.Timer(0.3, os.kill, (os.getpid(), signals.pop())).start()
+            team.wait({cluster.remote(num_cpus=0)(lambda: time.sleep(5)).remote(): 0})
         return ask(team, name, *given)
 
     monkeypatch.setattr(Team, "each", each)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(tmp_path / "two")
-    assert caught.value.exit_code == 75 and caught.value.saved
+    assert caught.value.exit_code == 75 and not signals
+    steps = [row["step"] for row in read_log(tmp_path / "alone" / "log.jsonl")]
+    assert caught.value.saved.endswith(f"checkpoint-{steps[-1] if is_last else 4}")
+    assert run(tmp_path / "two", resume=True)[0] == alone[0]
 
 
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):

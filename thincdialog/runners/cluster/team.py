@@ -205,11 +205,14 @@ class Team:
         heard (float): When something was heard of them last, or they were asked.
         seconds (float): How long to wait.
         RAISES (WorkerError): If that was too long ago.
-        RAISES (Interrupted): If none ends in time after a signal.
+        RAISES (Interrupted): If none ends in time after a signal, or it shall not wait.
         """
-        done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
-        if not done:
-            self.patience.check(set(refs.values()), max(heard, self._sign(refs.values(), heard)))
+        # What a signal raises while Ray waits, Ray replaces by an error without its number.
+        with self.patience.interruption.shielding():
+            done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
+            if not done:
+                heard = max(heard, self._sign(refs.values(), heard))
+                self.patience.check(set(refs.values()), heard)
         return done
 
     def _sign(self, numbers: Collection[int], heard: float) -> float:
