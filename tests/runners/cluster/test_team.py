@@ -90,7 +90,7 @@ def test_team_waits_no_longer_than_it_may(started, monkeypatch):
         made.told.getvalue().count("1 workers have not started yet: they read data, or wait") == 1
     )
     made = started("hang", received=signal.SIGTERM, end_seconds=0.1)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted), made.patience.interruption.waiting():  # As in training.
         made.join(at_least=1)
     assert "0.1 seconds after the run was to end" in made.told.getvalue()
     assert "Nothing more can be saved" in made.told.getvalue()
