@@ -170,15 +170,15 @@ def main():
         print(f"memory of the ranker: {server.megabytes():.0f} MB")
     rivals = {}
     if not QUICK:
-        rivals["--max-batch 1"] = Server(folder / "ranker", "--max-batch", "1")
+        rivals["--max-batch 1"] = (folder / "ranker", "--max-batch", "1"), SERVE
     if all(map(importlib.util.find_spec, ("fastapi", "torch"))):
         state = json.loads((folder / "ranker" / "model-best" / "agent.json").read_text())
         (folder / "replies.json").write_text(json.dumps(state["fixed_candidates"]))
-        rivals["FastAPI and PyTorch"] = Server(folder / "replies.json", program=RIVAL)
+        rivals["FastAPI and PyTorch"] = (folder / "replies.json",), RIVAL
     else:
         print("no comparison with FastAPI and PyTorch: pip install fastapi torch")
-    for name, rival in rivals.items():
-        with rival as server:
+    for name, (words, program) in rivals.items():
+        with Server(*words, program=program) as server:
             asyncio.run(at_once(server, [talking(texts[:1])]))
             ratio = rate / measure(f"{label}, {name}", server, list(map(talking, talks)))
             print(f"serve to {name}: {ratio:.2f} times as many replies a second")

@@ -58,7 +58,8 @@ class HashNgramTokenizer(Tokenizer):
         self.lower = lower
         self.normalize = normalize
         # Its hash, its ids as a word, and those of its character n-grams.
-        self._words: Dict[str, Tuple[int, List[int], List[int]]] = {}
+        # Tuples, as the garbage collector does not look through tuples of numbers again.
+        self._words: Dict[str, Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = {}
         # A word in UTF-8, and the bytes of the ids of its character n-grams.
         self._characters: Dict[bytes, bytes] = {}
 
@@ -174,11 +175,12 @@ class HashNgramTokenizer(Tokenizer):
             for start in range(len(marked) - n + 1)
         ]
 
-    def _add(self, word: str) -> Tuple[int, List[int], List[int]]:
+    def _add(self, word: str) -> Tuple[int, Tuple[int, ...], Tuple[int, ...]]:
         if len(self._words) >= _MAX_WORDS:
             self._words.clear()
         word_hash = hash_bytes(to_bytes(word), SEED) & 0xFFFFFFFF
-        entry = (word_hash, self._word_ids(word, word_hash), self._char_ids(word))
+        own, of_characters = self._word_ids(word, word_hash), self._char_ids(word)
+        entry = (word_hash, tuple(own), tuple(of_characters))
         self._words[word] = entry
         return entry
 
