@@ -18,7 +18,7 @@ from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.errors import DataError
 from thincdialog.examples import reading
 from thincdialog.examples.batch import Batch
-from thincdialog.examples.blocks import BEGIN
+from thincdialog.examples.reading import BEGIN
 from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten

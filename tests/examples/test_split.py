@@ -15,7 +15,7 @@ from tests.examples.talk import batches_left, check_goes_on, rounds, through_jso
 from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
-from thincdialog.examples import split
+from thincdialog.examples import reading
 from thincdialog.examples.split import Split
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
@@ -402,7 +402,7 @@ def test_seeking_a_source_of_a_users_that_can_begin_anywhere():
 
 
 def test_split_frees_cycles_that_a_users_reader_leaves(monkeypatch):
-    monkeypatch.setattr(split, "COLLECT_EVERY", 10)
+    monkeypatch.setattr(reading, "MOST_EPISODES", 10)
     alive, most = weakref.WeakSet(), []
 
     class Cycle:

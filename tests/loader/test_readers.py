@@ -34,14 +34,15 @@ SECONDS = 0.0005
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Workers read all, before this process has done so with so little data."""
-    watch = Readers.watch
+    read = Readers.read
 
-    def seen(self, split):
-        if self.workers not in (0, "auto"):
+    def seen(self, tasks, reading):
+        split = reading.split
+        if self.workers != "auto":
             self._chosen[split.name, split.origin] = 0, 1 if needs_all(split) else self.workers
-        return watch(self, split)
+        return read(self, tasks, reading)
 
-    monkeypatch.setattr(Readers, "watch", seen)
+    monkeypatch.setattr(Readers, "read", seen)
     alone = lambda *given, **more: ordered(*given, **{**more, "may_help": False})  # noqa: E731
     monkeypatch.setattr(module, "ordered", alone)
 
@@ -167,7 +168,7 @@ def test_readers_say_that_more_of_them_would_be_faster():
     split, notes = teacher_of(Numbers(60)).data_of("train"), []
     waited, computed = Spent(1.0, 0.1), Spent(1.0, 1.0)
     for n_workers, spent in ((2, computed), (16, waited), (2, waited)):
-        assert Readers(n_workers, note=notes.append).choose(split, spent)
+        Readers(n_workers, note=notes.append).choose(split, spent)
     (note,) = notes
     assert note == (
         '[loader] workers = 2: "auto" would choose 16 threads, as reading the train data of task '

@@ -61,7 +61,7 @@ from tests.loader.sources import Numbers
 from tests.loader.test_readers import teacher_of
 from thincdialog.loader import readers
 
-readers.LOOK_SECONDS = readers.WORTH_SECONDS = -1.0
+readers.LOOK_SECONDS = readers.WORTH_SECONDS = 0.0
 teacher = teacher_of(Numbers(10**4, 0.001), readers.Readers(1, "{}"))
 while True:
     teacher.act()

@@ -1,18 +1,15 @@
-"""Parts of a split that are read at once, and where in a stream each begins."""
+"""Parts of a split that are held at once: blocks, and shards of a store."""
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from bisect import bisect_left
+from itertools import accumulate
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ..formats.bookmark import Bookmark
 from .memory_store import MemoryStore
-from .store import Store
+from .reading import Readers, Start, Tasks, reads
+from .store import Store, collection_paused
 
-# Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
-# the mutators make of what stands between it and the part (`skip`), the `episode`'s number
-# and the `part`'s.
-Start = Dict[str, Any]
-BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 # Examples, and letters of their texts, that a shard has at most (and one episode more).
 SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
 # Its episodes, and where to begin for what follows them.
@@ -39,9 +36,104 @@ class Block(NamedTuple):
     task: int = 0
 
 
-def behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
-    """Where to begin behind an episode, from what reading tells of it."""
-    return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
+def streamed_blocks(
+    split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start
+) -> Iterator[Block]:
+    """Read a split in blocks of ``Split.episodes_at_once``; see ``Split.blocks``.
+
+    readers (Optional[Readers]): Who reads; None: this process alone.
+    """
+    wanted = None if picked is None else picked.tolist()
+    encoding = split.encoding() if split.streaming and wanted is None else None
+    window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
+    number = origin = start["episode"] - skipped
+    store, place = MemoryStore(is_held=False), start
+    tasks = Tasks(split, start, readers is None)
+    for read in reads(tasks, readers, encoding):
+        whole, first = read.store, min(skipped, read.store.n_episodes)
+        skipped -= first
+        if split.must_be_single and (np.diff(whole.starts) > 1).any():
+            row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
+            raise split.more_turns(whole.message(row)["id"])
+        for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
+            first, last = begin - number, end - number
+            while first < last:
+                if not store.n_episodes:
+                    place = {**_behind(read, start, first, number, origin), "part": part}
+                n = min(last - first, window - store.n_episodes)
+                store.extend(whole, first, first + n)
+                first += n
+                if store.n_episodes == window:
+                    tasks.end_block()
+                    yield split.block(_filled(store, split), part, place)
+                    store, part = MemoryStore(is_held=False), part + 1
+        number += whole.n_episodes
+        if wanted is None:
+            tasks.room = window - store.n_episodes
+    if store.n_episodes:
+        yield split.block(_filled(store, split), part, place)
+
+
+def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Shard]:
+    """Read a split in shards; see ``Split.shards``.
+
+    readers (Optional[Readers]): Who reads; None: this process alone.
+    """
+    store, size = MemoryStore(is_held=False), 0
+    skipped, place = start["skip"], start
+    number = origin = start["episode"] - skipped
+    tasks = Tasks(split, start, readers is None)
+    for read in reads(tasks, readers, None):
+        whole, first = read.store, min(skipped, read.store.n_episodes)
+        skipped -= first
+        sizes = map(n_letters, map(whole.message, range(whole.n_examples)))
+        rows = np.asarray(whole.starts)
+        letters = np.array([0, *accumulate(sizes)])[rows]
+        while first < whole.n_episodes:
+            n_letters_then = size + letters[first + 1 :] - letters[first]
+            n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
+            full = (n_letters_then > SHARD_LETTERS) | (n_rows_then >= SHARD_ROWS)
+            last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
+            with collection_paused():
+                store.extend(whole, first, last)
+            size += int(letters[last] - letters[first])
+            first, place = last, _behind(read, start, last, number, origin)
+            if full.any():
+                tasks.end_block()
+                yield _filled(store, split), place
+                store, size = MemoryStore(is_held=False), 0
+        number += whole.n_episodes
+    if store.n_episodes:
+        yield _filled(store, split), place
+
+
+def _behind(read: Any, start: Start, n: int, number: int, origin: int) -> Start:
+    """Where to begin behind some episodes of what was read.
+
+    n (int): How many.
+    number, origin (int): Of its first episode, and of the first one that can be read from the
+        start.
+    """
+    since = read.n_before + n if read.mark else number - origin + n
+    return {**(read.mark or start), "skip": since, "episode": number + n, "part": 0}
+
+
+def _filled(store: MemoryStore, split: Any) -> MemoryStore:
+    """The same with what all examples share."""
+    for name, value in split.in_common().items():
+        store.fill(name, value)
+    return store
+
+
+def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
+    """Of some numbers, those that are wanted (all if None), as runs.
+
+    wanted (Optional[List[int]]): Ascending.
+    """
+    if wanted is None:
+        return [(first, last)]
+    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+    return [(number, number + 1) for number in own]
 
 
 def n_letters(message: Mapping[str, Any]) -> int:

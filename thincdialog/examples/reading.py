@@ -1,12 +1,26 @@
-"""How a split is cut into tasks for several who read it, and how one of them carries out a task."""
+"""How a split is read: it is cut into tasks, which this process carries out, or others do."""
 
 import time
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
+from ..errors import DataError
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.text_file import cut_lines
@@ -25,6 +39,11 @@ MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
 FIRST_BYTES = 1 << 12
 # Behind any end that is not known.
 NO_END = 1 << 62
+# Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
+# the mutators make of what stands between it and the part (`skip`), the `episode`'s number
+# and the `part`'s.
+Start = Dict[str, Any]
+BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 
 
 class Lines(NamedTuple):
@@ -69,6 +88,7 @@ class Read(NamedTuple):
         common; with tokens, if they were to be made.
     mark (Optional[Dict[str, Any]]): Where the first of them can be read again; None: only where
         reading began.
+    n_before (int): Episodes that are read there before it.
     is_last (bool): Whether there is nothing behind them.
     size (int): Of the task.
     seconds (float): It took.
@@ -78,6 +98,7 @@ class Read(NamedTuple):
 
     store: MemoryStore
     mark: Optional[Dict[str, Any]]
+    n_before: int
     is_last: bool
     size: int
     seconds: float
@@ -101,18 +122,19 @@ class Tasks:
 
     split (Split): What is read.
     start (Mapping): Where to begin (see ``Split.blocks``).
-    is_serial (bool): Whether one has to carry out all of them: mutators have to see everything.
+    is_alone (bool): Whether nobody helps.
     are_apart (bool): Whether a task needs nothing of what stands before it.
+    room (int): Episodes that one who reads alone wants before he looks again.
     n_ahead (int): How many to carry out ahead of time: as many as a block takes, the last one or
         the one that is read.
     """
 
-    def __init__(self, split: Any, start: Mapping[str, Any]):
+    def __init__(self, split: Any, start: Mapping[str, Any], is_alone: bool = False):
         self.split, self.start = split, start
-        self.is_serial = needs_all(split)
+        self.room = NO_END
         self._is_over = False
         self.n_ahead = self._n_of_block = 0
-        self.are_apart = are_apart(split)
+        self.are_apart = are_apart(split) and not is_alone
         self._by_number = self.are_apart and isinstance(split.source, Sharded)
         self._by_line = self.are_apart and not self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
@@ -174,7 +196,7 @@ class Tasks:
         while first < end and not self._is_over:
             # Parts come one by one: nobody knows how large they are.
             size = 1 if self._by_number and source.has_parts else int(self._size)
-            last = min(end, first + size)
+            last = min(end, first + min(size, self.room))
             yield Range(first, last)
             first = last
 
@@ -190,13 +212,15 @@ class Reading:
     split (Split): Without what it holds.
     start (Dict[str, Any]): Where reading began.
     encoding (Optional[Encoding]): Makes tokens, too.
-    tolerance (Tolerance): What is no error; nobody gathers problems.
+    tolerance (Tolerance): What is no error.
+    is_alone (bool): Whether nobody else carries out tasks of the same reading.
     """
 
     split: Any
     start: Dict[str, Any]
     encoding: Optional[Encoding]
     tolerance: Tolerance
+    is_alone: bool = False
 
     def __call__(self) -> Callable[[Task], Read]:
         # In one process, everyone walks through the source for himself.
@@ -209,11 +233,11 @@ class Reader:
     def __init__(self, reading: Reading):
         self.reading, self.split = reading, reading.split
         # Then what is walked through is behind the mutators.
-        self.is_serial = needs_all(reading.split)
-        self._walk: Optional[Iterator[Tuple[Episode, Any]]] = None
-        self._n_walked = 0
-        # Where the last one of them begins, if that is known.
-        self._spot: Optional[Dict[str, Any]] = None
+        self.is_serial = reading.is_alone or needs_all(reading.split)
+        self._walk: Optional[Iterator[Episode]] = None
+        # Lies where the last one of them begins, if that is known; and so many before it do.
+        self._at: Optional[Bookmark] = None
+        self._n_walked = self._n_before = 0
 
     def read(self, task: Task) -> Read:
         """Carry out a task."""
@@ -222,7 +246,7 @@ class Reader:
 
     def _read(self, task: Task) -> Read:
         started = time.perf_counter()
-        split, mark, is_last = self.split, None, False
+        split, mark, n_before, is_last = self.split, None, 0, False
         bad: Dict[str, BadData] = {}
         if isinstance(task, Lines):
             mark = task.mark
@@ -236,7 +260,7 @@ class Reader:
             at.last = task.last
             episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
         else:
-            read, mark, is_last = self._range(task)
+            read, mark, n_before, is_last = self._range(task)
             episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
             bad = getattr(split.source, "bad", {}) if is_last else {}
         store, in_common = MemoryStore(is_held=False), split.in_common()
@@ -248,29 +272,65 @@ class Reader:
                 store.append(episode)
             if self.reading.encoding is not None:
                 store.tokenize(self.reading.encoding)
-        return Read(store, mark, is_last, task.size, time.perf_counter() - started, bad)
+        return Read(store, mark, n_before, is_last, task.size, time.perf_counter() - started, bad)
 
-    def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:
+    def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], int, bool]:
         if self._walk is None:
             self._walk = self._walked()
-        for _, spot in islice(self._walk, task.first - self._n_walked):
-            self._spot = spot
-        self._n_walked = task.first
-        episodes: List[Episode] = []
-        mark = None
-        for episode, spot in islice(self._walk, task.size):
-            # One of several that begin at one place cannot be read again by itself.
-            if not episodes and spot != self._spot:
-                mark = spot
-            self._spot = spot
-            episodes.append(episode)
-        self._n_walked += len(episodes)
-        return episodes, mark, len(episodes) < task.size
+        for _ in islice(self._walk, task.first - self._n_walked):
+            pass
+        episodes, mark = list(islice(self._walk, 1)), None
+        n_before = self._n_before
+        # What mutators make of those before it is not known.
+        if self._at is not None and (self.is_serial or not n_before):
+            mark = self._at.mark()
+        episodes += islice(self._walk, task.size - 1)
+        self._n_walked = task.first + len(episodes)
+        return episodes, mark, n_before, len(episodes) < task.size
 
-    def _walked(self) -> Iterator[Tuple[Episode, Optional[Dict[str, Any]]]]:
-        """The episodes one after the other, each with where it begins, if that is known."""
-        split = self.split
-        at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
+    def _walked(self) -> Iterator[Episode]:
+        """The episodes one after the other."""
+        split, spot = self.split, None
+        self._at = at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
         read = lambda: split.source_episodes(at)  # noqa: E731
         for episode in split.behind_mutators(read) if self.is_serial else read():
-            yield episode, None if at is None else at.mark()
+            before, spot = spot, at and (at.file, at.spot)
+            self._n_before = self._n_before + 1 if spot == before else 0
+            yield episode
+
+
+class Readers(Protocol):
+    """Who reads: this process, or others as well (see ``loader.Readers``)."""
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+
+
+def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]) -> Iterator[Read]:
+    """Read a split from a place on.
+
+    readers (Optional[Readers]): Who reads; None: this process alone.
+    encoding (Optional[Encoding]): Makes tokens, too, where others may help.
+    RAISES (DataError): If it is read from the beginning, and nothing comes.
+    """
+    split, is_empty = tasks.split, tasks.start == BEGIN
+    split.fixed_candidates()
+    if readers is not None:
+        found = readers.read(tasks, tasks.reading(encoding))
+    else:
+        read = Reader(Reading(split, dict(tasks.start), None, tolerance(), True)).read
+        found = (read(task) for task in tasks)
+    try:
+        for each in found:
+            each = tasks.note(each)
+            if each.store.n_episodes:
+                is_empty = False
+                yield each
+    except DataError:
+        if is_empty and readers is not None:  # What reading all of it says then is said here.
+            next(split.episodes(), None)
+        raise
+    finally:
+        found.close()
+    if is_empty:
+        next(split.episodes(), None)

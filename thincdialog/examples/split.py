@@ -32,17 +32,15 @@ from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import FIELDS, is_message
 from . import blocks
-from .blocks import BEGIN, Block, Shard, Start, behind, n_letters
+from .blocks import Block, Shard
 from .encoded import Encoding
 from .mapped_store import MappedStore
 from .memory_store import MemoryStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .read_ahead import ReadAhead, Readers, Watch
+from .reading import BEGIN, Readers, Start, Tasks, reads
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
-# Episodes of a user's reader between two searches for unreachable objects.
-COLLECT_EVERY = 4096
 # Examples in memory from which on these searches leave them out: each would take seconds.
 MANY = 100_000
 # Of the first block of a stream, so many episodes stay in memory: before and after training, much
@@ -166,26 +164,19 @@ class Split:
         """Which part of its files it is; "" if all of them."""
         return getattr(self.source, "about", "")
 
-    def episodes(self, at: Optional[Bookmark] = None) -> Iterator[Episode]:
+    def episodes(self) -> Iterator[Episode]:
         """The mutated episodes in file order.
 
-        at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
-            cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
             candidates, and that is not tolerated.
         """
-        at = at or Bookmark()
-        is_empty = at.file == 0 and at.is_at_begin
-        read = partial(self.source_episodes, at if self.can_begin_anywhere else None)
-        for episode in self.behind_mutators(read):
+        is_empty = True
+        for episode in self.behind_mutators(partial(self.source_episodes, None)):
             is_empty = False
             yield episode
         if is_empty:
-            raise self._no_examples()
-
-    def _no_examples(self) -> DataError:
-        cause = ", or its mutators left none" if self.mutators else ""
-        return DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+            cause = ", or its mutators left none" if self.mutators else ""
+            raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
         """Episodes of the source as they are shown; those that mutators leave empty are not.
@@ -229,17 +220,14 @@ class Split:
     def store(self) -> Store:
         """All episodes, read once."""
         if self._store is None:
-            store, is_own = MemoryStore(), is_users(self._given)
+            store, tasks = MemoryStore(), Tasks(self, BEGIN, self._readers is None)
             with collection_paused():
-                if self._ahead is not None:
-                    for block in self._streamed(None, BEGIN):
-                        read: Any = block.store
-                        store.extend(read, 0, read.n_episodes)
-                else:
-                    for episode in self.episodes():
-                        store.append(episode)
-                        if is_own and store.n_episodes % COLLECT_EVERY == 0:
-                            gc.collect(0)  # It may leave cycles of objects.
+                for read in reads(tasks, self._readers, None):
+                    store.extend(read.store, 0, read.store.n_episodes)
+                    if is_users(self._given):
+                        gc.collect(0)  # It may leave cycles of objects.
+                for name, value in self.in_common().items():
+                    store.fill(name, value)
                 if store.n_examples >= MANY:
                     gc.freeze()  # ``Experiment.working`` ends it.
             self.check_ids(store)
@@ -324,15 +312,10 @@ class Split:
             yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        ahead = self._ahead
-        watch = None if ahead is None else ahead.watch()
-        if ahead is not None and watch is None:
-            blocks = ahead.blocks(picked, start)
-        else:
-            blocks = self._streamed_here(picked, start, ahead, watch)
+        found = blocks.streamed_blocks(self, self._readers, picked, start)
         if self.streaming and self.beginning is None and picked is None and start == BEGIN:
-            return self._remembering(blocks)
-        return blocks
+            return self._remembering(found)
+        return found
 
     def _remembering(self, blocks: Iterator[Block]) -> Iterator[Block]:
         n_read = 0
@@ -350,38 +333,6 @@ class Split:
     def episodes_at_once(self) -> int:
         """Episodes in a block of what is read; of what is held, for no longer than that."""
         return (self.window if self.streaming else 0) or blocks.SHARD_ROWS
-
-    def _streamed_here(
-        self,
-        picked: Optional[np.ndarray],
-        start: Start,
-        ahead: Optional[ReadAhead] = None,
-        watch: Optional[Watch] = None,
-    ) -> Iterator[Block]:
-        """Blocks that this process reads, until it is seen that others should help."""
-        window = self.episodes_at_once
-        wanted = None if picked is None else frozenset(picked.tolist())
-        part = start["part"]
-        store = MemoryStore(is_held=False)
-        for number, episode, mark, n_before in self._from(start):
-            if wanted is None or number in wanted:
-                if not store.n_episodes:
-                    start = {**mark.mark(), "skip": n_before, "episode": number, "part": part}
-                if self.must_be_single and len(episode) > 1:
-                    raise self.more_turns(episode[0]["id"])
-                store.append(episode)
-            if store.n_episodes == window:
-                yield self.block(store, part, start)
-                store = MemoryStore(is_held=False)
-                part += 1
-                if watch is not None:
-                    watch.begin()
-            if ahead is not None and watch is not None and watch.wants_help():
-                here = behind(mark, n_before, number, part)
-                yield from ahead.blocks(picked, here, store, start)
-                return
-        if store.n_episodes:
-            yield self.block(store, part, start)
 
     def block(self, store: Store, part: int, start: Start) -> Block:
         """A block of a stream, in the order of the data.
@@ -443,46 +394,7 @@ class Split:
 
         start (Optional[Start]): Where to begin; None for the first episode.
         """
-        start = start or BEGIN
-        ahead = self._ahead
-        watch = None if ahead is None else ahead.watch()
-        if ahead is not None and watch is None:
-            yield from ahead.shards(start, MemoryStore(is_held=False), 0)
-        else:
-            yield from self._shards_here(start, ahead, watch)
-
-    def _shards_here(
-        self, start: Start, ahead: Optional[ReadAhead], watch: Optional[Watch]
-    ) -> Generator[Shard, None, None]:
-        """Shards that this process reads, until it is seen that others should help."""
-        store, size = MemoryStore(is_held=False), 0
-        for number, episode, mark, n_before in self._from(start):
-            store.append(episode)
-            size += sum(map(n_letters, episode))
-            if size > blocks.SHARD_LETTERS or store.n_examples >= blocks.SHARD_ROWS:
-                yield store, behind(mark, n_before, number)
-                store, size = MemoryStore(is_held=False), 0
-                if watch is not None:
-                    watch.begin()
-            if ahead is not None and watch is not None and watch.wants_help():
-                yield from ahead.shards(behind(mark, n_before, number), store, size)
-                return
-        if store.n_episodes:
-            yield store, behind(mark, n_before, number)
-
-    def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
-        """The episodes from a place on, by this process: number, messages, and where it is read
-        from, with how many stand between there and it."""
-        at = Bookmark(start)
-        spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
-        for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
-            if (at.file, at.spot) != spot:
-                spot, n_since = (at.file, at.spot), 0
-            n_since += 1
-            if skipped:
-                skipped -= 1
-            else:
-                yield number, episode, at, n_since - 1
+        yield from blocks.shards(self, self._readers, start or BEGIN)
 
     def more_turns(self, name: str) -> DataError:
         """The error for an episode of several turns where each must have one."""
@@ -494,13 +406,10 @@ class Split:
         return self.streaming and self._single_turn
 
     @property
-    def _ahead(self) -> Optional[ReadAhead]:
-        """How others help to read, if they may; not where all that is wrong is to be gathered
-        here."""
+    def _readers(self) -> Optional[Readers]:
+        """Who reads it; None: this process alone, as where all that is wrong is to be gathered."""
         is_store = isinstance(self.source, Store)
-        if self.readers is None or is_store or tolerance().bad_data is not None:
-            return None
-        return ReadAhead(self, self.readers)
+        return None if is_store or tolerance().bad_data is not None else self.readers
 
     @property
     def can_begin_anywhere(self) -> bool:

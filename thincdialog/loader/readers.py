@@ -3,8 +3,8 @@
 import multiprocessing
 import pickle
 import threading
-import time
 import weakref
+from dataclasses import replace
 from functools import partial
 from multiprocessing.forkserver import set_forkserver_preload
 from typing import (
@@ -22,7 +22,7 @@ from typing import (
 )
 
 from ..errors import ConfigError, Problem
-from ..examples.reading import Read, Reading, Tasks, are_apart, needs_all
+from ..examples.reading import Read, Reader, Reading, Tasks, are_apart, needs_all
 from ..examples.split import Split
 from .cores import n_cores
 from .ordered import Spent, ordered
@@ -77,17 +77,22 @@ class Readers:
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
+        check_script_is_guarded("[loader] workers", NO_WORKERS)
         split = reading.split
-        n_threads, n_processes = self._chosen.get(_name(split), (0, 0))
         what = f"reads '{split.name}' of {split.origin}"
 
         def find_help(spent: Spent) -> Optional[Job]:
+            if self.workers and _name(split) not in self._chosen:
+                self.choose(split, spent)
+            n_threads, n_processes = self._chosen.get(_name(split), (0, 0))
             if n_processes:
                 return self._processes(reading, n_processes, what)
             return Job(self._pool(n_threads), reading) if n_threads else None
 
         n_ahead = lambda: tasks.n_ahead  # noqa: E731
-        return ordered(iter(tasks), reading, find_help, n_ahead, may_help=tasks.are_apart)
+        # Here, what a source of a user remembers is of use.
+        here = lambda: Reader(replace(reading, split=tasks.split)).read  # noqa: E731
+        return ordered(iter(tasks), here, find_help, n_ahead, may_help=tasks.are_apart)
 
     def carry_out(
         self, tasks: Iterable[Any], make_work: MakeWork, what: str
@@ -109,28 +114,17 @@ class Readers:
 
         return ordered(iter(tasks), make_work, find_help)
 
-    def watch(self, split: Split) -> Optional["Watch"]:
-        """What sees whether reading is so slow that others should help; None if it is clear."""
-        check_script_is_guarded("[loader] workers", NO_WORKERS)
-        if not self.workers or _name(split) in self._chosen:
-            return None
-        return Watch(self, split)
-
-    def choose(self, split: Split, spent: Spent) -> bool:
-        """Look whether others should help from now on.
-
-        spent (Spent): By who read the split so far.
-        """
+    def choose(self, split: Split, spent: Spent) -> None:
+        """See whether others should help from now on."""
         found = choice(self.workers, split, spent)
         if not (found.n_threads or found.n_processes):
-            return False
+            return
         self._chosen[_name(split)] = found.n_threads, found.n_processes
         best = choice("auto", split, spent)
         if self.workers == "auto":
             self.note(f"[loader] workers: {found.text}")
         elif best.n_threads > found.n_processes:
             self.note(f'[loader] workers = {self.workers}: "auto" would choose {best.text}')
-        return True
 
     def _pool(self, n: int, method: Optional[str] = None) -> Pool:
         with self._starting:
@@ -158,31 +152,6 @@ def _end(pools: Dict[Any, Pool]) -> None:
     pools.clear()
 
 
-class Watch:
-    """Looks on while one reads alone.
-
-    readers (Readers): Knows who could help.
-    """
-
-    def __init__(self, readers: Readers, split: Split):
-        self.readers, self.split = readers, split
-        self._spent = Spent()
-        self.begin()
-
-    def begin(self) -> None:
-        """Reading goes on, after something else."""
-        self._begun = Spent.now()
-        self._next = self._begun.wall + LOOK_SECONDS
-
-    def wants_help(self) -> bool:
-        """Whether others are to help from now on."""
-        if time.perf_counter() < self._next:
-            return False
-        self._spent = self._spent.plus(Spent.now().since(self._begun))
-        self.begin()
-        return self.readers.choose(self.split, self._spent)
-
-
 class Choice(NamedTuple):
     """Who helps to read.
 
@@ -204,7 +173,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
     if spent.wall < LOOK_SECONDS:
         return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
-    share = max(0.0, 1 - spent.computing / spent.wall)
+    share = max(0.0, 1 - spent.computing / (spent.wall or 1))
     is_waiting = share >= WAITING_SHARE
     if not is_waiting and spent.computing < WORTH_SECONDS:
         return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")

@@ -23,7 +23,7 @@ from ..examples.batch import Batch
 from ..examples.encoded import Encoding
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
-from ..examples.read_ahead import Readers
+from ..examples.reading import Readers
 from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Split
 from ..examples.store import Store
