@@ -44,8 +44,8 @@ def episodes_of(episodes):
 
 @given(st.lists(EPISODES, max_size=3), st.data())
 def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
-    """Appended one by one, or taken from others, some of which came from another process; read in
-    between."""
+    """Appended one by one, or taken from others, some of which came from another process, or had
+    taken it in themselves; read in between."""
     parts = [episodes_of(part) for part in parts]
     store, expected = MemoryStore(), []
     for part in parts:
@@ -60,8 +60,12 @@ def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
                 other = pickle.loads(pickle.dumps(other))
             first = data.draw(st.integers(0, len(part)))
             last = data.draw(st.integers(first, len(part)))
-            store.extend(other, first, last)
             part = part[first:last]
+            if data.draw(st.booleans()):
+                between = MemoryStore()
+                between.extend(other, first, last)
+                other, first, last = between, 0, len(part)
+            store.extend(other, first, last)
         expected += part
         if data.draw(st.booleans()):
             assert store.n_examples == len(shown(store))
@@ -77,6 +81,18 @@ def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
     ids, texts = store.label_ids.tolist(), store.label_texts
     assert [texts[number] if number >= 0 else None for number in ids] == firsts
     assert list(texts) == list(dict.fromkeys(text for text in firsts if text is not None))
+
+
+def test_memory_store_takes_in_no_more_than_the_rows_it_is_given():
+    whole, part, again = MemoryStore(), MemoryStore(), MemoryStore()
+    for number in range(9):
+        said = [(SELF, f"said {number}"), (SELF, f"then {number}")]
+        whole.append([Message(text=f"text {number}", labels=["a", f"b {number}"], context=said)])
+    part.extend(whole, 3, 5)
+    again.extend(part, 0, 2)
+    for store in (part, again):
+        assert shown(store) == shown(whole)[3:5]
+        assert store.n_strings == 2 * 4 + 1 and len(store.list_values) == 2 * 4
 
 
 def test_memory_store_holds_equal_texts_once():

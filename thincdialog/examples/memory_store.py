@@ -10,6 +10,7 @@ import numpy as np
 
 from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, Tokens
+from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRINGS, TURNS, Table
 
@@ -53,33 +54,41 @@ class MemoryStore(Table):
             self._pack()
 
     def extend(self, store: "MemoryStore", first: int, last: int) -> None:
-        """Take in some episodes of another one, and its tokens."""
+        """Take in some episodes of another one, and their tokens."""
         self._pack()
         begin, end = store.starts[first], store.starts[last]
-        columns = {name: store.column(name) for name in store.names}
-        number = self._growing().__getitem__
-        numbers = np.array(list(map(number, store._strings)), dtype=np.int64)
-        has_turns = np.zeros(len(store._list_starts) - 1, dtype=bool)
-        n_lists, n_others = len(self._list_starts) - 1, len(self._others)
-        for name, codes in columns.items():
-            has_turns[codes[codes & KIND == TURNS] >> BITS] = True  # type: ignore[index, operator]
-            codes = codes[begin:end]  # type: ignore[index]
-            kinds, places = codes & KIND, codes >> BITS
-            moved = places + np.array([0, 0, n_lists, n_lists, n_others, 0, 0, 0])[kinds]
-            moved[kinds <= ONE] = numbers[places[kinds <= ONE]]
-            self._column(name).frombytes(
-                np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds).tobytes()
-            )
-        by = has_turns.repeat(np.diff(store.list_starts)).astype(np.int64)
-        values = (numbers[store.list_values >> by] << by) + (store.list_values & by)
-        self._list_starts.frombytes((store.list_starts[1:] + len(self._values)).tobytes())
+        names = store.names
+        columns = [store.column(name)[begin:end] for name in names]  # type: ignore[index]
+        codes = np.array(columns, dtype=np.int64)
+        kinds, places = codes & KIND, codes >> BITS
+        # What these rows have: no more of the other one is taken in.
+        lists = np.unique(places[(kinds == STRINGS) | (kinds == TURNS)])
+        lengths = np.diff(store.list_starts)[lists]
+        by = np.isin(lists, places[kinds == TURNS]).repeat(lengths).astype(np.int64)
+        values = store.list_values[slice_places(store.list_starts[lists], lengths)]
+        strings = np.unique(np.concatenate((places[kinds <= ONE], values >> by)))
+        others = np.unique(places[kinds == OTHER])
+        numbers = np.full(store.n_strings + 1, NONE)  # One more, so that there is any.
+        numbers[strings] = list(map(self._growing().__getitem__, store.strings(strings)))
+        texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
+        moved = np.choose(
+            kinds,
+            [texts, texts, *[lists.searchsorted(places) + n_lists] * 2]
+            + [others.searchsorted(places) + len(self._others)] * 4,
+        )
+        for name, column in zip(names, np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds)):
+            self._column(name).frombytes(column.tobytes())
+        self._list_starts.frombytes((lengths.cumsum() + len(self._values)).tobytes())
+        values = (numbers[values >> by] << by) + (values & by)
         self._values.frombytes(values.astype(np.int32).tobytes())
-        self._others += store._others
+        self._others += [store._others[place] for place in others.tolist()]
         starts = np.asarray(store.starts)[first + 1 : last + 1]
         self.starts.frombytes((starts - begin + self._n_packed).tobytes())
         for part in store._tokens or [None]:
             if part is not None:
-                part = part._replace(keys=2 * numbers[part.keys >> 1] + (part.keys & 1))
+                own = numbers[part.keys >> 1] != NONE
+                keys = 2 * numbers[part.keys[own] >> 1] + (part.keys[own] & 1)
+                part = part._replace(keys=keys, entries=part.entries[:, own])
             self._tokens.append(part)
         self._pack()
 
