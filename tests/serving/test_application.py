@@ -352,6 +352,8 @@ def test_names_of_models(models, tmp_path):
     run = tmp_path / "mine"
     found = named_models([run / "model-best", f"other={run}", models / "intents"])
     assert list(found) == ["mine", "other", "intents"]
+    (tmp_path / "now").symlink_to(run)  # Links are how many deploy: they may lead elsewhere later.
+    assert named_models(tmp_path / "now") == {"now": str(tmp_path / "now")}
     with pytest.raises(DialogError, match="Two models have the name 'mine': write NAME="):
         named_models([run, run / "model-last"])
 

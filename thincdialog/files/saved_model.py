@@ -131,7 +131,9 @@ def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
 
 def _identity(folder: Path) -> Optional[Tuple[int, ...]]:
     try:
-        facts = (folder / META).stat()
+        (folder / META).stat()
+        # All files count, because copying over a network replaces one after the other.
+        files = [path.stat() for path in sorted(folder.rglob("[!.]*"))]
     except OSError:
         return None
-    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
+    return tuple(fact for file in files for fact in (file.st_dev, file.st_ino, file.st_ctime_ns))

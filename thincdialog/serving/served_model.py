@@ -99,7 +99,7 @@ class ServedModel:
                     self.model = await asyncio.to_thread(self._loaded)
                     LOG.warning("'%s' was replaced; the new model answers", self.name)
                 except Exception as error:  # An agent's own code may fail in any way.
-                    LOG.error("%s; the old model of '%s' still answers", error, self.name)
+                    LOG.error("the old model of '%s' still answers: %s", self.name, error)
 
     def _loaded(self) -> TrainedModel:
         """The model; it has encoded its candidates before the first request."""
