@@ -8,6 +8,8 @@ import time
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from tests.serving.conftest import Client
 from thincdialog.api import TrainedModel, load, predict
@@ -366,6 +368,13 @@ def test_it_can_be_mounted_elsewhere(models):
     client = Client(Starlette(routes=[Mount("/bot", inner)]))
     found = client.post(f"/bot{CHAT}", {"model": "b", "messages": messages("warm")})
     assert found[0] == 200 and found[1]["model"] == "b"
+
+
+def test_a_websocket_is_refused(client, caplog):
+    with pytest.raises(WebSocketDisconnect):
+        with TestClient(client.application).websocket_connect("/"):
+            pass
+    assert not caplog.records
 
 
 def test_an_agent_that_fails_is_an_error_in_the_shape_of_openai(models, monkeypatch, caplog):

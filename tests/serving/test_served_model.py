@@ -66,7 +66,7 @@ def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypa
     place, replies, is_over = tmp_path / "model", [], asyncio.Event()
     shutil.copytree(models / "barista", place)
     application = app(place)
-    (served,) = application.default.models.values()
+    (served,) = application.routes[0].app.models.values()
     old = weakref.ref(served.model)
 
     def replace(source):

@@ -43,7 +43,7 @@ def app(
     """
     with importing("serve", "A server"):
         from starlette.middleware.cors import CORSMiddleware
-        from starlette.routing import Router
+        from starlette.routing import Route, Router
 
         from .application import Service
     from ..training.trained_model import TrainedModel
@@ -51,8 +51,8 @@ def app(
     load = partial(TrainedModel, overrides=overrides, code=code, max_batch=limits.max_batch)
     loads: Any = {name: partial(load, folder) for name, folder in named_models(models).items()}
     service = Service(loads, threshold, api_keys, log, limits)
-    # It knows what servers ask of applications besides requests.
-    router = Router(default=service, redirect_slashes=False)
+    # It knows what servers ask of applications besides requests, and refuses WebSockets.
+    router = Router([Route("/{path:path}", service)], redirect_slashes=False)
     return CORSMiddleware(router, cors, ["*"], ["*"]) if cors else router
 
 
