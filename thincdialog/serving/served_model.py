@@ -89,12 +89,11 @@ class ServedModel:
 
     async def _follow_folder(self) -> None:
         """Take a model that replaces this one; the next batch is its first."""
-        seen = which_model(self.model.path)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             found = which_model(self.model.path)
-            if found != seen and any(found):  # Between two renames there is none.
-                seen = found
+            if found != self._seen and any(found):  # Between two renames there is none.
+                self._seen = found
                 try:
                     self.model = await asyncio.to_thread(self._loaded)
                     LOG.warning("'%s' was replaced; the new model answers", self.name)
@@ -104,8 +103,8 @@ class ServedModel:
     def _loaded(self) -> TrainedModel:
         """The model; it has encoded its candidates before the first request."""
         model = self.load()
-        if not model.agent.reading().n_features:
-            model.answer([Message(text="Hello!")], threshold=self.threshold)
+        self._seen = which_model(model.path)
+        model.answer([Message(text="Hello!")], threshold=self.threshold)
         # Looking through all that stays would stop the answers for a quarter of a second at times.
         gc.freeze()
         return model
