@@ -53,7 +53,7 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Serve until a signal ends it."""
     from ..formats.candidates import read_list
-    from ..serving import Limits, named_models
+    from ..serving import Limits
     from ..serving.server import serve
 
     options = common(arguments, "threshold", "cors", "log")
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     options["api_keys"] = read_list(path) if path else []
     given = {name: value for name, value in named(arguments, *LIMITS).items() if value is not None}
     options["limits"] = Limits(**given)
-    options["models"] = named_models(arguments.models)
+    options["models"] = arguments.models
     serve(arguments.host, arguments.port, arguments.workers, options, _started)
 
 

@@ -1,6 +1,5 @@
 """Saved models over HTTP, in the protocol of OpenAI's chat completions."""
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
@@ -66,7 +65,7 @@ def named_models(models: Models) -> Dict[str, PathLike]:
     names: Dict[str, PathLike] = {}
     for folder in [models] if isinstance(models, (str, Path)) else models:
         name, _, place = str(folder).rpartition("=")
-        path = Path(os.path.abspath(place))  # A link that leads to another model is followed.
+        path = Path(place).absolute()  # A link that leads to another model is followed.
         name = name or (path.parent if path.name in ("model-best", "model-last") else path).name
         if name in names:
             raise DialogError(f"Two models have the name '{name}': write NAME={path}.")

@@ -11,7 +11,7 @@ from uuid import uuid4
 import srsly
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from ..errors import DialogError, OutputError
 from ..files.json_text import parse_json
@@ -54,12 +54,13 @@ class Service:
         self.models = {name: ServedModel(name, load, *given) for name, load in loads.items()}
         about = {"object": "model", "created": int(time.time()), "owned_by": "thincdialog"}
         listed = {"object": "list", "data": [{"id": name, **about} for name in self.models]}
+        page = Path(__file__).with_name("page.html").read_bytes()
         # What answers, or the answer itself; and whether without a key.
         self.paths: Dict[str, Any] = {
-            "/": ("GET", self.page, True),
-            "/healthz": ("GET", {"status": "ok"}, True),
+            "/": ("GET", Response(page, media_type="text/html"), True),
+            "/healthz": ("GET", _as_json({"status": "ok"}), True),
             "/metrics": ("GET", self.numbers, not keys),
-            "/v1/models": ("GET", listed, not keys),
+            "/v1/models": ("GET", _as_json(listed), not keys),
             "/v1/chat/completions": ("POST", self.chat, not keys),
             "/v1/rerank": ("POST", self.rerank, not keys),
             "/classify": ("POST", self.classify, not keys),
@@ -76,7 +77,7 @@ class Service:
             body = await self._read(Request(scope, receive), path)
             late = Refusal(503, f"There was no answer within {most:g} seconds.", code="timeout")
             answer = self.paths[path][1]
-            return _as_json(answer) if isinstance(answer, dict) else await answer(body)
+            return answer if isinstance(answer, Response) else await answer(body)
 
         try:
             response = await asyncio.wait_for(work(), most)
@@ -117,9 +118,6 @@ class Service:
         if not isinstance(body, dict):
             raise Refusal(400, f"The body is {kind(body)}, expected an object.")
         return body
-
-    async def page(self, body: Body) -> Response:
-        return FileResponse(Path(__file__).with_name("page.html"))
 
     async def numbers(self, body: Body) -> Response:
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -12,7 +12,6 @@ class Connection(HttpToolsProtocol):
     """A connection that is closed if the head of a request is too long, or takes longer than
     ``timeout_keep_alive`` to arrive, from the connection or the first byte of a further request."""
 
-    n_head = 0
     late: Any = None
 
     def connection_made(self, transport: Any) -> None:

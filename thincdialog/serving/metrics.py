@@ -22,8 +22,7 @@ class Metrics:
         self.seconds = Histogram("request_seconds", "Seconds per request", ["path"], **own)
         self.batches = Summary("batch_size", "Messages per batch", ["model"], **own)
         self.unlogged = Counter("unlogged", "Conversations that were not logged", **own)
-        own["multiprocess_mode"] = "livesum"
-        self.waiting = Gauge("waiting", "Requests that wait", ["model"], **own)
+        self.waiting = Gauge("waiting", "Waiting", ["model"], multiprocess_mode="livesum", **own)
 
     def text(self) -> bytes:
         """All values in Prometheus' form."""

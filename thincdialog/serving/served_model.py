@@ -41,7 +41,16 @@ class ServedModel:
         self.sizes, self.gauge = metrics.batches.labels(name), metrics.waiting.labels(name)
         self.model = self._loaded()
         self.waiting: List[Asked] = []
-        self._tasks: Dict[str, asyncio.Task[None]] = {}
+        self._tasks: Dict[Any, asyncio.Task[None]] = {}
+
+    def _loaded(self) -> TrainedModel:
+        """The model; it has encoded its candidates before the first request."""
+        model = self.load()
+        self._seen = which_model(model.path)
+        model.answer([Message(text="Hello!")], threshold=self.threshold)
+        # Looking through all that stays would stop the answers for a quarter of a second at times.
+        gc.freeze()
+        return model
 
     async def ask(self, messages: Sequence[Message], top: int = 1) -> List[Reply]:
         """Wait for the replies to messages; arguments as of ``TrainedModel.answer``.
@@ -55,9 +64,8 @@ class ServedModel:
         self.waiting.append((messages, top, replies))
         # An app that is mounted elsewhere hears of no start.
         for work in (self._answer_all, self._follow_folder):
-            name = work.__name__
-            if name not in self._tasks or self._tasks[name].done():
-                self._tasks[name] = asyncio.create_task(work())
+            if work not in self._tasks or self._tasks[work].done():
+                self._tasks[work] = asyncio.create_task(work())
         with self.gauge.track_inprogress():
             found = await replies
         if isinstance(found, Exception):
@@ -65,13 +73,12 @@ class ServedModel:
         return found
 
     async def _answer_all(self) -> None:
-        run = asyncio.get_running_loop().run_in_executor
         while self.waiting:
             # Requests that took too long have cancelled theirs.
             self.waiting = [each for each in self.waiting if not each[-1].done()]
             sizes = accumulate(len(messages) for messages, *_ in self.waiting)
             asked = self.waiting[: 1 + sum(size < MAX_TOGETHER for size in sizes)]
-            found = await run(THREAD, self._answer, asked)
+            found = await asyncio.get_running_loop().run_in_executor(THREAD, self._answer, asked)
             del self.waiting[: len(asked)]
             for (*_, replies), each in zip(asked, found):
                 if not replies.done():
@@ -99,12 +106,3 @@ class ServedModel:
                     LOG.warning("'%s' was replaced; the new model answers", self.name)
                 except Exception as error:  # An agent's own code may fail in any way.
                     LOG.error("the old model of '%s' still answers: %s", self.name, error)
-
-    def _loaded(self) -> TrainedModel:
-        """The model; it has encoded its candidates before the first request."""
-        model = self.load()
-        self._seen = which_model(model.path)
-        model.answer([Message(text="Hello!")], threshold=self.threshold)
-        # Looking through all that stays would stop the answers for a quarter of a second at times.
-        gc.freeze()
-        return model

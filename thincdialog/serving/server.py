@@ -30,11 +30,11 @@ def serve(
 
         from .connection import Connection
         from .metrics import FOLDER
+    name, family = (f"[{host}]", socket.AF_INET6) if ":" in host else (host, socket.AF_INET)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise DialogError(f"{host}:{port} cannot be listened at: {error.strerror}.") from None
+        raise DialogError(f"{name}:{port} cannot be listened at: {error.strerror}.") from None
     with listening, tempfile.TemporaryDirectory() as counts:
         # Connections inherit it: else the body of an answer waits 40 ms for the client's receipt.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
@@ -47,13 +47,11 @@ def serve(
             http=Connection,
             workers=workers,
             log_config=None,
-            proxy_headers=False,
             timeout_keep_alive=int(options["limits"].max_seconds),
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
             # A worker that imports longer would be killed, and so would its successors.
             timeout_worker_healthcheck=60,
         )
-        name = f"[{host}]" if ":" in host else host
         if workers > 1:
             run = Multiprocess(config, sockets=[listening]).run  # Takes the signals from here on.
         else:
