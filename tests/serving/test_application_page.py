@@ -129,7 +129,7 @@ def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_pat
         page = browser.new_page()
         page.goto(server.url)
         page.get_by_role("alert").filter(has_text="Give a key of this server").wait_for()
-        page.get_by_label("Key of this server").fill("sesame")
+        page.keyboard.type("sesame")  # The focus is there.
         page.keyboard.press("Enter")
         page.get_by_role("heading", name="barista").wait_for()
         assert not page.get_by_label("Model").is_visible()  # There is one only.
@@ -137,6 +137,7 @@ def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_pat
         page.keyboard.press("Enter")
         page.locator("li.unknown").wait_for()
         assert "does not know a reply" in page.locator("li.unknown").inner_text()
+        assert page.locator("li.unknown tr").count() == 4
         if PICTURES:
             page.screenshot(path=f"{PICTURES}/unknown.png")
         page.close()

@@ -61,11 +61,17 @@ def test_the_client_of_openai(server, models):
             client.models.list()
 
 
-# As gr.load_chat of Gradio 5 and Open WebUI 0.6 send them.
-GRADIO = {"model": "barista", "stream": True,
-          "messages": [{"role": "user", "content": "Hi!"},
-                       {"role": "assistant", "content": "Hello."},
-                       {"role": "user", "content": "A latte, please."}]}  # fmt: skip
+# As gr.load_chat of Gradio 6 and Open WebUI 0.6 send them.
+GRADIO = {
+    "model": "barista", "stream": True,
+    "messages": [
+        {"role": "user", "metadata": None, "content": [{"text": "Hi!", "type": "text"}],
+         "options": None},
+        {"role": "assistant", "metadata": None, "content": [{"text": "Hello.", "type": "text"}],
+         "options": None},
+        {"role": "user", "content": [{"type": "text", "text": "A latte, please."}]},
+    ],
+}  # fmt: skip
 OPEN_WEBUI = {
     "stream": True, "model": "barista", "params": {}, "features": {"web_search": False},
     "messages": [{"role": "user", "content": [{"type": "text", "text": "A latte, please."}]}],
