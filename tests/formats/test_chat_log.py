@@ -43,13 +43,13 @@ def test_the_longest_of_each_conversation_is_kept(tmp_path_factory, talks):
     log = ChatLog(folder / "log.jsonl")
     for talk in talks:
         say(log, talk)
-    n_read, n_kept = keep_longest(str(folder / "log.jsonl"), str(folder / "kept.jsonl"))
+    n_read, n_kept, n_bad = keep_longest(str(folder / "log.jsonl"), str(folder / "kept.jsonl"))
     rows = lines_of(folder / "kept.jsonl")
     kept = [tuple(each["content"] for each in row["messages"][::2]) for row in rows]
     distinct = set(map(tuple, talks))
     expected = {a for a in distinct if not any(a == b[: len(a)] and a != b for b in distinct)}
     assert set(kept) == expected and len(kept) == len(expected) == n_kept
-    assert n_read == sum(map(len, talks))
+    assert (n_read, n_bad) == (sum(map(len, talks)), 0)
 
 
 def test_a_long_conversation_is_read_in_linear_time(tmp_path, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_long_conversation_is_read_in_linear_time(tmp_path, monkeypatch):
 
     ChatLog(path).add([(place % 2, f"turn {place}") for place in range(999)], "the end")
     monkeypatch.setattr(chat_log, "json", SimpleNamespace(dumps=dumps))
-    assert keep_longest(str(path), str(tmp_path / "kept.jsonl")) == (1, 1)
+    assert keep_longest(str(path), str(tmp_path / "kept.jsonl")) == (1, 1, 0)
     assert sum(map(len, encoded)) < 3 * path.stat().st_size
 
 
@@ -93,7 +93,7 @@ def test_what_train_reads(tmp_path, monkeypatch, capsys):
     assert result.scores["dev"]["examples"] > 0
 
 
-def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch):
+def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch, capsys):
     path = tmp_path / "log.jsonl"
     log, write = ChatLog(path), os.write
     log.add([(PARTNER, "a")], "b")
@@ -101,12 +101,17 @@ def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch):
         patch.setattr(os, "write", lambda file, data: write(file, data[:9]))
         log.add([(PARTNER, "c")], "d")
     log.add([(PARTNER, "e")], "f")
-    assert keep_longest(str(path), str(tmp_path / "kept.jsonl")) == (2, 2)
+    assert main(["chats", str(path), str(tmp_path / "kept.jsonl")]) == 0
+    found = capsys.readouterr().err
+    assert "2 conversations, of 2 lines" in found and f"1 line of {path} left out" in found
 
 
 def test_what_is_no_log(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "hi"}\n')
     with pytest.raises(DataError, match="is not a log of conversations"):
         keep_longest(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"))
+    (tmp_path / "a.csv").write_text("text,label\nhi,hello\n")
+    with pytest.raises(DataError, match="a.csv:1  not valid JSON"):
+        keep_longest(str(tmp_path / "a.csv"), str(tmp_path / "b.jsonl"))
     with pytest.raises(OutputError, match="No such file or directory"):
         ChatLog(tmp_path / "nowhere" / "log.jsonl")

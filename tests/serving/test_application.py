@@ -317,7 +317,7 @@ def test_it_logs_conversations_that_train_reads(models, tmp_path, capsys):
     client.post(CHAT, {"messages": messages("Good morning!", "Bye.", "Why?")})
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     assert rows[1]["messages"][:-1] == said[:3] and len({row["id"] for row in rows}) == 1
-    assert keep_longest(str(log), str(tmp_path / "kept.jsonl")) == (3, 2)
+    assert keep_longest(str(log), str(tmp_path / "kept.jsonl")) == (3, 2, 0)
 
 
 def test_chat_writes_the_same_lines(models, tmp_path, monkeypatch, capsys):

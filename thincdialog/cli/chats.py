@@ -22,6 +22,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the longest line of each conversation."""
     from ..formats.chat_log import keep_longest
 
-    n_read, n_kept = keep_longest(arguments.source, arguments.target, arguments.force)
+    n_read, n_kept, n_bad = keep_longest(arguments.source, arguments.target, arguments.force)
     kept = counted(n_kept, "conversation")
     messages.good(f"Wrote {arguments.target}: {kept}, of {counted(n_read, 'line')}")
+    if n_bad:
+        messages.warn(f"{counted(n_bad, 'line')} of {arguments.source} left out: not valid JSON")

@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..files.json_file import as_json
 from ..files.whole_file import writing
 from ..messages import SELF, Turn
+from .bad_data import BadData
 from .bookmark import Bookmark
 from .output_file import open_output
 from .text_file import read_json_lines
@@ -45,35 +46,39 @@ class ChatLog:
                 raise OSError(errno.ENOSPC, "the line was written in part")
 
 
-def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int]:
+def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int, int]:
     """Write the conversations of a log, each once: a line is left out if another line continues it,
     or is equal. Lines that are not whole are left out, too.
 
     source (str): The log.
     target (str): The file to write; gzip-compressed if its name ends in .gz.
     force (bool): Whether to overwrite it.
-    RETURNS (Tuple[int, int]): Number of lines in the log, and of lines written.
-    RAISES (DataError): If the log cannot be read.
+    RETURNS (Tuple[int, int, int]): Number of whole lines in the log, of lines written, and of
+        lines that are not whole.
+    RAISES (DataError): If the log cannot be read, or no line is whole.
     RAISES (OutputError): If the target exists, or cannot be written.
     """
     done: Set[str] = set()
+    bad = BadData(source)
     n_read = n_kept = 0
-    for _, digests in _chats(source):
+    for _, digests in _chats(source, bad):
         n_read += 1
         done.update(digests[:-1])
+    if bad.first and not n_read:
+        raise bad.first[0]
     with open_output(target, force, [source]) as write:
-        for line, digests in _chats(source):
+        for line, digests in _chats(source, BadData(source)):
             if digests[-1] not in done:
                 done.add(digests[-1])
                 write(line)
                 n_kept += 1
-    return n_read, n_kept
+    return n_read, n_kept, bad.n_skipped
 
 
-def _chats(source: str) -> Iterator[Tuple[str, List[str]]]:
+def _chats(source: str, bad: BadData) -> Iterator[Tuple[str, List[str]]]:
     """Each line of a log, and its digests."""
     at = Bookmark()
-    at.bad = at.counts
+    at.bad = bad
     for _, chat in read_json_lines(source, at):
         messages = chat.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
