@@ -82,7 +82,7 @@ def test_cross_validation_is_the_mean_of_five_runs_made_by_hand(folder):
         lines = map(json.loads, report.read_text().splitlines())
         wrong += [(number + 1, line["text"]) for line in lines if not line["right"]]
     folds = [run_fold(INTENTS, {}, None, 5, None, number) for number in range(5)]
-    found = CrossValidation(folds, [])
+    found = CrossValidation(folds)
     assert [fold.scores for fold in folds] == by_hand
     for name, (mean, deviation) in found.scores.items():
         values = [scores[name] for scores in by_hand]
@@ -160,10 +160,15 @@ def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
     assert all(row["reply"] != row["labels"] for row in rows)
 
 
-def test_cross_validate_writes_classes_as_json(folder, capsys):
+def test_cross_validate_writes_classes_as_json_and_each_note_once(folder, capsys):
+    with (folder / "train.jsonl").open("a") as file:
+        file.write('{"text": "no label"}\n')
     (folder / "i.cfg").write_text(INTENTS)
-    assert main("cross-validate i.cfg --folds 2 --json".split()) == 0
-    found = json.loads(capsys.readouterr().out)
+    words = "--tasks.intents.on_bad_data skip --tasks.intents.max_bad_share 0.1"
+    assert main(f"cross-validate i.cfg --folds 2 --json {words}".split()) == 0
+    out, err = capsys.readouterr()
+    assert err.count("In 2 folds: train.jsonl  1 of 37") == err.count("train.jsonl:37") == 1
+    found = json.loads(out)
     assert {name: row["support"] for name, row in found["classes"].items()} == dict.fromkeys(
         WORDS, 12
     )

@@ -24,7 +24,8 @@ label is spread evenly over the folds, and a whole conversation is in one of the
 data, if any, is used as in training; its test data is not used.
 
 Prints the mean and the standard deviation of each score over the folds, and of a classifier the
-scores of each class and the pairs of classes that are confused most."""
+scores of each class and the pairs of classes that are confused most. Each warning of the folds'
+trainings is shown once, with the number of folds that it came from."""
 
 # Of --errors.
 COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]
@@ -51,8 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments, "errors")
     options = common(arguments, "folds", "jobs", "output")
     found = cross_validate(arguments.config, done=_tell, **options)
-    for line in found.left_out:
-        messages.warn(line)
+    for note, numbers in found.notes.items():
+        where = f"In {len(numbers)} folds" if numbers[1:] else f"Fold {numbers[0]}"
+        messages.info(f"{where}: {note}")
     folds = [{"error": fold.error or None, "scores": fold.scores} for fold in found.folds]
     if arguments.json:
         has_pairs = any(fold.has_pairs for fold in found.folds)

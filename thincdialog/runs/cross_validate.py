@@ -1,6 +1,7 @@
 """Cross-validation: each example is answered by a model that was trained without it."""
 
 import io
+import re
 import statistics
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -37,6 +38,7 @@ class Fold:
     confusion (ConfusionMatrix): Which class was replied for which; empty of rankers.
     wrong (List[Dict[str, Any]]): A row for each wrong reply.
     has_pairs (bool): Whether a class can be replied for another: not if a text has several labels.
+    notes (List[str]): What training wrote to stderr, such as warnings.
     """
 
     error: str = ""
@@ -44,6 +46,7 @@ class Fold:
     confusion: ConfusionMatrix = field(default_factory=ConfusionMatrix)
     wrong: List[Dict[str, Any]] = field(default_factory=list)
     has_pairs: bool = False
+    notes: List[str] = field(default_factory=list)
 
 
 @dataclass
@@ -51,11 +54,9 @@ class CrossValidation:
     """Outcome of ``cross_validate``.
 
     folds (List[Fold]): All folds in order, those that failed, too.
-    left_out (List[str]): Of each file, what could not be read, as a line.
     """
 
     folds: List[Fold]
-    left_out: List[str]
 
     @property
     def scores(self) -> Dict[str, Tuple[float, float]]:
@@ -76,6 +77,15 @@ class CrossValidation:
         for fold in self.folds:
             matrix.counts.update(fold.confusion.counts)
         return matrix
+
+    @property
+    def notes(self) -> Dict[str, List[int]]:
+        """Each note to the numbers of the folds that it came from, from 1."""
+        found: Dict[str, List[int]] = {}
+        for number, fold in enumerate(self.folds, 1):
+            for note in fold.notes:
+                found.setdefault(note, []).append(number)
+        return found
 
 
 def cross_validate(
@@ -112,8 +122,7 @@ def cross_validate(
     changes["loader.preprocess"] = False
     experiment = Experiment.from_config(config, changes, code)
     with experiment.working():
-        parts = hold_out(experiment, 0, folds)
-    left_out = [bad.summary() for data in parts for bad in data.bad_data()]
+        hold_out(experiment, 0, folds)
     run = partial(_in_process, config, changes, code, folds, folder)
     found = []
     with ThreadPoolExecutor(jobs) as threads:
@@ -124,7 +133,7 @@ def cross_validate(
                 done(number, found[-1])
         finally:  # After Ctrl-C, no other fold shall begin.
             threads.shutdown(wait=False, cancel_futures=True)
-    return CrossValidation(found, left_out)
+    return CrossValidation(found)
 
 
 def _in_process(*given: Any) -> Fold:
@@ -164,12 +173,15 @@ def run_fold(
         experiments.append(experiment)
 
     place = None if folder is None else folder / f"fold-{number + 1}"
-    quiet: Any = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    written = io.StringIO()
+    quiet: Any = {"stdout": io.StringIO(), "stderr": written}
     train(config, output=place, overrides=overrides, code=code, prepare=prepare, **quiet)
     (experiment,) = experiments
     with experiment.working():
         found = agent_in_detail(experiment, experiment.evaluation_split("test"), "test", 0)
-    fold = Fold(scores=found.scores)
+    # Lines that begin with a space belong to the note above.
+    notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
+    fold = Fold(scores=found.scores, notes=notes)
     if found.has_classes:
         fold.confusion, fold.has_pairs = found.confusion(), not found.has_label_sets
     for line in (row.as_json((), 1) for rows in found.predictions.values() for row in rows):
@@ -201,17 +213,17 @@ def _episodes(data: Split, names: FrozenSet[str]) -> Iterator[Episode]:
     return (each for each in data.source_episodes(None) if conversation_of(each) in names)
 
 
-def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
+def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
     """Let each task of an experiment train without a fold, and test on it.
 
     number (int): Of the fold, from 0.
-    RETURNS (List[Split]): The training data of the tasks as it was.
     RAISES (DataError): If there are fewer conversations than folds, or there is no training data.
     """
     check_training(experiment)
-    trained = [task for task in experiment.tasks.values() if "train" in task.splits]
-    whole = [task.data_of("train") for task in trained]
-    for task, data in zip(trained, whole):
+    for task in experiment.tasks.values():
+        if "train" not in task.splits:
+            continue
+        data = task.data_of("train")
         labels: Dict[str, str] = {}
         for episode in data.source_episodes(None):
             answers = (label for turn in episode for label in turn.get("labels") or ())
@@ -223,6 +235,7 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> List[Split]:
         for split, is_held_out in (("train", False), ("test", True)):
             part = data.bare()
             names = (name for name in labels if (fold_of[name] == number) == is_held_out)
-            part.name, part.source = split, partial(_episodes, data, frozenset(names))
+            source: Any = partial(_episodes, data, frozenset(names))
+            source.bad = getattr(data.source, "bad", {})  # Counted as it reads.
+            part.name, part.source = split, source
             task.set_data(split, part)
-    return whole
