@@ -692,6 +692,31 @@ def test_chat_messages_of_models_that_call_tools(tmp_path):
     assert done.left_out["parts of texts that are no text, such as images"] == 1
 
 
+@pytest.mark.parametrize("mutators", [[], [Flatten()]])
+def test_replies_of_weight_0_are_context_and_no_labels(tmp_path, mutators):
+    value = with_system("messages", *"SAUAUAAUA") + with_system("messages", *"UA")
+    turns = value[0]["messages"]
+    for number, weight in ((1, 0), (3, 1), (6, 0), (8, None)):
+        turns[number]["weight"] = weight
+    value[1]["messages"][1]["weight"] = 0
+    path = write(tmp_path / "log.json", value)
+    teacher = JSONLayout("messages", train=path, mutators=mutators)
+    assert rows(teacher) == [("0/1", "U2", ["A3"]), ("0/3", "U7", ["A8"])]
+    before = [(0, "S0"), (1, "A1")]
+    more = [(0, "U2"), (1, "A3"), (0, "U4"), (1, "A5\nA6")]
+    shown = teacher.for_split("train", training=True).examples()
+    assert [list(m["context"]) for m in shown] == [before, before + more]
+    (bad,) = teacher.bad_data("train")
+    assert (bad.n_read, bad.n_without) == (2, 1) and "weight 0 are context only" in bad.summary()
+    asks = JSONLayout("messages", train=path, label_speaker="user")
+    assert [labels for *_, labels in rows(asks)] == [["U2"], ["U4"], ["U7"], ["U0"]]
+    for to_format, kind in (("parlai", "labels of weight 0"), ("conversations", "weights of 0")):
+        target = tmp_path / to_format
+        drop = ["history", "system"]
+        done = convert(path, target, from_format="messages", to_format=to_format, drop=drop)
+        assert done.left_out[kind] == 3
+
+
 @pytest.mark.parametrize(
     ("field", "pairs", "n_left"),
     [

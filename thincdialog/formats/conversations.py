@@ -3,10 +3,10 @@
 import json
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..errors import DataError
-from ..messages import PARTNER, SILENCE, Episode, Message
+from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .bookmark import Bookmark
 from .text_file import File, read_json_lines
 from .tolerance import tolerance
@@ -23,6 +23,7 @@ class Conversation(NamedTuple):
     background (Sequence[str]): Lines to stand before the first text.
     system (Sequence[str]): What a system told the speakers before they began.
     turns (Sequence[Any]): Where each of what is said stands, if the reader keeps that.
+    unlearnt (Sequence[int]): Numbers in `said` of turns that are context only, never labels.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Conversation(NamedTuple):
     background: Sequence[str] = ()
     system: Sequence[str] = ()
     turns: Sequence[Any] = ()
+    unlearnt: Sequence[int] = ()
 
 
 # Of a turn, the speaker and the text.
@@ -145,19 +147,23 @@ def spoken_episodes(
     counts.unit = "conversations"
     if at.speakers is not None and label_speaker not in SIDES:
         at.speakers.main = label_speaker
-    for name, said, background, system, _ in conversations:
+    for name, said, background, system, _, unlearnt in conversations:
         if len(speakers) < 100:
             speakers.update(dict.fromkeys(map(SPEAKER, said)))
         is_left_out = True
-        for episode in _episodes(said, label_speaker, name, at):
-            is_left_out = False
+        for episode, left_out in _episodes(said, label_speaker, name, at, unlearnt):
             if background:
                 episode[0]["text"] = "\n".join([*background, episode[0]["text"]])
             for message in episode if system else ():
                 message["system"] = "\n".join(system)
             if system and system_as_context:
                 episode[0]["context"] = [(PARTNER, text) for text in system]
-            yield episode
+            if left_out:
+                at.leave_out("labels of weight 0", len(left_out))
+                counts.note = "replies of weight 0 are context only"
+            for part in _parts_to_learn(episode, left_out) if left_out else [episode]:
+                is_left_out = False
+                yield part
         # Not before: a mark that is made meanwhile leads to the beginning of the conversation.
         counts.n_read += 1
         counts.n_without += is_left_out
@@ -173,7 +179,24 @@ def spoken_episodes(
     raise DataError(path, text)
 
 
-def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> Iterator[Episode]:
+def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:
+    """What is between the messages with these numbers, which are context of what follows."""
+    history: List[Turn] = list(episode[0].get("context", ()))
+    for is_left_out, some in groupby(enumerate(episode), lambda pair: pair[0] in left_out):
+        part = [message for _, message in some]
+        if history and not is_left_out:
+            part[0]["context"] = list(history)
+        if not is_left_out:
+            yield part
+        for message in part:
+            history += [(PARTNER, message["text"])] * (message["text"] != SILENCE)
+            history += ((SELF, label) for label in message.get("labels", ())[:1])
+
+
+def _episodes(
+    said: List[Said], label_speaker: str, name: str, at: Bookmark, unlearnt: Sequence[int]
+) -> Iterator[Tuple[Episode, Set[int]]]:
+    """Each with the numbers of its messages that shall not be learnt."""
     is_name = label_speaker not in SIDES
     if is_name:
         if not tolerance().unlabelled and all(who != label_speaker for who, _ in said):
@@ -181,6 +204,8 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
     sides = joined(said)
+    by_side = enumerate(groupby(said, SPEAKER)) if unlearnt else ()
+    side_of = [side for side, (_, some) in by_side for _ in some]
     texts = [text for _, text in sides]
     if label_speaker == "both":  # Every turn is a label once.
         named = {f"{name}#first": [SILENCE, *texts], f"{name}#second": texts}
@@ -189,12 +214,14 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
         named = {name: [SILENCE, *texts] if is_opened else texts}
     for name, texts in named.items():
         if len(texts) > 1:
-            yield [
+            episode = [
                 Message(id=f"{name}/{turn}", text=text, labels=[label])
                 for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
             ]
+            places = [side_of[number] + len(texts) - len(sides) for number in unlearnt]
+            yield episode, {place // 2 for place in places if place % 2}
         elif texts and tolerance().unlabelled:
-            yield [Message(id=f"{name}/0", text=texts[0])]
+            yield [Message(id=f"{name}/0", text=texts[0])], set()
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
         at.leave_out("turns that nobody answers", len(texts) % 2)

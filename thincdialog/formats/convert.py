@@ -184,7 +184,7 @@ def _episodes(
                 lines = WRITERS[done.to_format](messages, name or str(done.n_episodes + 1))
             except ValueError as error:
                 text = f"example {short(first)} does not fit into the format '{done.to_format}'"
-                hint = "choose another format, or leave such episodes out (--skip)"
+                hint = "choose another format, or leave fields (--drop) or episodes (--skip) out"
                 at.refuse(DataError(source, f"{text}: {error}; {hint}"))
                 at.counts.n_read -= len(part) == len(episode)  # It was read, and is left out.
             else:
@@ -193,7 +193,7 @@ def _episodes(
 
 def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
     for message in episode:
-        for name in drop:
+        for name in (*drop, *["context"] * ("history" in drop)):
             if name == "labels":
                 del message["labels"][1:]
             elif name not in ("text", "id"):
@@ -228,7 +228,9 @@ def _conversations(
         return
     at.leave_out("what the layout does not name")
     records = read_records(source, layout, "train", at, **choices)
-    for name, said, background, system, _ in read_parts(records, layout, at, conversation_of):
+    parts = read_parts(records, layout, at, conversation_of)
+    for name, said, background, system, _, unlearnt in parts:
+        at.leave_out("weights of 0", len(unlearnt))
         turns = [{"speaker": who, "text": text} for who, text in said]
         if background and turns:
             turns[0]["text"] = "\n".join([*background, turns[0]["text"]])

@@ -292,6 +292,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
     said: List[Said] = []
     spoken: List[Located] = []
     system: List[str] = []
+    unlearnt: List[int] = []
     for turn in part.places:
         if layout.turns and not _is_wanted(turn, layout):
             continue
@@ -308,13 +309,16 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
             speaker = _speaker(who, layout)
             at.check_speaker(speaker, who.line, who.name)
         if speaker not in (layout.background_speakers or ()):
+            if layout.weight and turn.find(layout.weight, None).value == 0:
+                unlearnt.append(len(said))
             said.append((speaker, text))
             spoken.append(turn)
         elif said:
             at.leave_out("turns of a system or tool within conversations")
         elif text:
             system.append(text)
-    return Conversation(part.name, said, _background(part.rows[0], layout), system, spoken)
+    background = _background(part.rows[0], layout)
+    return Conversation(part.name, said, background, system, spoken, unlearnt)
 
 
 def _speaker(who: Located, layout: CorpusLayout) -> str:

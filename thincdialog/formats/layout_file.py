@@ -52,6 +52,7 @@ class CorpusLayout:
     speakers (Dict[str, List]): Roles, and the names of the speakers who have them, with "*" for
         any letters. The first role that fits counts.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    weight (Where): In a turn, 0 or false if it is context only and never a label.
     background (Where): In a record, a text or list of texts to stand before the first turn.
     background_speakers (List[str]): Speakers whose turns are no part of the talk, such as a
         system; what they say before it begins is kept apart, see `thincdialog.JSONLayout.v1`.
@@ -87,6 +88,7 @@ class CorpusLayout:
     speaker: Where = ""
     speakers: Optional[Dict[str, List[str]]] = None
     label_speaker: str = "second"
+    weight: Where = ""
     background: Where = ""
     background_speakers: Optional[List[str]] = None
     skip: str = ""
