@@ -410,13 +410,13 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     learned, dev = report.splits
     assert learned.differing_texts == [("stop", ["cancel", "end"])]
     assert (dev.near_train.count, dev.near_train.ids) == (1, ["1/0"])
-    assert dev.near_texts == ["is my parcel where now"]
+    assert dev.near_texts == [("is my parcel where now", "Where is my parcel now?")]
     assert report.regime.startswith("Very small data: 2 training examples a class.")
     (tmp_path / "a.cfg").write_text(INTENTS)
     assert main(["debug", "data", "a.cfg"]) == 0
     shown = capsys.readouterr().out
-    for text in ("cancel | end", "dev: nearly a training text\n", "is my parcel where now"):
-        assert text in shown
+    assert "cancel | end" in shown and "is nearly this training text\n" in shown
+    assert "is my parcel where now  Where is my parcel now?" in shown
 
 
 def test_labels_that_may_be_missing_values_are_counted_and_shown(intents):

@@ -95,8 +95,9 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
             ]
             print(table([[f"{part.split}: text with different labels", "labels"], *rows]) + "\n")
         if part.near_texts:
-            rows = [[shorten(text, 90)] for text in part.near_texts]
-            print(table([[f"{part.split}: nearly a training text"], *rows]) + "\n")
+            rows = [[shorten(text, 48) for text in pair] for pair in part.near_texts]
+            header = [f"{part.split}: text", "is nearly this training text"]
+            print(table([header, *rows], n_left=2) + "\n")
     for part in parts:
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)

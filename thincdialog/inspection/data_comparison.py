@@ -26,6 +26,7 @@ def report_split(
     survey: Survey,
     teacher: Teacher,
     train: Sequence[Survey],
+    train_teachers: Sequence[Teacher],
     min_of_class: int,
     unreachable: Unreachable,
 ) -> SplitReport:
@@ -35,6 +36,7 @@ def report_split(
     survey (Survey): Of the split.
     teacher (Teacher): Gives the ids of examples.
     train (Sequence[Survey]): Of the training data of all tasks.
+    train_teachers (Sequence[Teacher]): Of the same.
     min_of_class (int): A class with fewer examples is rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
@@ -48,18 +50,20 @@ def report_split(
         "repeated_ids": repeats(survey.prints("ids")),
         **dict.fromkeys(("in_train", "input_in_train", "text_in_train", "near_train"), pairs[:0]),
     }
-    new = pairs[:0]
+    new, near = pairs[:0], {}
     if split != "train":
         for kind, what in (("in", "pairs"), ("input_in", "inputs"), ("text_in", "texts")):
             found[f"{kind}_train"] = _common(survey, train, what)
         others = list(chain.from_iterable(each.word_sets() for each in train))
-        near = np.array(near_duplicates(survey.word_sets(), others), dtype=np.int64)
-        found["near_train"] = np.setdiff1d(near, found["text_in_train"], assume_unique=True)
+        near = near_duplicates(survey.word_sets(), others)
+        numbers = np.array([*near], dtype=np.int64)
+        found["near_train"] = np.setdiff1d(numbers, found["text_in_train"], assume_unique=True)
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     differing = _of_each_label(survey, found["contradictions"]) if reading.has_classes else []
     named = found["near_train"][:N_NAMED].tolist()
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
-    messages = _messages(teacher, [*wanted, *differing, *named])
+    messages = _messages([teacher], [*wanted, *differing, *named])
+    learned = _messages(train_teachers, [near[number] for number in named])
     names = {number: str(message.get("id", number)) for number, message in messages.items()}
     texts_of: Dict[str, List[str]] = {}
     for number in differing:
@@ -121,7 +125,7 @@ def report_split(
         ],
         unreachable=unreachable,
         differing_texts=list(texts_of.items()),
-        near_texts=[messages[number]["text"] for number in named],
+        near_texts=[(messages[n]["text"], learned[near[n]]["text"]) for n in named],
         **some,
     )
 
@@ -169,8 +173,9 @@ def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
     return [number for number in each if inputs[number] in shown]
 
 
-def _messages(teacher: Teacher, numbers: Iterable[int]) -> Dict[int, Message]:
+def _messages(teachers: Sequence[Teacher], numbers: Iterable[int]) -> Dict[int, Message]:
     """Examples by their numbers, read once more up to the last of them."""
     wanted = set(numbers)
-    read = islice(chain.from_iterable(teacher.episodes()), max(wanted, default=-1) + 1)
+    episodes = chain.from_iterable(teacher.episodes() for teacher in teachers)
+    read = islice(chain.from_iterable(episodes), max(wanted, default=-1) + 1)
     return {n: message for n, message in enumerate(read) if n in wanted}

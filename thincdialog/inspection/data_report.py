@@ -77,7 +77,7 @@ class SplitReport:
     input_in_train, text_in_train (ExampleGroup): What is read, and its last text alone.
     near_train (ExampleGroup): Of classes, whose text is not in training, but nearly (see
         ``near_duplicates``).
-    near_texts (List[str]): Texts of the first of these.
+    near_texts (List[Tuple[str, str]]): Texts of the first of these, each with the one in training.
     differing_texts (List[Tuple[str, List[str]]]): Of classes, the first texts that have different
         labels, and these.
     repeated_ids (ExampleGroup): Whose id occurred before.
@@ -119,7 +119,7 @@ class SplitReport:
     input_in_train: ExampleGroup
     text_in_train: ExampleGroup
     near_train: ExampleGroup
-    near_texts: List[str]
+    near_texts: List[Tuple[str, str]]
     differing_texts: List[Tuple[str, List[str]]]
     repeated_ids: ExampleGroup
     shared_ids: int

@@ -103,6 +103,7 @@ def _report(
             surveys[name, split],
             teachers[name, split],
             train,
+            [teacher for (_, part), teacher in teachers.items() if part == "train"],
             limits.min_of_class,
             unreachable.get((name, split), Unreachable()),
         )
