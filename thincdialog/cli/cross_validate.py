@@ -1,6 +1,7 @@
 """``cross-validate``: train and test on folds of the training data."""
 
 import argparse
+from itertools import chain
 from math import nan
 from typing import Any
 
@@ -64,12 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         _show(found)
     if arguments.errors:
         lines = AnswerLines("csv")
+        rows = (row for fold in found.folds for row in fold.wrong)
         with open_output(arguments.errors, arguments.force) as write:
-            for line in lines.header(COLUMNS):
+            for line in chain(lines.header(COLUMNS), *map(lines, rows)):
                 write(line)
-            for row in (row for fold in found.folds for row in fold.wrong):
-                for line in lines(row):
-                    write(line)
         messages.good(f"Wrote {arguments.errors}")
     return int(any(fold.error for fold in found.folds))
 

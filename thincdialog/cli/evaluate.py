@@ -68,8 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     is_json_shown = arguments.json == "-"
     for bad in found.bad_data:
         messages.warn(bad.summary())
-    is_scored = any(row.labels for rows in found.predictions.values() for row in rows)
-    if not is_scored:
+    if not found.labelled:
         messages.warn(f"No example of {found.split} has a label: nothing is scored")
     elif not is_json_shown:
         _show_scores(found)
@@ -83,8 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
     if arguments.predictions:
-        rows = [row for rows in found.predictions.values() for row in rows]
-        write_predictions(arguments.predictions, rows, found.metrics, arguments.top)
+        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
         messages.good(f"Wrote {arguments.predictions}")
     if matrix is not None and arguments.confusion_png:
         from ..plotting.confusion import draw_confusion

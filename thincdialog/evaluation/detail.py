@@ -51,9 +51,14 @@ class Evaluation:
     warning: str = ""
 
     @property
+    def rows(self) -> List[Prediction]:
+        """All replies, task by task."""
+        return [row for rows in self.predictions.values() for row in rows]
+
+    @property
     def labelled(self) -> List[Prediction]:
-        """The replies to examples with labels, task by task."""
-        return [row for rows in self.predictions.values() for row in rows if row.labels]
+        """Those to examples with labels."""
+        return [row for row in self.rows if row.labels]
 
     @property
     def threshold(self) -> float:
@@ -85,17 +90,14 @@ class Evaluation:
 
         RAISES (DataError): If the labels are no classes.
         """
-        rows = [row for rows in self.predictions.values() for row in rows]
-        known = [
-            (row.labels or (), row.reply) for row in rows if can_score(row.labels, self.metrics)
-        ]
+        scored = (row for row in self.rows if can_score(row.labels, self.metrics))
+        known = [(row.labels or (), row.reply) for row in scored]
         return confusion_matrix(known, f"the {self.split} data")
 
     @property
     def has_classes(self) -> bool:
         """Whether all replies come from a classifier."""
-        rows = [row for rows in self.predictions.values() for row in rows]
-        return bool(rows) and all("classes" in row.reply for row in rows)
+        return bool(self.rows) and all("classes" in row.reply for row in self.rows)
 
     @property
     def has_label_sets(self) -> bool:

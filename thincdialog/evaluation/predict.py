@@ -27,7 +27,8 @@ from ..formats.inputs import (
 from ..formats.layout_file import CorpusLayout, layout_place, read_layout
 from ..formats.text_file import STDIN
 from ..formats.text_records import is_of_lines
-from ..training.trained_model import CodeLike, Overrides, PathLike, Reply, TrainedModel
+from ..training.experiment import CodeLike, Overrides, PathLike
+from ..training.trained_model import Reply, TrainedModel, check_wanted
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
 N_ROWS = 1024
@@ -120,10 +121,7 @@ class Answers:
         output: Optional[str] = None,
         **reading: Any,
     ):
-        if top < 1:
-            raise ValueError(f"top = {top}, expected 1 or more")
-        if threshold is not None and not 0.0 <= threshold <= 1.0:
-            raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
+        check_wanted(top, threshold)
         self.model, self.top, self.prefix = model, top, prefix
         self.threshold = threshold
         least = model.agent.rejects_below if threshold is None else threshold

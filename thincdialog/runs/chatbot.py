@@ -8,7 +8,7 @@ from ..formats.wording import short
 from ..messages import PARTNER, SELF, Message
 from ..protocol import Agent
 from ..training.experiment import CodeLike, Overrides, PathLike
-from ..training.trained_model import Answer, Reply, TrainedModel
+from ..training.trained_model import Answer, Reply, TrainedModel, check_wanted
 
 
 class Chatbot:
@@ -93,7 +93,7 @@ class Chatbot:
             if none of the candidates is a class of a classifier.
         """
         message = Message(_message(text, candidates), episode_done=False)
-        _check(top, threshold)
+        check_wanted(top, threshold)
         _check_classes(self.agent, candidates)
         with self._lock:
             observation = self._talker.observe(message)
@@ -121,7 +121,7 @@ class Chatbot:
         candidates, top, threshold: As for ``respond``.
         RETURNS (List[Union[str, List[Answer]]]): For each what ``respond`` gives.
         """
-        _check(top, threshold)
+        check_wanted(top, threshold)
         if isinstance(conversations, str):
             raise TypeError(f"conversations should be a list, got {conversations!r}")
         messages = [_conversation(each, candidates) for each in conversations]
@@ -136,13 +136,6 @@ class Chatbot:
 
 def _answered(reply: Reply, top: Optional[int]) -> Union[str, List[Answer]]:
     return reply.text or "" if top is None else reply.best
-
-
-def _check(top: Optional[int], threshold: Optional[float]) -> None:
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
 
 
 def _check_classes(agent: Agent, candidates: Optional[Sequence[str]]) -> None:

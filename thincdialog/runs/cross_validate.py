@@ -184,7 +184,7 @@ def run_fold(
     fold = Fold(scores=found.scores, notes=notes)
     if found.has_classes:
         fold.confusion, fold.has_pairs = found.confusion(), not found.has_label_sets
-    for line in (row.as_json((), 1) for rows in found.predictions.values() for row in rows):
+    for line in (row.as_json((), 1) for row in found.rows):
         if line.get("right") is False:
             (best,) = line.get("candidates") or [{}]
             if found.has_label_sets:

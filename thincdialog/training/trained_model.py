@@ -210,6 +210,17 @@ class TrainedModel:
         return Reply(text, candidates, scores[:top], labels, classes)
 
 
+def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
+    """See that a number of answers, if one is wanted, and a threshold can be.
+
+    RAISES (ValueError): If not.
+    """
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
+        raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
+    if threshold is not None and not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
+
+
 def open_model(
     path: Path, overrides: Overrides, code: CodeLike, **options: Any
 ) -> tuple[Dict[str, Any], CheckedConfig]:
