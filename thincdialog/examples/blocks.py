@@ -68,7 +68,7 @@ def streamed_blocks(
                     yield split.block(_filled(store, split), part, place)
                     store, part = MemoryStore(is_held=False), part + 1
         number += whole.n_episodes
-        if wanted is None:
+        if readers is None and wanted is None:  # Others read ahead, whatever this block lacks.
             tasks.room = window - store.n_episodes
     if store.n_episodes:
         yield split.block(_filled(store, split), part, place)
