@@ -61,14 +61,17 @@ def streamed_blocks(
                 if not store.n_episodes:
                     place = {**_behind(read, start, first, number, origin), "part": part}
                 n = min(last - first, window - store.n_episodes)
-                store.extend(whole, first, first + n)
+                if n == whole.n_episodes and not store.n_episodes:
+                    store = whole
+                else:
+                    store.extend(whole, first, first + n)
                 first += n
                 if store.n_episodes == window:
                     tasks.end_block()
                     yield split.block(_filled(store, split), part, place)
                     store, part = MemoryStore(is_held=False), part + 1
         number += whole.n_episodes
-        if readers is None and wanted is None:  # Others read ahead, whatever this block lacks.
+        if wanted is None:
             tasks.room = window - store.n_episodes
     if store.n_episodes:
         yield split.block(_filled(store, split), part, place)

@@ -122,16 +122,17 @@ class Tasks:
 
     split (Split): What is read.
     start (Mapping): Where to begin (see ``Split.blocks``).
-    is_alone (bool): Whether nobody helps.
+    is_alone (bool): Whether this process carries them out.
     are_apart (bool): Whether a task needs nothing of what stands before it.
-    room (int): Episodes that one who reads alone wants before he looks again.
+    has_help (bool): Whether others carry them out, too.
+    room (int): The most episodes of a task while nobody does: as many as the block still lacks.
     n_ahead (int): How many to carry out ahead of time: as many as a block takes, the last one or
         the one that is read.
     """
 
     def __init__(self, split: Any, start: Mapping[str, Any], is_alone: bool = False):
         self.split, self.start = split, start
-        self.room = NO_END
+        self.room, self.has_help = NO_END, False
         self._is_over = False
         self.n_ahead = self._n_of_block = 0
         self.are_apart = are_apart(split) and not is_alone
@@ -154,8 +155,8 @@ class Tasks:
         self._is_over |= read.is_last
         self._n_of_block += 1
         self.n_ahead = max(self.n_ahead, self._n_of_block)
-        # What is gone in no time at all is twice as large next time.
-        wanted = read.size * SECONDS / max(read.seconds, SECONDS / 4)
+        # What is gone in no time is much larger next time.
+        wanted = read.size * SECONDS / max(read.seconds, SECONDS / 16)
         most = MOST_BYTES if self._by_line else MOST_EPISODES
         self._size = min(most, max(1.0, wanted, 0.25 * self._size))
         return read
@@ -196,7 +197,7 @@ class Tasks:
         while first < end and not self._is_over:
             # Parts come one by one: nobody knows how large they are.
             size = 1 if self._by_number and source.has_parts else int(self._size)
-            last = min(end, first + min(size, self.room))
+            last = min(end, first + (size if self.has_help else min(size, self.room)))
             yield Range(first, last)
             first = last
 
@@ -248,28 +249,32 @@ class Reader:
         started = time.perf_counter()
         split, mark, n_before, is_last = self.split, None, 0, False
         bad: Dict[str, BadData] = {}
-        if isinstance(task, Lines):
-            mark = task.mark
-            at = Bookmark(mark)
-            at.piece = task.letters.tobytes(), task.encoding
-            episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
-            bad = {at.counts.path: at.counts}
-        elif isinstance(split.source, Sharded) and not self.is_serial:
-            mark = {"byte": task.first, "line": task.first}
-            at = Bookmark(mark)
-            at.last = task.last
-            episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
-        else:
-            read, mark, n_before, is_last = self._range(task)
-            episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
-            bad = getattr(split.source, "bad", {}) if is_last else {}
         store, in_common = MemoryStore(is_held=False), split.in_common()
         with collection_paused():
+            if isinstance(task, Lines):
+                mark = task.mark
+                at = Bookmark(mark)
+                at.piece = task.letters.tobytes(), task.encoding
+                episodes = split.behind_mutators(lambda: split.source_episodes(at))
+            elif isinstance(split.source, Sharded) and not self.is_serial:
+                mark = {"byte": task.first, "line": task.first}
+                at = Bookmark(mark)
+                at.last = task.last
+                episodes = split.behind_mutators(lambda: split.source_episodes(at))
+            else:
+                read, mark, n_before, is_last = self._range(task)
+                episodes = iter(read)
+                if not self.is_serial:
+                    episodes = split.behind_mutators(lambda: iter(read))
             for episode in episodes:
                 for message in episode if in_common else ():
                     for name in in_common:
                         del message[name]
                 store.append(episode)
+            if isinstance(task, Lines):
+                bad = {at.counts.path: at.counts}
+            elif is_last:
+                bad = getattr(split.source, "bad", {})
             if self.reading.encoding is not None:
                 store.tokenize(self.reading.encoding)
         return Read(store, mark, n_before, is_last, task.size, time.perf_counter() - started, bad)

@@ -85,6 +85,7 @@ class Readers:
             if self.workers and _name(split) not in self._chosen:
                 self.choose(split, spent)
             n_threads, n_processes = self._chosen.get(_name(split), (0, 0))
+            tasks.has_help = n_threads + n_processes > 0
             if n_processes:
                 return self._processes(reading, n_processes, what)
             return Job(self._pool(n_threads), reading) if n_threads else None
