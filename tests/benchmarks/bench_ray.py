@@ -17,7 +17,8 @@
     paper     examples a second at 4, 16, 64 nodes, from measured parts
     scores    of the notebook's experiment, five seeds: minutes
 
-All but scores run without an argument. The machine should be idle.
+All but scores run without an argument. The machine should be idle. With --quick, exchange runs
+alone, and its workers are threads: Ray needs more than the ten seconds to start and to end.
 """
 
 import io
@@ -28,14 +29,16 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, List, Tuple
 
 import numpy
 from bench_hogwild import N_ROUNDS, SECONDS, Spin, Work, data, one_blas_thread, rounds
-from measuring import DATA, ROOT, has_data, sized
+from measuring import DATA, QUICK, ROOT, has_data, sized
 from thinc.api import Adam, Model
 
 from thincdialog.api import load_config, train
@@ -260,17 +263,39 @@ class Exchanging:
         return found
 
 
+class Threaded:
+    """An actor in threads of this process, as far as an exchange needs one."""
+
+    def __init__(self, of: Any):
+        self.of, self.pool = of, ThreadPoolExecutor(4)
+
+    def __getattr__(self, name: str) -> Any:
+        method = SimpleNamespace(remote=partial(self.pool.submit, getattr(self.of, name)))
+        method.options = lambda **given: method
+        return method
+
+
+# In Ray's place where the actors are threads.
+THREADS = SimpleNamespace(
+    get=lambda futures: [future.result() for future in futures],
+    kill=lambda actor: actor.pool.shutdown(),
+)
+
+
 def pair(ray: Any, sizes: List[int], optimizer: str, mapping: Any, nodes: List[Any]) -> List[Any]:
-    kind = ray.remote(Exchanging)
-    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-    actors = [
-        kind.options(
-            num_cpus=1,
-            max_concurrency=4,
-            scheduling_strategy=strategy(nodes[n], soft=False) if nodes else "DEFAULT",
-        ).remote(n, sizes, optimizer)
-        for n in range(2)
-    ]
+    if ray is THREADS:
+        actors: List[Any] = [Threaded(Exchanging(n, sizes, optimizer)) for n in range(2)]
+    else:
+        kind = ray.remote(Exchanging)
+        strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        actors = [
+            kind.options(
+                num_cpus=1,
+                max_concurrency=4,
+                scheduling_strategy=strategy(nodes[n], soft=False) if nodes else "DEFAULT",
+            ).remote(n, sizes, optimizer)
+            for n in range(2)
+        ]
     ray.get([actor.begin.remote(mapping, actors) for actor in actors])
     return actors
 
@@ -284,7 +309,7 @@ def timed(ray: Any, actors: List[Any], call: str) -> Tuple[float, float]:
 
 
 def exchange() -> Dict[str, float]:
-    ray, found = start_ray(), {}
+    ray, found = THREADS if QUICK else start_ray(), {}
     print("milliseconds, median and best of steps")
     print(f"{'parameters':22}{'shm':>16}{'step of half':>16}{'store':>16}")
     for name, sizes in SIZES.items():
