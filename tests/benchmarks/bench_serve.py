@@ -168,10 +168,10 @@ def main():
         measure("idle, one after the other", server, [asking(CHAT, bodies[: sized(500, 9)])])
         rate = measure(f"{label}, serve", server, list(map(talking, talks)))
         print(f"memory of the ranker: {server.megabytes():.0f} MB")
-    rivals = {}
-    if not QUICK:
-        rivals["--max-batch 1"] = (folder / "ranker", "--max-batch", "1"), SERVE
-    if all(map(importlib.util.find_spec, ("fastapi", "torch"))):
+    rivals = {"--max-batch 1": ((folder / "ranker", "--max-batch", "1"), SERVE)}
+    if QUICK:
+        rivals = {}
+    elif all(map(importlib.util.find_spec, ("fastapi", "torch"))):
         state = json.loads((folder / "ranker" / "model-best" / "agent.json").read_text())
         (folder / "replies.json").write_text(json.dumps(state["fixed_candidates"]))
         rivals["FastAPI and PyTorch"] = (folder / "replies.json",), RIVAL

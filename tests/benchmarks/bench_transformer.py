@@ -28,7 +28,7 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 
 N_IDS, DEPTH = sized((32768, 4), (512, 1))
 N_CLASSES, WIDTH, HEADS = 150, 128, 4
-N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = sized(1280, 64), 64, 1e-3, 0.1, 20.0
+N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = sized(1280, 16), 64, 1e-3, 0.1, 20.0
 ROUNDS = sized(5, 1)
 
 

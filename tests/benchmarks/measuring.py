@@ -20,6 +20,12 @@ DATA = Path(os.environ.get("DATA", SHARED / "data"))
 # Its figures mean nothing.
 QUICK = "--quick" in sys.argv
 sys.argv[:] = [word for word in sys.argv if word != "--quick"]
+# Then PyTorch, which Thinc imports in each process if it can, costs most of the time: those that
+# do not compare with it go without.
+COMPARE_TORCH = ("bench_torch_ranker", "bench_transformer")
+if QUICK and Path(sys.argv[0]).stem not in COMPARE_TORCH:
+    sys.path.insert(0, str(Path(__file__).with_name("without_torch")))
+    os.environ["PYTHONPATH"] = os.pathsep.join([sys.path[0], os.environ.get("PYTHONPATH", "")])
 # Rows of real data that it reads.
 QUICK_ROWS = 100
 
