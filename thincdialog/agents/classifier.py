@@ -358,7 +358,7 @@ class ClassifierAgent(ModelAgent):
         # Stable: among equals the first class comes first.
         order = np.argsort(ranks, axis=1, kind="stable")[:, : self.n_ranked]
         best = P[np.arange(len(P)), order[:, 0]]
-        ranked = [[self.classes[index] for index in row] for row in order]
+        ranked = [[self.classes[index] for index in row] for row in order.tolist()]
         of_ranked = np.take_along_axis(P, order, axis=1).tolist()
         for row, chosen in among.items():
             ranked[row], of_ranked[row] = ranked[row][: len(chosen)], of_ranked[row][: len(chosen)]

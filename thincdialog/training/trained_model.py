@@ -190,14 +190,15 @@ class TrainedModel:
             why = f"{self.path}  has no threshold yet: it is chosen for model-best as training "
             raise DialogError(f"{why}ends. Continue with train --resume, or give a threshold.")
         text: Optional[str] = message.get("text")
-        texts = list(message.get("text_candidates") or ())
+        texts = message.get("text_candidates") or []
         probabilities = message.get("candidate_probabilities")
         if threshold and probabilities is None:
             raise DialogError(f"{agent.id} gives no probabilities, so there is no threshold.")
-        scores = list(map(float, probabilities or message.get("candidate_scores") or ()))
+        scores = probabilities or message.get("candidate_scores") or []
         if threshold is not None and probabilities is not None and texts:
             text = texts[0] if scores[0] >= threshold else agent.reject_class
-        known = scores if probabilities is not None else [None] * len(texts)
+        shown = list(map(float, scores[:top]))
+        known = shown if probabilities is not None else [None] * top
         candidates, labels, classes = list(map(Answer, texts[:top], known)), None, None
         if "probabilities" in message:
             classes = dict(zip(message["classes"], message["probabilities"]))
@@ -207,7 +208,7 @@ class TrainedModel:
                 found = [label for label, p in zip(texts, scores) if p >= threshold]
             labels = [Answer(label, classes[label]) for label in found]
             text = ", ".join(found)
-        return Reply(text, candidates, scores[:top], labels, classes)
+        return Reply(text, candidates, shown, labels, classes)
 
 
 def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
