@@ -297,18 +297,21 @@ class Agent(Contract):
         this as it is.
 
         train (Teacher): Of the training split.
-        tokenizer (Optional[Tokenizer]): From the config, not yet built.
+        tokenizer (Optional[Tokenizer]): From the config. It is empty: an agent that reads with it
+            lets it ``build`` its vocabulary of the training texts, and keeps it.
         seed (int): Of everything that is drawn.
         progress (Optional[Callable]): Called with the number of texts read so far.
         """
 
     def to_disk(self, folder: Path) -> None:
-        """Write what ``initialize`` and training found into a saved model's folder."""
+        """Write what ``initialize`` and training found into a saved model's folder; the tokenizer,
+        too (``tokenizer.to_disk``), if the agent reads with it."""
 
     def from_disk(self, folder: Path, *, tokenizer: Any = None) -> None:
         """Read what ``to_disk`` wrote, into an agent built from the same config.
 
-        tokenizer (Optional[Tokenizer]): From the config, not yet filled.
+        tokenizer (Optional[Tokenizer]): From the config. It is empty, until ``from_disk`` of its own
+            reads what its ``to_disk`` wrote.
         RAISES (ModelError): If a file is missing, damaged, or of another agent.
         """
 

@@ -44,7 +44,9 @@ class HasVocabulary(Tokenizer):
     def vocabulary(self) -> Vocabulary:
         """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
         if self._vocabulary is None:
-            raise ValueError(f"{type(self).__name__} has no vocabulary yet: call build() first")
+            raise ValueError(
+                f"{type(self).__name__} has no vocabulary yet: call build() first, or from_disk()"
+            )
         return self._vocabulary
 
     def split(self, text: str) -> List[str]:
