@@ -310,7 +310,7 @@ class Agent(Contract):
     def from_disk(self, folder: Path, *, tokenizer: Any = None) -> None:
         """Read what ``to_disk`` wrote, into an agent built from the same config.
 
-        tokenizer (Optional[Tokenizer]): From the config. It is empty, until ``from_disk`` of its own
+        tokenizer (Optional[Tokenizer]): From the config. It is empty until its own ``from_disk``
             reads what its ``to_disk`` wrote.
         RAISES (ModelError): If a file is missing, damaged, or of another agent.
         """

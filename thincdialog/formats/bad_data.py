@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import List, Tuple
 
 from ..errors import MAX_LISTED, DataError
-from .spellings import Spellings
+from .spellings import Counted
 
 # Problems that a summary of what was skipped names.
 N_NAMED = 5
@@ -22,7 +22,7 @@ class BadData:
     unit (str): What is counted: "conversations", "episodes", "examples".
     note (str): What is odd about the whole file; "" if nothing.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
-    names (List[Spellings]): Of a part of a file, its speakers and its classes.
+    names (List[Counted]): Of a part of a file, its speakers and its classes.
     """
 
     path: str
@@ -33,7 +33,7 @@ class BadData:
     unit: str = "episodes"
     note: str = ""
     first: List[DataError] = field(default_factory=list)
-    names: List[Spellings] = field(default_factory=list)
+    names: List[Counted] = field(default_factory=list)
 
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.

@@ -9,7 +9,7 @@ from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
 from ..formats.file_list import file_list
 from ..formats.spelling_count import count_spellings
-from ..formats.spellings import Spellings
+from ..formats.spellings import Counted, Spellings
 from ..formats.text_file import PathOrPaths, check_encoding
 from ..formats.tolerance import tolerance
 from ..messages import Episode
@@ -164,8 +164,11 @@ class FileSource:
         bad = at.bad = counts if skips or gathered is not None else None
         at.speakers, classes = self.speakers, tolerance().classes
         if at.piece is not None:  # Who puts them together compares them.
-            at.speakers, classes = Spellings("speaker"), classes and Spellings("label")
-            counts.names = [at.speakers, *filter(None, [classes])]
+            counts.names = [Counted("speaker")]
+            if classes is not None:
+                counts.names.append(Counted("label"))
+                classes = counts.names[1]
+            at.speakers = counts.names[0]
         try:
             yield from at.counted(self.reader(path, at=at), classes)
         except DataError as error:
@@ -187,7 +190,7 @@ class FileSource:
         """
         for seen, names in zip(filter(None, [self.speakers, tolerance().classes]), part.names):
             seen.main = names.main
-            for name, place in names.known.items():
+            for name, place in names.places.items():
                 seen.add(name, place)
 
     def _judged(
