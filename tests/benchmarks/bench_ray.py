@@ -18,7 +18,7 @@
     scores    of the notebook's experiment, five seeds: minutes
 
 All but scores run without an argument. The machine should be idle. With --quick, exchange runs
-alone, and its workers are threads: Ray needs more than the ten seconds to start and to end.
+alone, and its workers are threads: Ray takes most of the ten seconds to start and to end.
 """
 
 import io
