@@ -61,8 +61,11 @@ class Table(Store):
         if column is None:
             return [None] * len(rows)
         codes = column[rows]
-        if not (codes & KIND).any():
+        kinds = codes & KIND
+        if not kinds.any():
             return self.strings(codes >> BITS)
+        if (kinds == ONE).all():
+            return [[string] for string in self.strings(codes >> BITS)]
         return list(map(self._cell, codes.tolist()))
 
     def message(self, row: int) -> Message:

@@ -1,15 +1,14 @@
 """Accuracy: the share of replies that are one of the labels."""
 
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Tuple
 
-from ..messages import Message, column
 from ..registry import registry
-from .example_metric import ExampleAverages
+from .example_metric import TextAverages
 from .words import normalize_answer
 
 
 @registry.metrics("thincdialog.Accuracy.v1")
-class Accuracy(ExampleAverages):
+class Accuracy(TextAverages):
     """Share of examples whose reply is one of the labels; higher is better.
 
     Reports `accuracy`, 0.0 to 1.0.
@@ -26,21 +25,11 @@ class Accuracy(ExampleAverages):
         self.normalize = normalize
         self.reset()
 
-    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[int]:
+    def text_scores(self, labels: Sequence[str], text: str) -> Tuple[bool]:
         """Whether the reply is one of the labels."""
-        return (self._is_right(labels, reply.get("text")),)
-
-    def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
-        """Count many examples; reads only the column of texts."""
-        self.n_examples += len(replies)
-        self.totals[0].add(sum(map(self._is_right, labels, column(replies, "text"))))
-
-    def _is_right(self, labels: Sequence[str], text: Optional[str]) -> bool:
-        if text is None:
-            return False
         if text in labels:
-            return True
+            return (True,)
         if self.normalize is False:
-            return False
+            return (False,)
         guess = normalize_answer(text)
-        return any(normalize_answer(label) == guess for label in labels)
+        return (any(normalize_answer(label) == guess for label in labels),)

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, TypeVar
 
 from ..contract import Contract, Returned, has_run, holds
 from ..errors import ConfigError, Problem
-from ..messages import Message
+from ..messages import Message, column
 from ..registry import registry
 from .exact import ExactSum
 from .metric import AverageMetric, Metric
@@ -109,7 +109,10 @@ class ExampleAverages(ExampleMetric):
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         self.n_examples += 1
-        scores = self.scores(labels, reply)
+        self.add_scores(self.scores(labels, reply))
+
+    def add_scores(self, scores: Sequence[Any]) -> None:
+        """Add the scores of an example that is counted already."""
         if any(scores):
             for total, score in zip(self.totals, scores):
                 if score:
@@ -124,3 +127,24 @@ class ExampleAverages(ExampleMetric):
         """Forget all sums."""
         self.n_examples = 0
         self.totals: List[ExactSum] = [ExactSum() for _ in self.names]
+
+
+class TextAverages(ExampleAverages):
+    """Base of averages that look only at the text of a reply, and are 0 where it has none: a
+    subclass gives ``names``, and the ``text_scores`` of a text."""
+
+    def text_scores(self, labels: Sequence[str], text: str) -> Sequence[Any]:
+        """One number for each name, or none where all are 0."""
+        raise NotImplementedError
+
+    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[Any]:
+        """The scores of its text."""
+        text = reply.get("text")
+        return () if text is None else self.text_scores(labels, text)
+
+    def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
+        """Count many examples; reads only the column of texts."""
+        self.n_examples += len(replies)
+        for row, text in zip(labels, column(replies, "text")):
+            if text is not None:
+                self.add_scores(self.text_scores(row, text))

@@ -3,14 +3,13 @@
 from collections import Counter
 from typing import Sequence, Tuple
 
-from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleAverages
+from .example_metric import TextAverages
 from .words import normalize_answer
 
 
 @registry.metrics("thincdialog.F1.v1")
-class F1(ExampleAverages):
+class F1(TextAverages):
     """Word overlap of reply and label, averaged over examples; higher is better.
 
     Words are those of ParlAI's normalisation, counted as often as they occur.
@@ -21,11 +20,8 @@ class F1(ExampleAverages):
 
     names = ("precision", "recall", "f1")
 
-    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
+    def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
         """The best of each over the labels."""
-        text = reply.get("text")
-        if not text:
-            return ()
         return list(map(max, zip(*[overlap(text, label) for label in labels])))
 
 

@@ -2,14 +2,13 @@
 
 from typing import List, Optional, Sequence
 
-from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleAverages, distinct_numbers
+from .example_metric import TextAverages, distinct_numbers
 from .words import word_list
 
 
 @registry.metrics("thincdialog.IntraDistinctN.v1")
-class IntraDistinctN(ExampleAverages):
+class IntraDistinctN(TextAverages):
     """Different n-grams of a reply as a share of its n-grams, averaged over replies; higher is
     less repetition, 1.0 none. A reply with fewer than n words counts 0, as in ParlAI.
 
@@ -25,9 +24,9 @@ class IntraDistinctN(ExampleAverages):
         self.names = [f"intra_distinct_{n}" for n in self.ns]
         self.reset()
 
-    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
+    def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
         """The share of each n."""
-        words = word_list(reply.get("text") or "")
+        words = word_list(text)
         found = []
         for n in self.ns:
             ngrams = [words[i : i + n] for i in range(len(words) - n + 1)]

@@ -2,14 +2,13 @@
 
 from typing import Dict, Sequence, Tuple
 
-from ..messages import Message
 from ..registry import registry
-from .example_metric import ExampleAverages
+from .example_metric import TextAverages
 from .words import word_list
 
 
 @registry.metrics("thincdialog.RougeL.v1")
-class RougeL(ExampleAverages):
+class RougeL(TextAverages):
     """Mean share of words in the same order in reply and label, with gaps; higher is better.
 
     Words are runs of letters and digits in lower case, without stemming. With several
@@ -22,9 +21,9 @@ class RougeL(ExampleAverages):
 
     names = ("rouge_l", "rouge_l_precision", "rouge_l_recall")
 
-    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
+    def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
         """Those against the best label."""
-        words = word_list(reply.get("text") or "")
+        words = word_list(text)
         if not words:
             return ()
         return max((rouge_l(words, word_list(label)) for label in labels), key=lambda s: s[0])
