@@ -6,7 +6,7 @@ import numpy as np
 from thinc.types import Floats2d
 
 # Vectors that are doubled at a time: as many as a core's cache holds.
-AT_ONCE = 256
+AT_ONCE = 1024
 
 
 def on_grid(vectors: Floats2d) -> Floats2d:
