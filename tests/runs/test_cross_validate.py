@@ -1,6 +1,7 @@
 """Cross-validation, against runs made by hand."""
 
 import csv
+import io
 import json
 import os
 import signal
@@ -81,7 +82,7 @@ def test_cross_validation_is_the_mean_of_five_runs_made_by_hand(folder):
         assert main(words) == 0
         lines = map(json.loads, report.read_text().splitlines())
         wrong += [(number + 1, line["text"]) for line in lines if not line["right"]]
-    folds = [run_fold(INTENTS, {}, None, 5, None, number) for number in range(5)]
+    folds = [run_fold(io.StringIO(), INTENTS, {}, None, 5, None, number) for number in range(5)]
     found = CrossValidation(folds)
     assert [fold.scores for fold in folds] == by_hand
     for name, (mean, deviation) in found.scores.items():
@@ -134,7 +135,7 @@ def test_cross_validation_of_a_ranker_in_processes_is_the_same(folder):
     told = []
     options = {"folds": 3, "jobs": 2, "output": "out", "done": lambda *fold: told.append(fold)}
     found = cross_validate(config, **options)
-    here = [run_fold(config, {}, None, 3, None, number) for number in range(3)]
+    here = [run_fold(io.StringIO(), config, {}, None, 3, None, number) for number in range(3)]
     for one, two in zip(found.folds, here, strict=True):
         assert (one.error, one.scores, one.wrong) == ("", two.scores, two.wrong)
     assert told == list(enumerate(found.folds, 1))
@@ -148,12 +149,16 @@ def test_cross_validation_of_a_ranker_in_processes_is_the_same(folder):
 def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
     rows = [*rows_of(6), {"text": "moon", "label": "odd"}]
     # Without the only example of "odd", one class is left to learn from.
-    write(folder / "train.jsonl", [row for row in rows if row["label"] in ("greet", "odd")])
+    rows = [row for row in rows if row["label"] in ("greet", "odd")]
+    write(folder / "train.jsonl", [*rows, {"text": "no label"}])
     (folder / "i.cfg").write_text(INTENTS)
     before = sorted(folder.iterdir())
-    code = main("cross-validate i.cfg --folds 3 -j 2 --errors wrong.csv".split())
+    words = "--tasks.intents.on_bad_data skip --tasks.intents.max_bad_share 0.2"
+    code = main(f"cross-validate i.cfg --folds 3 -j 2 --errors wrong.csv {words}".split())
     out, err = capsys.readouterr()
     assert code == 1 and err.count("only one class, 'greet'") == err.count("failed:") == 1
+    # What the fold noted before it failed is not lost.
+    assert err.count("In 3 folds: train.jsonl  1 of 8") == 1
     assert "accuracy" in out and "deviation" in out
     assert sorted(folder.iterdir()) == sorted([*before, folder / "wrong.csv"])
     rows = list(csv.DictReader((folder / "wrong.csv").read_text().splitlines()))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, TextIO, Tuple
 
 import numpy as np
 
@@ -147,14 +147,19 @@ def _in_process(*given: Any) -> Fold:
 
 
 def _survived(*given: Any) -> Fold:
+    written = io.StringIO()
     try:
-        return run_fold(*given)
+        fold = run_fold(written, *given)
     except Exception as error:  # Whatever it is, the other folds may still succeed.
         is_ours = isinstance(error, DialogError)
-        return Fold(str(error) if is_ours else told_of_code(error) or told(error))
+        fold = Fold(str(error) if is_ours else told_of_code(error) or told(error))
+    # Lines that begin with a space belong to the note above.
+    fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
+    return fold
 
 
 def run_fold(
+    written: TextIO,
     config: ConfigLike,
     overrides: Mapping[str, Any],
     code: CodeLike,
@@ -164,6 +169,7 @@ def run_fold(
 ) -> Fold:
     """Train without a fold, and test on it; arguments as of ``cross_validate``.
 
+    written (TextIO): Where training writes its notes.
     number (int): Of the fold, from 0.
     """
     experiments: List[Experiment] = []
@@ -173,15 +179,12 @@ def run_fold(
         experiments.append(experiment)
 
     place = None if folder is None else folder / f"fold-{number + 1}"
-    written = io.StringIO()
     quiet: Any = {"stdout": io.StringIO(), "stderr": written}
     train(config, output=place, overrides=overrides, code=code, prepare=prepare, **quiet)
     (experiment,) = experiments
     with experiment.working():
         found = agent_in_detail(experiment, experiment.evaluation_split("test"), "test", 0)
-    # Lines that begin with a space belong to the note above.
-    notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
-    fold = Fold(scores=found.scores, notes=notes)
+    fold = Fold(scores=found.scores)
     if found.has_classes:
         fold.confusion, fold.has_pairs = found.confusion(), not found.has_label_sets
     for line in (row.as_json((), 1) for row in found.rows):
