@@ -636,6 +636,36 @@ def test_dry_run_counts_what_each_worker_needs():
     assert four.n_parameters == one.n_parameters and four.loss == one.loss
 
 
+def test_state_before_the_first_step_is_of_the_epoch_that_was_started():
+    overrides = {"runner.@runners": RUNNER, "runner.workers": 2}
+    experiment = Experiment.from_config(RANKER, overrides)
+    with experiment.working():
+        teacher, runner = experiment.training_split(), experiment.runner
+        experiment.initialize(teacher, io.StringIO())
+        runner.begin(experiment, teacher, Interruption(), print)
+        try:
+            runner.start_epoch(0)
+            while not runner.epoch_done():
+                runner.take(0, float("inf"))
+            done = runner.state()
+            runner.start_epoch(1)
+            begun = runner.state()
+            assert begun != done and not runner.epoch_done()
+            examples = sum(report.examples for report in _steps_of(runner))
+            runner.restore(begun)
+            assert examples == sum(report.examples for report in _steps_of(runner)) > 0
+        finally:
+            runner.end()
+
+
+def _steps_of(runner):
+    """Those to the end of the epoch."""
+    reports = []
+    while not runner.epoch_done():
+        reports += runner.take(len(reports), float("inf"))
+    return reports
+
+
 PAGES = """
 import io, os, resource
 from thincdialog.api import Experiment, load_config

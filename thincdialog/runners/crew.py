@@ -83,9 +83,13 @@ class Crew:
 
     def _carry_out(self, number: int, call: str, arguments: Sequence[Any]) -> None:
         worker, told = self.workers[number], self._told
+
+        def tell(value: Any) -> None:
+            told.put(WorkerMessage(number, value, False))
+
         try:
             if call == "run":
-                value = worker.run(lambda value: told.put(WorkerMessage(number, value, False)))
+                value = worker.run(tell, *arguments)
             else:
                 value = getattr(worker, call)(*arguments)
         except BaseException as error:  # Also SystemExit: nobody else hears it.

@@ -147,6 +147,8 @@ class Hogwild(Runner):
         self._told_schedules: Dict[str, Any] = {}
         # Which workers are through with their shares.
         self.is_done = [True] * n
+        # The epoch that workers begin as soon as they are to run.
+        self._begins: Optional[int] = None
         if at_once < n:
             few = f"{at_once} of {n} workers at a time"
             note(f"[runner] {few}: there are no more processors")
@@ -158,7 +160,7 @@ class Hogwild(Runner):
         self._stack.close()
 
     def start_epoch(self, epoch: int) -> None:
-        self.is_done = self.crew.each("start_epoch", epoch)
+        self._begins, self.is_done = epoch, [False] * self.n_workers
 
     def epoch_done(self) -> bool:
         return all(self.is_done) and not self.crew.busy
@@ -171,7 +173,8 @@ class Hogwild(Runner):
             self.numbers.begin(step, room)
             for worker, is_done in enumerate(self.is_done):
                 if not is_done:
-                    self.crew.ask(worker, "run")
+                    self.crew.ask(worker, "run", self._begins)
+            self._begins = None
         return self._reports(TAKE_SECONDS)
 
     def _tell_schedules(self) -> None:
@@ -214,6 +217,9 @@ class Hogwild(Runner):
         return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
     def state(self) -> Dict[str, Any]:
+        if self._begins is not None:
+            self.crew.each("start_epoch", self._begins)
+            self._begins = None
         states = self.crew.each("state")
         if None in states:
             raise ProtocolError("The worlds of [runner] workers cannot be saved in an epoch.")

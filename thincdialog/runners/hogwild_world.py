@@ -6,7 +6,6 @@ from queue import Empty, SimpleQueue
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, cast
 
 from thinc.api import get_current_ops
-from threadpoolctl import threadpool_limits
 
 from ..errors import ProtocolError
 from ..loader.cores import n_cores
@@ -219,7 +218,7 @@ class _ReleasedWorker(ShareWorker):
 
     def run(self, tell: Callable[[Any], None]) -> None:
         """Work until the share is done, or there is no more."""
-        threadpool_limits(1, user_api="blas")  # As in ``Worker.run``.
+        self.limit_threads()
         is_done = False
         while not is_done and (released := self.released.get()) is not None:
             is_step = False

@@ -3,7 +3,7 @@
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..config import build_block
 from ..contract import is_users
@@ -47,9 +47,16 @@ class ShareWorker:
         self.agent: Any = agent.replica()
         self.world = make_world(share, self.agent)
         self.optimizer = optimizer
+        self._libraries = ThreadpoolController()
         # Where they lie; agents of ours leave them there.
         is_watched = agent.learns and is_users(cast(Learner, agent).update)
         self._shared = address(cast(Learner, agent).weights) if is_watched else None
+
+    def limit_threads(self) -> None:
+        """Let products of matrices in this thread take one core: some libraries (OpenMP, MKL,
+        BLIS) keep a number of threads for each thread that calls them. Quick, as ``run`` begins
+        with it in each epoch: to search for the libraries takes 1 ms, and stops the others."""
+        self._libraries.limit(limits=1, user_api="blas")
 
     def step(
         self, number: int, settings: Mapping[str, float], at_once: int, seed: int, n: int = 1
@@ -96,29 +103,27 @@ class Worker(ShareWorker):
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
 
-    def start_epoch(self, epoch: int) -> bool:
-        """Begin a pass over the share.
-
-        RETURNS (bool): Whether it is done at once: an empty share.
-        """
+    def start_epoch(self, epoch: int) -> None:
+        """Begin a pass over the share."""
         self.world.start_epoch(epoch, self.experiment.seed)
-        return self.world.epoch_done()
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
         self.settings.restore_schedules(states)
 
-    def run(self, tell: Tell) -> bool:
+    def run(self, tell: Tell, epoch: Optional[int] = None) -> bool:
         """Make steps until there are no more numbers, or nothing is left of the share.
 
         tell (Tell): Called now and then with what came of steps, and with the rest at last.
+        epoch (Optional[int]): The pass over the share to begin before; None: go on.
         RETURNS (bool): Whether the share is done.
         """
         reports: List[StepReport] = []
         n_calls, told = 0, time.monotonic()
         seed, n = self.experiment.seed, self.experiment.training["accumulate_gradient"]
-        # Some libraries (OpenMP, MKL, BLIS) keep a number of threads for each thread.
-        threadpool_limits(1, user_api="blas")
+        self.limit_threads()
+        if epoch is not None:
+            self.start_epoch(epoch)
         with self.experiment.working(), self.numbers.turns:
             while not self.world.epoch_done():
                 number = self.numbers.draw()

@@ -65,9 +65,9 @@ class WorkerProcess:
     def _note_start(self, _: Any) -> None:
         self._has_started = True
 
-    def run(self, tell: Callable[[Any], None]) -> Any:
+    def run(self, tell: Callable[[Any], None], *arguments: Any) -> Any:
         """As that of a worker (see ``Crew``)."""
-        return self._call("run", tell=tell)
+        return self._call("run", *arguments, tell=tell)
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
         return partial(self._call, call)
@@ -159,7 +159,7 @@ def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
             if worker is None:
                 worker, value = make_worker(), None
             elif call == "run":
-                value = worker.run(tell)
+                value = worker.run(tell, *given)
             else:
                 value = getattr(worker, call)(*given)
         except BaseException as error:
