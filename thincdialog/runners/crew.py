@@ -1,12 +1,12 @@
-"""Several workers as one: each carries out a call in a thread of its own, and whoever waits
-for them waits in bounded time."""
+"""Several workers as one: each carries out calls in a thread of its own, and waiting for them
+takes bounded time."""
 
 import contextvars
 import threading
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from ..errors import WorkerError
 from ..loader.failure import Failure
@@ -56,7 +56,10 @@ class Crew:
         # Workers whose answer is due.
         self.busy: List[int] = []
         self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
-        self._threads: List[threading.Thread] = []
+        # The threads wait for calls: a thread that is only started for its call delays the start of
+        # the next one, because the two share a lock and perhaps a core.
+        self._threads: Dict[int, threading.Thread] = {}
+        self._calls: List["SimpleQueue[Any]"] = [SimpleQueue() for _ in workers]
         self._heard = time.monotonic()  # When somebody said something, or was asked.
 
     def ask(self, worker: int, call: str, *arguments: Any) -> None:
@@ -65,21 +68,27 @@ class Crew:
 
         RAISES (WorkerError): If the system gives no more threads.
         """
+        if worker not in self._threads:
+            thread = threading.Thread(
+                target=self._serve,
+                args=(worker,),
+                name=f"worker {worker}",
+                daemon=True,  # One that hangs keeps nobody from leaving.
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise WorkerError(worker, f"{error}. {FEWER}") from None
+            self._threads[worker] = thread
         # What is set for a context here, such as Thinc's ops, holds there, too.
-        context = contextvars.copy_context()
-        thread = threading.Thread(
-            target=context.run,
-            args=(self._carry_out, worker, call, arguments),
-            name=f"worker {worker}",
-            daemon=True,  # One that hangs keeps nobody from leaving.
-        )
-        try:
-            thread.start()
-        except RuntimeError as error:
-            raise WorkerError(worker, f"{error}. {FEWER}") from None
-        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        self._calls[worker].put((contextvars.copy_context(), call, arguments))
         self.busy.append(worker)
         self._heard = time.monotonic()
+
+    def _serve(self, worker: int) -> None:
+        while given := self._calls[worker].get():
+            context, *call = given
+            context.run(self._carry_out, worker, *call)
 
     def _carry_out(self, number: int, call: str, arguments: Sequence[Any]) -> None:
         worker, told = self.workers[number], self._told
@@ -135,8 +144,10 @@ class Crew:
         return answers
 
     def end(self) -> None:
-        """Let workers come back, in bounded time; who does not is given up."""
+        """Let workers come back, in bounded time; those that do not are given up."""
         self.stop()
+        for calls in self._calls:
+            calls.put(None)
         until = time.monotonic() + (5.0 if self.interruption.received is None else 1.0)
-        for thread in self._threads:
+        for thread in self._threads.values():
             thread.join(max(0.0, until - time.monotonic()))
