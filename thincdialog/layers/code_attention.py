@@ -43,12 +43,13 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     n, (n_codes, nI) = len(lengths), C.shape
     Q = ops.xp.tile(C, (n, 1))  # (n_sequences * n_codes, nI)
     spans = across(numpy.full(n, n_codes), lengths)
-    Y, backprop_attend = attend(ops, Q, X, X, spans, 1, scale=1.0)  # as Q
+    Y, backprop_attend = attend(ops, Q, X, X, spans, 1, scale=1.0, is_train=is_train)
 
     def backprop(dY: OutT) -> InT:
         dQ, dK, dV = cast(Any, backprop_attend(dY))
         model.inc_grad("C", dQ.reshape((n, n_codes, nI)).sum(axis=0))
-        return Ragged(dK + dV, Xr.lengths)
+        dK += dV
+        return Ragged(dK, Xr.lengths)
 
     return Y, backprop
 

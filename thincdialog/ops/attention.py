@@ -37,15 +37,20 @@ class Spans(NamedTuple):
         """
         pairs = numpy.stack([self.n_queries, self.n_keys], axis=1)
         starts = pairs.cumsum(axis=0) - pairs
-        sizes, group = numpy.unique(pairs, axis=0, return_inverse=True)
-        for number, (n_queries, n_keys) in enumerate(sizes.tolist()):
+        # One number for both sizes, because rows are slow to sort.
+        sizes = self.n_queries * (self.n_keys.max(initial=0) + 1) + self.n_keys
+        order = sizes.argsort(kind="stable")
+        firsts_of_groups = numpy.flatnonzero(numpy.diff(sizes[order], prepend=-1))
+        for some in numpy.split(order, firsts_of_groups[1:]):
+            n_queries, n_keys = pairs[some[0]].tolist() if len(some) else (0, 0)
             if n_queries and n_keys:
-                some = numpy.flatnonzero(group.reshape(-1) == number)
                 firsts = starts[some]
                 queries = firsts[:, :1] + numpy.arange(n_queries)
                 keys = firsts[:, 1:] + numpy.arange(n_keys)
-                seen = numpy.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
-                yield some, queries, keys, seen if self.is_causal else None
+                seen = None
+                if self.is_causal:
+                    seen = numpy.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+                yield some, queries, keys, seen
 
     def bounds(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
         """Index of the first key that each query attends to, and the end of these; and of each
@@ -112,12 +117,16 @@ def attend(
     Y, prepared = forward(ops, (Q, K, V), spans, n_heads, factor, is_train)
 
     def backprop(dY: Floats2d) -> Gradients:
-        dQ, dK, dV = (ops.alloc2f(*X.shape) for X in (Q, K, V))
+        # Queries without keys, and keys without queries, are in no group.
+        is_partial = bool(((spans.n_queries > 0) != (spans.n_keys > 0)).any())
+        dQ, dK, dV = (ops.alloc2f(*X.shape, zeros=is_partial) for X in (Q, K, V))
         matmul = ops.xp.matmul
-        weights = prepared or forward(ops, (Q, K, V), spans, n_heads, factor, True)[1]
-        for (_, queries, keys, _), P in zip(spans.groups(), weights):
-            q, k, v = (_by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (V, keys)))
-            dy = _by_head(dY[queries], n_heads)
+        groups = prepared or forward(ops, (Q, K, V), spans, n_heads, factor, True)[1]
+        for queries, keys, P in groups:
+            q, k, dy = (
+                _by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (dY, queries))
+            )
+            v = k if V is K else _by_head(V[keys], n_heads)
             dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # as P
             dS *= factor
             dQ[queries] = _side_by_side(matmul(dS, k))
@@ -131,8 +140,9 @@ def attend(
 def _attend_plainly(
     ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
 ) -> Tuple[Any, List[Any]]:
-    """Y, and P of each group, shape (n_sequences, n_heads, n_queries, n_keys)."""
-    Y, weights = ops.alloc2f(*QKV[0].shape), []
+    """Y; and of each group its queries and keys (see ``Spans.groups``), and P, shape
+    (n_sequences, n_heads, n_queries, n_keys)."""
+    Y, groups = ops.alloc2f(*QKV[0].shape), []
     for _, queries, keys, seen in spans.groups():
         q, k, v = (_by_head(X[at], n_heads) for X, at in zip(QKV, (queries, keys, keys)))
         P = ops.xp.matmul(q, k.transpose(0, 1, 3, 2))
@@ -141,26 +151,26 @@ def _attend_plainly(
             P[..., ~seen] = -numpy.inf
         P = ops.softmax(P, inplace=True)
         Y[queries] = _side_by_side(ops.xp.matmul(P, v))
-        weights.append(P)
-    return Y, weights
+        groups.append((queries, keys, P))
+    return Y, groups
 
 
 def _attend_compiled(
     ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
 ) -> Tuple[Any, List[Any]]:
-    """The same; P is kept for training only."""
+    """The same; groups are for training only."""
     Y, n_cells = numpy.zeros(QKV[0].shape, dtype="f"), spans.n_queries * spans.n_keys * n_heads
     cells = numpy.empty(int(n_cells.sum()) if is_train else 0, dtype="f")
     if Y.size and n_cells.any():
         sizes = (spans.n_queries, spans.n_keys, spans.is_causal, n_heads, factor)
         load_kernels("attention").attend(*map(_flat, QKV), *sizes, Y, cells)
     starts = n_cells.cumsum() - n_cells
-    return Y, [
-        cells[starts[some][:, None] + numpy.arange(n_cells[some[0]])].reshape(
-            len(some), n_heads, queries.shape[1], keys.shape[1]
-        )
-        for some, queries, keys, _ in (spans.groups() if is_train else ())
-    ]
+    groups = []
+    for some, queries, keys, _ in spans.groups() if is_train else ():
+        P = cells[starts[some][:, None] + numpy.arange(n_cells[some[0]])]
+        shape = (len(some), n_heads, queries.shape[1], keys.shape[1])
+        groups.append((queries, keys, P.reshape(shape)))
+    return Y, groups
 
 
 def _flat(X: Any) -> Tuple[Any, int, int]:
