@@ -92,6 +92,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
         assert time.monotonic() - began < 60
     # The other one, which would go on, was ended, too.
     assert_gone(pids)
+    crew.end()
     until = time.monotonic() + 60
     while threading.active_count() > n_threads and time.monotonic() < until:
         time.sleep(0.01)
