@@ -56,8 +56,8 @@ class Crew:
         # Workers whose answer is due.
         self.busy: List[int] = []
         self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
-        # The threads wait for calls: a thread that is only started for its call delays the start of
-        # the next one, because the two share a lock and perhaps a core.
+        # Each thread waits for calls. A new thread for each call would delay the call of the next
+        # worker, because starting a thread waits until it runs.
         self._threads: Dict[int, threading.Thread] = {}
         self._calls: List["SimpleQueue[Any]"] = [SimpleQueue() for _ in workers]
         self._heard = time.monotonic()  # When somebody said something, or was asked.

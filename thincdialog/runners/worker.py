@@ -53,9 +53,9 @@ class ShareWorker:
         self._shared = address(cast(Learner, agent).weights) if is_watched else None
 
     def limit_threads(self) -> None:
-        """Let products of matrices in this thread take one core: some libraries (OpenMP, MKL,
-        BLIS) keep a number of threads for each thread that calls them. Quick, as ``run`` begins
-        with it in each epoch: to search for the libraries takes 1 ms, and stops the others."""
+        """Let products of matrices in this thread use one core. Some libraries (OpenMP, MKL,
+        BLIS) keep a number of threads for each thread that calls them, so each ``run`` calls this;
+        a search for the libraries takes 1 ms, so a worker makes it only once."""
         self._libraries.limit(limits=1, user_api="blas")
 
     def step(
