@@ -190,14 +190,24 @@ def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, sour
 
 def test_readers_are_not_called_for_little(monkeypatch):
     monkeypatch.undo()
+    # However slow the machine is at this moment.
+    monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
     monkeypatch.setattr(Readers, "_processes", None)  # An error, if they were.
-    for workers in (2, "auto"):
-        assert order_of(Numbers(150), Readers(workers)) == order_of(Numbers(150))
-
-
-def test_readers_stay_alone_where_that_is_fastest():
+    monkeypatch.setattr(Readers, "_pool", None)
     notes = []
-    assert order_of(Numbers(150), Readers("auto", note=notes.append)) and not notes
+    for workers in (2, "auto"):
+        readers = Readers(workers, note=notes.append)
+        assert order_of(Numbers(150), readers) == order_of(Numbers(150))
+    assert not notes
+
+
+@pytest.mark.parametrize(
+    "wall, computing, n_processes",
+    [(0.019, 0.019, 0), (0.19, 0.19, 0), (0.21, 0.21, 2), (0.021, 0.001, 2), (0.019, 0.001, 0)],
+)
+def test_readers_are_worth_it_by_what_was_spent(wall, computing, n_processes):
+    split = teacher_of(Numbers(60)).data_of("train")
+    assert module.choice(2, split, Spent(wall, computing)).n_processes == n_processes
 
 
 def lives(tmp_path, n):
