@@ -78,14 +78,14 @@ def sum_by_key(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
         (n_distinct,), on the host; and the sum for each, shape (n_distinct, width).
     """
-    n = keys.shape[0]
-    # One sort by (key, position): the key in the upper half, the position in the lower.
-    both = numpy.sort((keys.astype("int64") << 32) | numpy.arange(n, dtype="int64"))
-    in_order, rows = (both >> 32).astype("int32"), both & 0xFFFFFFFF
+    rows = _order(keys)
+    in_order = _ints(keys[rows])
     if sources is not None:
         rows = sources[rows]
-    firsts = numpy.flatnonzero(numpy.diff(in_order, prepend=-1))
-    counts: Any = numpy.diff(firsts, append=n).astype("i")
+    is_first = numpy.ones(keys.shape, dtype=bool)
+    is_first[1:] = in_order[1:] != in_order[:-1]
+    firsts = numpy.flatnonzero(is_first)
+    counts: Any = numpy.diff(numpy.append(firsts, keys.shape)).astype("i")
     return in_order[firsts], sum_bags(ops, values, rows, counts)
 
 
@@ -124,8 +124,15 @@ def split_bags(
     segments = numpy.minimum(tokens[:, 1], n_segments - 1)
     pools = numpy.arange(len(lengths)).repeat(lengths) * n_segments + segments
     in_pools = numpy.bincount(pools, minlength=len(lengths) * n_segments)
-    order = numpy.argsort(pools, kind="stable")
-    return tokens[order, 0], in_pools.astype("int32")
+    return tokens[_order(pools), 0], in_pools.astype("int32")
+
+
+def _order(keys: HostInts) -> HostInts:
+    """The order that sorts keys (0 to 2**31 - 1); equal ones keep theirs. NumPy sorts numbers of
+    16 bits by their digits, several times as fast as larger ones."""
+    order = keys.astype("uint16").argsort(kind="stable")
+    upper = keys >> 16
+    return order[upper[order].astype("uint16").argsort(kind="stable")] if upper.any() else order
 
 
 def _ints(array: Any) -> Any:
