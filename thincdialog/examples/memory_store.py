@@ -12,9 +12,12 @@ from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, Tokens
 from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
+from .strings import Strings
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRINGS, TURNS, Table
 
 NONE = -1
+# A further kind: an id, which no other row has.
+ID = OTHER + 1
 
 
 class MemoryStore(Table):
@@ -31,6 +34,7 @@ class MemoryStore(Table):
         self._strings: List[str] = []
         self._values, self._list_starts = array("i"), array("q", [0])
         self._others: List[Any] = []
+        self._ids = Strings()
         self._tokens: List[Optional[Tokens]] = []
         # While it grows: numbers of the strings, and the last rows as they were given.
         self._numbers: Optional[DefaultDict[str, int]] = None
@@ -62,19 +66,22 @@ class MemoryStore(Table):
         codes = np.array(columns, dtype=np.int64)
         kinds, places = codes & KIND, codes >> BITS
         # What these rows have: no more of the other one is taken in.
-        lists = np.unique(places[(kinds == STRINGS) | (kinds == TURNS)])
+        lists = _distinct(places[(kinds == STRINGS) | (kinds == TURNS)])
         lengths = np.diff(store.list_starts)[lists]
         by = np.isin(lists, places[kinds == TURNS]).repeat(lengths).astype(np.int64)
         values = store.list_values[slice_places(store.list_starts[lists], lengths)]
-        strings = np.unique(np.concatenate((places[kinds <= ONE], values >> by)))
-        others = np.unique(places[kinds == OTHER])
+        strings = _distinct(np.concatenate((places[kinds <= ONE], values >> by)))
+        others, ids = _distinct(places[kinds == OTHER]), places[kinds == ID]
+        # Those of some rows come one after the other.
+        first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
         numbers = np.full(store.n_strings + 1, NONE)  # One more, so that there is any.
         numbers[strings] = list(map(self._growing().__getitem__, store.strings(strings)))
         texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
         moved = np.choose(
             kinds,
             [texts, texts, *[lists.searchsorted(places) + n_lists] * 2]
-            + [others.searchsorted(places) + len(self._others)] * 4,
+            + [others.searchsorted(places) + len(self._others)]
+            + [places - first_id + len(self._ids)] * 3,  # The last two are of no cell.
         )
         for name, column in zip(names, np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds)):
             self._column(name).frombytes(column.tobytes())
@@ -82,6 +89,7 @@ class MemoryStore(Table):
         values = (numbers[values >> by] << by) + (values & by)
         self._values.frombytes(values.astype(np.int32).tobytes())
         self._others += [store._others[place] for place in others.tolist()]
+        self._ids.extend_from(store._ids, first_id, last_id)
         starts = np.asarray(store.starts)[first + 1 : last + 1]
         self.starts.frombytes((starts - begin + self._n_packed).tobytes())
         for part in store._tokens or [None]:
@@ -124,9 +132,9 @@ class MemoryStore(Table):
 
     def _coded(self, name: str, values: List[Any]) -> np.ndarray:
         number, kinds = self._growing().__getitem__, set(map(type, values))
-        if name == "id":  # There is none twice.
-            self._others += values
-            return np.arange(len(self._others) - len(values), len(self._others)) << BITS | OTHER
+        if name == "id" and kinds == {str}:
+            self._ids.extend(values)
+            return np.arange(len(self._ids) - len(values), len(self._ids)) << BITS | ID
         if kinds == {str}:
             return np.fromiter(map(number, values), np.int64, len(values)) << BITS
         if kinds <= {list, type(None)}:
@@ -206,7 +214,7 @@ class MemoryStore(Table):
         return len(self._strings)
 
     def other(self, number: int, kind: int) -> Any:
-        return self._others[number]
+        return self._ids[number] if kind == ID else self._others[number]
 
     @cached_property
     def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
@@ -267,3 +275,10 @@ class MemoryStore(Table):
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
         assert self._ready is not None
         return self._ready._replace(conversations=rows, labels=self._ready.labels[rows])
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """The different ones of some numbers from 0, which are not large, ascending."""
+    is_there = np.zeros(numbers.max(initial=NONE) + 1, dtype=bool)
+    is_there[numbers] = True
+    return np.flatnonzero(is_there)

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import DataError
 from ..formats.wording import short
 from ..messages import PARTNER, SELF
+from .strings import in_bytes
 from .table import BITS, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
 # Kinds of other values: an array; a list of floats, as an array; JSON, as a string.
@@ -111,8 +112,7 @@ class ShardCells:
 
     def strings(self) -> Tuple[bytes, np.ndarray]:
         """All strings in UTF-8, one after another, and the bytes of each; int64."""
-        encoded = [text.encode("utf-8", "surrogatepass") for text in self._strings]
-        return b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded))
+        return in_bytes(self._strings)
 
     def lists(self) -> Tuple[np.ndarray, np.ndarray]:
         """The values of all lists, one after another, and how many each has; int64."""

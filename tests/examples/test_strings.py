@@ -1,0 +1,22 @@
+"""Strings held as bytes come back as they were."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.examples.strings import Strings
+
+ANY = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=6)
+
+
+@given(st.lists(st.lists(ANY)), st.data())
+def test_strings_come_back_as_they_were(parts, data):
+    strings, other = Strings(), Strings()
+    for part in parts:
+        strings.extend(part)
+    texts = [text for part in parts for text in part]
+    assert [strings[number] for number in range(len(strings))] == texts
+    first = data.draw(st.integers(0, len(texts)))
+    last = data.draw(st.integers(first, len(texts)))
+    other.extend(["before"])
+    other.extend_from(strings, first, last)
+    assert [other[number] for number in range(len(other))] == ["before", *texts[first:last]]

@@ -1,0 +1,39 @@
+"""Strings held as bytes, which takes a third of the memory of Python's own."""
+
+from array import array
+from typing import Any, Collection, Tuple, Union
+
+import numpy as np
+
+
+class Strings:
+    """Strings one after another, each with a number from 0."""
+
+    def __init__(self) -> None:
+        self._content, self._starts = bytearray(), array("q", [0])
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:
+        content = self._content[self._starts[number] : self._starts[number + 1]]
+        return content.decode("utf-8", "surrogatepass")
+
+    def extend(self, texts: Collection[str]) -> None:
+        """Add some."""
+        self._add(*in_bytes(texts))
+
+    def extend_from(self, others: "Strings", first: int, last: int) -> None:
+        """Add the others from the first to the one before the last."""
+        starts: Any = np.asarray(others._starts)[first : last + 1]
+        self._add(others._content[starts[0] : starts[-1]], np.diff(starts))
+
+    def _add(self, content: Union[bytes, bytearray], lengths: np.ndarray) -> None:
+        self._starts.frombytes((len(self._content) + lengths.cumsum()).tobytes())
+        self._content += content
+
+
+def in_bytes(texts: Collection[str]) -> Tuple[bytes, np.ndarray]:
+    """All texts in UTF-8, one after another, and the bytes of each; int64."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded))
