@@ -13,6 +13,7 @@ from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
 from thincdialog.examples import Batch, MemoryStore
+from thincdialog.examples.joined_store import JoinedStore
 from thincdialog.messages import PARTNER, SELF, Message
 
 TEXTS = st.text(st.sampled_from("ab \n\x00\ud800é"), max_size=8)
@@ -86,10 +87,12 @@ EXAMPLES = st.lists(st.tuples(st.lists(TURNS, max_size=5), TEXTS), max_size=6)
 BATCHES = st.lists(
     EXAMPLES.flatmap(lambda rows: st.tuples(st.just(rows), with_limits(len(rows)))), max_size=4
 )
+KINDS = st.sampled_from(["observed", "held", "streamed", "joined"])
 
 
 def shown(rows, limits, kind):
-    """A batch of examples: as observed messages, or as rows of a store that is held or not."""
+    """A batch of examples: as observed messages, or as rows of a store that is held or not, or of
+    two that are joined."""
     messages = []
     for (turns, label), limit in zip(rows, limits):
         message = Message(labels=[label], **({} if limit is None else {"max_tokens": limit}))
@@ -101,14 +104,16 @@ def shown(rows, limits, kind):
     batch = Batch.of(messages)
     if kind == "observed":
         return batch
-    store = MemoryStore(is_held=kind == "held")
-    for message in messages:
+    stores = [MemoryStore(is_held=kind != "streamed") for _ in range(2 if kind == "joined" else 1)]
+    for number, message in enumerate(messages):
+        store = stores[-1] if number >= len(messages) // 2 else stores[0]
         store.append([Message({k: v for k, v in message.items() if k != "max_tokens"})])
+    store = stores[0] if kind != "joined" else JoinedStore(stores)
     return Batch(store, np.arange(len(rows)), max_tokens=batch.max_tokens)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
-@given(TOKENIZERS, OPTIONS, BATCHES, st.sampled_from(["observed", "held", "streamed"]))
+@given(TOKENIZERS, OPTIONS, BATCHES, KINDS)
 def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, batches, kind):
     """Several batches, each of them twice, through one encoder, so that what it remembers is
     used; by compiled kernels or not."""
@@ -177,7 +182,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
     TOKENIZERS,
     OPTIONS,
     BATCHES,
-    st.sampled_from(["observed", "held", "streamed"]),
+    KINDS,
     st.lists(TEXTS, max_size=3),
     st.integers(1, 3),
 )
@@ -268,7 +273,8 @@ def test_encoder_memory_is_bounded_but_for_what_is_held():
         assert len(encoder._passing.rows) <= 36
     rows = [([(PARTNER, f"{i:020d}")], "a") for i in range(300)]
     encoder.contexts(shown(rows, [None] * 300, "held"))
-    assert len(encoder._kept.rows) == 300
+    # Of a table all turns are remembered, by the numbers of their texts.
+    assert encoder._kept._n_entries == 300 and not encoder._kept.rows
 
 
 def test_encoder_forgets_data_that_is_gone():

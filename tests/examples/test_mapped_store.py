@@ -82,7 +82,7 @@ def test_what_is_read_is_what_was_written(parts):
         assert list(store.starts) == list(memory.starts)
         assert store.n_words.tolist() == memory.n_words.tolist()
         assert store.label_ids.tolist() == memory.label_ids.tolist()
-        assert list(store.label_texts) == memory.label_texts
+        assert list(store.label_texts) == list(memory.label_texts)
         for unit in ("episodes", "examples", "words"):
             assert list(store.sizes(unit)) == list(memory.sizes(unit))
         messages = [{k: plain(v) for k, v in memory.message(row).items()} for row in rows]

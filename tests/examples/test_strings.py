@@ -1,9 +1,10 @@
 """Strings held as bytes come back as they were."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.examples.strings import Strings
+from thincdialog.examples.strings import ChosenStrings, Strings
 
 ANY = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=6)
 
@@ -15,6 +16,10 @@ def test_strings_come_back_as_they_were(parts, data):
         strings.extend(part)
     texts = [text for part in parts for text in part]
     assert [strings[number] for number in range(len(strings))] == texts
+    numbers = data.draw(st.lists(st.integers(0, len(texts) - 1))) if texts else []
+    chosen = ChosenStrings(strings, np.array(numbers, dtype=np.int64))
+    assert list(chosen) == strings.take(chosen.numbers) == [texts[n] for n in chosen.numbers]
+    assert chosen[1:] == list(chosen)[1:] and len(chosen) == len(list(chosen))
     first = data.draw(st.integers(0, len(texts)))
     last = data.draw(st.integers(first, len(texts)))
     other.extend(["before"])

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, Encoding, side_by_side
+from ..examples.joined_store import JoinedStore
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
+from ..examples.store import Store
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
@@ -274,6 +276,9 @@ class TextEncoder:
             store.trim()
             numbers = self._conversation_numbers(store, conversations)
             entries = [self._label_numbers(store, each) for each in replies]
+            if len(replies) > 1 and isinstance(replies[0], Batch):
+                labels, texts = _labels_of(replies[0]), _labels_of(replies[1])
+                entries[1] = _in_common(labels, entries[0], texts, entries[1])
             return store.now(), numbers, entries
 
     def _turns_of(self, conversations: Contexts) -> Sequence[Sequence[Turn]]:
@@ -315,10 +320,8 @@ class TextEncoder:
         of_texts = Encoded(nothing, nothing, store.entries, store.tokens, nothing, entries)
         joined = side_by_side([ready, of_texts])
         of_labels, others = np.split(joined.labels, [len(labels)])
-        # Equal replies have one entry, whoever brought them.
-        known = dict(zip(labels, of_labels.tolist()))
-        found = [known.get(text, other) for text, other in zip(texts, others.tolist())]
-        return joined._replace(labels=of_labels), np.array(found, dtype=np.int64)
+        found = _in_common(labels, of_labels, texts, others)
+        return joined._replace(labels=of_labels), found
 
     # What follows is called with the store's lock held.
 
@@ -338,16 +341,17 @@ class TextEncoder:
     def _add_rows(self, store: TurnStore, batch: Batch) -> np.ndarray:
         table: Any = batch.store
         found = None
+        if isinstance(table, JoinedStore):
+            numbers = np.empty(len(batch.rows), dtype=np.int64)
+            for part, places, rows in table.by_part(batch.rows):
+                numbers[places] = self._conversation_numbers(store, Batch(part, rows))
+            return numbers
         if isinstance(table, MemoryStore):
             found = table.turns(batch.rows, self.history_size, self.speaker_tokens)
         if found is None:
             return self._add_conversations(store, batch.turns(self.history_size))
         keys, n_turns = found
-        known = store.known_turns(table)
-        new = np.unique(keys[known[keys] == UNKNOWN])
-        turns = list(zip((new & 1).tolist(), table.strings(new >> 1)))
-        known[new] = self._entries(store, turns)
-        return store.add_conversations(known[keys], n_turns)
+        return store.add_conversations(self._table_entries(store, table, keys), n_turns)
 
     def _add_conversations(
         self, store: TurnStore, conversations: Sequence[Sequence[Turn]]
@@ -367,10 +371,30 @@ class TextEncoder:
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])
-            label_texts = texts.store.label_texts
-            known[new] = self._entries(store, [(SELF, label_texts[id]) for id in new.tolist()])
+            known[new] = self._label_entries(store, texts.store, new)
             numbers = known[ids]
         return numbers
+
+    def _label_entries(self, store: TurnStore, examples: Store, ids: np.ndarray) -> np.ndarray:
+        if isinstance(examples, MemoryStore):
+            turns = examples.label_turns(ids)
+            if turns is not None:
+                return self._table_entries(store, examples, turns)
+        texts = examples.label_texts
+        return self._entries(store, [(SELF, texts[id]) for id in ids.tolist()])
+
+    def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
+        """The store's entry of each turn of a table (see ``Table.turns``); shape (n_turns,), int32.
+
+        A text of a table that is held is known by its number alone, as its string would take more
+        memory than its tokens."""
+        known = store.known_turns(table)
+        new = np.unique(keys[known[keys] == UNKNOWN])
+        if len(new):
+            turns = list(zip((new & 1).tolist(), table.strings(new >> 1)))
+            is_held = table.is_held
+            known[new] = store.add(*self.lay_out(turns)) if is_held else self._entries(store, turns)
+        return known[keys]
 
     def _entries(self, store: TurnStore, turns: Sequence[Turn]) -> np.ndarray:
         """The store's entry of each turn; shape (n_turns,), int64."""
@@ -381,9 +405,19 @@ class TextEncoder:
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            store.add(list(new), *self.lay_out(list(new.values())))
+            known.update(zip(new, store.add(*self.lay_out(list(new.values()))).tolist()))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
+
+
+def _in_common(
+    labels: Sequence[str], of_labels: np.ndarray, texts: Sequence[str], of_texts: np.ndarray
+) -> np.ndarray:
+    """The entries of texts; that of an equal label where there is one, so that a kernel takes both
+    for one reply. Shape (n_texts,), int64."""
+    known = dict(zip(labels, of_labels.tolist()))
+    found = [known.get(text, entry) for text, entry in zip(texts, of_texts.tolist())]
+    return np.array(found, dtype=np.int64)
 
 
 def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

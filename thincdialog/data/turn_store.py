@@ -59,7 +59,7 @@ class TurnStore:
     max_rows (Optional[int]): Token rows to keep; None for all.
     lock (Optional[Lock]): Of all stores that one tokenizer fills, which is asked by one thread at
         a time; one of its own if None.
-    rows (Dict): Key to number of an entry.
+    rows (Dict): Of turns that are looked up by their texts, the entries.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
     entries (np.ndarray): Of each entry: first row, number of rows, number of units
         (lines, or 1); shape (3, capacity), int64.
@@ -82,7 +82,7 @@ class TurnStore:
         self.rows: Dict[Hashable, int] = {}
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
-        self._n_tokens = 0
+        self._n_tokens = self._n_entries = 0
         # Of conversations: their turns' entries one after the other, and where each begins.
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
@@ -122,24 +122,22 @@ class TurnStore:
         if n_rows > self.max_rows:
             self.forget()
 
-    def add(
-        self, keys: Sequence[Hashable], tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray
-    ) -> None:
-        """Add entries, numbered in their order.
+    def add(self, tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """Add entries.
 
-        keys (Sequence[Hashable]): None of them is in ``rows``, and none comes twice.
         tokens (np.ndarray): Token rows of all entries, shape (n_tokens,), int64.
         lengths (np.ndarray): Token rows of each entry, int64.
         units (np.ndarray): Units of each entry, int64.
+        RETURNS (np.ndarray): Their numbers, int64.
         """
-        number, start = len(self.rows), self._n_tokens
-        last, end = number + len(keys), start + len(tokens)
+        number, start = self._n_entries, self._n_tokens
+        last, end = number + len(lengths), start + len(tokens)
         self.tokens = _with_room(self.tokens, end)
         self.entries = _with_room(self.entries, last)
         self.tokens[start:end] = tokens
         self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
-        self._n_tokens = end
-        self.rows.update(zip(keys, range(number, last)))
+        self._n_tokens, self._n_entries = end, last
+        return np.arange(number, last)
 
     def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
         """Remember which turns conversations consist of.

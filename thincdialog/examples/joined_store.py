@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -42,27 +42,27 @@ class JoinedStore(Store):
     def n_words(self) -> np.ndarray:
         return np.concatenate([part.n_words for part in self.parts])
 
+    def by_part(self, rows: np.ndarray) -> Iterator[Tuple[Store, np.ndarray, np.ndarray]]:
+        """Some rows by the stores that have them: each store, the places of its rows among the
+        given ones, and their numbers in it; int64."""
+        parts = np.searchsorted(self.first_rows, rows, side="right") - 1
+        for number, (part, first) in enumerate(zip(self.parts, self.first_rows)):
+            places = np.flatnonzero(parts == number)
+            yield part, places, rows[places] - first
+
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         found: List[Any] = [None] * len(rows)
-        parts = np.searchsorted(self.first_rows, rows, side="right") - 1
-        for number, part in enumerate(self.parts):
-            places = np.flatnonzero(parts == number)
-            values = part.cells(name, rows[places] - self.first_rows[number])
-            for place, value in zip(places.tolist(), values):
+        for part, places, own in self.by_part(rows):
+            for place, value in zip(places.tolist(), part.cells(name, own)):
                 found[place] = value
         return [f"{self.prefix}{id}" for id in found] if self.prefix and name == "id" else found
 
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
         if len(self.parts) == 1:
             return self.parts[0].encoded(key, rows)
-        parts = np.searchsorted(self.first_rows, rows, side="right") - 1
-        places = [np.flatnonzero(parts == number) for number in range(len(self.parts))]
-        found = [
-            part.encoded(key, rows[own] - first)
-            for part, own, first in zip(self.parts, places, self.first_rows)
-        ]
-        joined = side_by_side(found)
-        order = np.concatenate(places).argsort()
+        parts = list(self.by_part(rows))
+        joined = side_by_side([part.encoded(key, own) for part, _, own in parts])
+        order = np.concatenate([places for _, places, _ in parts]).argsort()
         labels = joined.labels[order]
         # What two tasks have in common is one label.
         _, firsts, numbers = np.unique(self.label_ids[rows], return_index=True, return_inverse=True)

@@ -1,18 +1,18 @@
 """A store in memory, which grows by episodes."""
 
 from array import array
-from collections import defaultdict
 from functools import cached_property
-from itertools import accumulate, chain, count
-from typing import Any, DefaultDict, Dict, List, Optional, Sequence, Tuple
+from itertools import accumulate, chain
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, Tokens
+from .numbering import Numbering
 from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
-from .strings import Strings
+from .strings import ChosenStrings, Strings
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRINGS, TURNS, Table
 
 NONE = -1
@@ -31,13 +31,13 @@ class MemoryStore(Table):
         self.starts: Any = array("q", [0])
         self.is_held = is_held
         self._columns: Dict[str, Any] = {}
-        self._strings: List[str] = []
+        self._strings = Strings()
         self._values, self._list_starts = array("i"), array("q", [0])
         self._others: List[Any] = []
         self._ids = Strings()
         self._tokens: List[Optional[Tokens]] = []
         # While it grows: numbers of the strings, and the last rows as they were given.
-        self._numbers: Optional[DefaultDict[str, int]] = None
+        self._numbers: Optional[Numbering] = None
         self._given: List[Dict[str, Any]] = []
         self._n_packed = 0
         # While it does not: the columns.
@@ -75,7 +75,7 @@ class MemoryStore(Table):
         # Those of some rows come one after the other.
         first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
         numbers = np.full(store.n_strings + 1, NONE)  # One more, so that there is any.
-        numbers[strings] = list(map(self._growing().__getitem__, store.strings(strings)))
+        numbers[strings] = self._growing()(store.strings(strings))
         texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
         moved = np.choose(
             kinds,
@@ -105,12 +105,11 @@ class MemoryStore(Table):
         self._pack()
         self._columns[name] = array("q", [self._code(value)]) * self._n_packed
 
-    def _growing(self) -> DefaultDict[str, int]:
+    def _growing(self) -> Numbering:
         if self._numbers is None:
             self._settled = None
             del self.list_values, self.list_starts
-            self._numbers = defaultdict(count(len(self._strings)).__next__)
-            self._numbers.update(zip(self._strings, count()))
+            self._numbers = Numbering(self._strings)
         return self._numbers
 
     def _column(self, name: str) -> Any:
@@ -129,25 +128,26 @@ class MemoryStore(Table):
         self._n_packed = self.starts[-1]
         for column in self._columns.values():
             column.extend([NO_CELL] * (self._n_packed - len(column)))
+        if self._numbers is not None:
+            self._numbers.forget_recent()
 
     def _coded(self, name: str, values: List[Any]) -> np.ndarray:
-        number, kinds = self._growing().__getitem__, set(map(type, values))
+        numbers, kinds = self._growing(), set(map(type, values))
         if name == "id" and kinds == {str}:
             self._ids.extend(values)
             return np.arange(len(self._ids) - len(values), len(self._ids)) << BITS | ID
         if kinds == {str}:
-            return np.fromiter(map(number, values), np.int64, len(values)) << BITS
+            return numbers(values) << BITS
         if kinds <= {list, type(None)}:
             lengths = np.array([NONE if value is None else len(value) for value in values])
             flat = list(chain.from_iterable(value or () for value in values))
             if (lengths == 1).all() and set(map(type, flat)) == {str}:
-                return np.fromiter(map(number, flat), np.int64, len(flat)) << BITS | ONE
+                return numbers(flat) << BITS | ONE
             if set(map(type, flat)) == {tuple} and set(map(len, flat)) == {2}:
                 speakers, texts = [who for who, _ in flat], [text for _, text in flat]
                 are_turns = set(map(type, texts)) == {str} and set(map(type, speakers)) == {int}
                 if are_turns and set(speakers) <= {PARTNER, SELF}:
-                    numbers = np.fromiter(map(number, texts), np.int64, len(texts))
-                    return self._add(2 * numbers + np.array(speakers), lengths, TURNS)
+                    return self._add(2 * numbers(texts) + np.array(speakers), lengths, TURNS)
         # A list that many rows share is held once.
         codes = {id(value): value for value in values}
         codes = {key: self._code(value) for key, value in codes.items()}
@@ -158,9 +158,9 @@ class MemoryStore(Table):
         if cell is None:
             return NO_CELL
         if type(cell) is str:
-            return numbers[cell] << BITS
+            return numbers([cell]).item() << BITS
         if type(cell) is list and set(map(type, cell)) <= {str}:
-            found = np.array([numbers[text] for text in cell], dtype=np.int64)
+            found = numbers(cell)
             if len(found) == 1:
                 return found.item() << BITS | ONE
             # An empty one could be of turns.
@@ -187,8 +187,7 @@ class MemoryStore(Table):
     def _settle(self) -> Dict[str, np.ndarray]:
         if self._given or self._settled is None:
             self._pack()
-            if self._numbers is not None:
-                self._strings, self._numbers = list(self._numbers), None
+            self._numbers = None
             self._settled = {name: np.asarray(codes) for name, codes in self._columns.items()}
             self.list_values = np.asarray(self._values)
             self.list_starts = np.asarray(self._list_starts)
@@ -205,8 +204,7 @@ class MemoryStore(Table):
         return self._strings[number]
 
     def strings(self, numbers: np.ndarray) -> List[str]:
-        strings = self._strings
-        return [strings[number] for number in numbers.tolist()]
+        return self._strings.take(numbers)
 
     @property
     def n_strings(self) -> int:
@@ -227,7 +225,16 @@ class MemoryStore(Table):
         )
         order = firsts.argsort()
         found[has_label] = order.argsort()[places]
-        return found, self.strings(numbers[order])
+        return found, ChosenStrings(self._strings, numbers[order])
+
+    def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
+        """Labels as turns of an agent's own, written as in ``turns``; int64. None if labels have
+        another form than lists of strings.
+
+        ids (np.ndarray): Their numbers in ``label_texts``.
+        """
+        texts = self.label_texts
+        return 2 * texts.numbers[ids] + SELF if isinstance(texts, ChosenStrings) else None
 
     # --- tokens ---------------------------------------------------------------------------
 

@@ -1,9 +1,12 @@
 """Strings held as bytes, which takes a third of the memory of Python's own."""
 
 from array import array
-from typing import Any, Collection, Tuple, Union
+from typing import Any, Collection, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
+
+# Strings that are decoded together.
+_CHUNK = 4096
 
 
 class Strings:
@@ -19,6 +22,12 @@ class Strings:
         content = self._content[self._starts[number] : self._starts[number + 1]]
         return content.decode("utf-8", "surrogatepass")
 
+    def take(self, numbers: np.ndarray) -> List[str]:
+        """Those with the given numbers."""
+        starts, content = np.asarray(self._starts), self._content
+        slices = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
+        return [content[start:end].decode("utf-8", "surrogatepass") for start, end in slices]
+
     def extend(self, texts: Collection[str]) -> None:
         """Add some."""
         self._add(*in_bytes(texts))
@@ -31,6 +40,29 @@ class Strings:
     def _add(self, content: Union[bytes, bytearray], lengths: np.ndarray) -> None:
         self._starts.frombytes((len(self._content) + lengths.cumsum()).tobytes())
         self._content += content
+
+
+class ChosenStrings(Sequence[str]):
+    """Some strings, by their numbers.
+
+    strings (Strings): All.
+    numbers (np.ndarray): Of the chosen ones, int64.
+    """
+
+    def __init__(self, strings: Strings, numbers: np.ndarray):
+        self.strings, self.numbers = strings, numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.strings.take(self.numbers[index])
+        return self.strings[self.numbers[index]]
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), _CHUNK):
+            yield from self[start : start + _CHUNK]
 
 
 def in_bytes(texts: Collection[str]) -> Tuple[bytes, np.ndarray]:
