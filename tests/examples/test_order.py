@@ -30,15 +30,24 @@ from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher
 
 
-def shares(teacher, n):
-    return [teacher.share_of(worker, n) for worker in range(n)]
+def shares(teacher, n, reads_apart=False):
+    return [teacher.share_of(worker, n, reads_apart) for worker in range(n)]
 
 
 @settings(max_examples=100)
-@given(cases(), st.integers(1, 5), st.booleans(), st.integers(1, 9), BATCHERS)
-def test_order_shows_each_example_exactly_once(case, n_workers, are_threads, n_copies, batcher):
+@given(
+    cases(),
+    st.integers(1, 5),
+    st.sampled_from(["threads", "processes", "in turns"]),
+    st.integers(1, 9),
+    BATCHERS,
+)
+def test_order_shows_each_example_exactly_once(case, n_workers, workers, n_copies, batcher):
     """However many workers share it, in batches or through copies."""
-    whole = case.make().shares(n_workers) if are_threads else shares(case.make(), n_workers)
+    if workers == "threads":
+        whole = case.make().shares(n_workers)
+    else:
+        whole = shares(case.make(), n_workers, reads_apart=workers == "processes")
     copies = [[share, *(share.clone() for _ in range(n_copies - 1))] for share in whole]
     if case.is_flat:
         for share in whole:
@@ -68,7 +77,7 @@ def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, 
 
     def make():
         teacher = case.make()
-        teacher = teacher.share_of(worker, 3) if worker else teacher
+        teacher = teacher.share_of(worker, 3, reads_apart=worker == 2) if worker else teacher
         if case.is_flat:
             teacher.set_batches(batcher)
         return teacher

@@ -248,6 +248,55 @@ def test_reading_by_number_goes_on_without_what_came_before():
     assert len(rounds([again])) == 95 and min(source.asked) >= 890
 
 
+@given(
+    st.integers(1, 30),
+    st.integers(1, 4),
+    st.integers(1, 9),
+    st.integers(0, 5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_reading_processes_read_their_own_sections(n, n_workers, window, n_before, help, is_flat):
+    """Each number is asked for once, and every process goes on where its state was taken."""
+    source = Numbers(n)
+
+    def shares():
+        mutators = [Flatten()] if is_flat else None
+        options = {"streaming": True, "shuffle_window": window, "mutators": mutators}
+        teacher = Teacher({"train": source}, **options).for_split("train", training=True)
+        made = [teacher.share_of(worker, n_workers, True) for worker in range(n_workers)]
+        return list(map(ahead, made)) if help else made
+
+    said = []
+    for share, again in zip(shares(), shares()):
+        source.asked.clear()
+        first = rounds([share], n_before)
+        state = through_json(share.state())
+        rest = rounds([share])
+        if n >= n_workers:
+            assert sorted(source.asked) == sorted(int(id.split("/")[0]) for id in first + rest)
+        again.restore(state)
+        assert rounds([again]) == rest
+        said += first + rest
+    assert sorted(said) == sorted(f"{number}/0" for number in range(n))
+
+
+def test_reading_processes_share_what_cannot_be_read_in_sections():
+    """Two parts among three processes; a sample; a mutator that sees everything."""
+    for source, options, settings in (
+        (Numbers(2), {}, {}),
+        (Parts(), {"mutators": [Limit(n_examples=7)]}, {}),
+        (Numbers(20), {}, {"max_examples": 7}),
+    ):
+        made = Teacher({"train": source}, streaming=True, shuffle_window=4, **options)
+        teacher = made.for_split("train", training=True, **settings)
+        whole = rounds([teacher])
+        shares = [teacher.share_of(worker, 3, reads_apart=True) for worker in range(3)]
+        said = [rounds([share]) for share in shares]
+        assert sorted(sum(said, [])) == sorted(whole)
+        assert max(map(len, said)) <= 4
+
+
 def test_reading_by_number_looks_at_what_comes():
     class Broken(Numbers):
         def __getitem__(self, number):

@@ -45,11 +45,11 @@ class MixedOrder(Order):
         self.epoch = self.seed = 0
         self.start(0, self.parts[0].seed)
 
-    def share_of(self, worker: int, n_workers: int) -> "MixedOrder":
+    def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "MixedOrder":
         # What agents remember of a row is so for all workers.
         self._joined  # noqa: B018
         share = copy.copy(self)
-        share.parts = [part.share_of(worker, n_workers) for part in self.parts]
+        share.parts = [part.share_of(worker, n_workers, reads_apart) for part in self.parts]
         share._has_begun = False
         share.start(0, self.parts[0].seed)
         return share

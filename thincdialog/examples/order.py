@@ -89,14 +89,18 @@ class Order:
         task.start(0, self.seed)
         return task
 
-    def share_of(self: OrderT, worker: int, n_workers: int) -> OrderT:
+    def share_of(self: OrderT, worker: int, n_workers: int, reads_apart: bool = False) -> OrderT:
         """A worker's part of the same, with a place of its own (see ``Teacher.share_of``)."""
         # What is read or drawn at first use is there before several threads want it.
         self.sampler if self.data.streaming else self.held  # noqa: B018
         share = copy.copy(self)
-        # A part of a part, if this is one.
-        share.worker = self.worker + self.n_workers * worker
-        share.n_workers = self.n_workers * n_workers
+        is_whole = reads_apart and not self.max_examples
+        section = self.data.section(worker, n_workers) if is_whole else None
+        if section is not None:
+            share.data = section
+        else:  # A part of a part, if this is one.
+            share.worker = self.worker + self.n_workers * worker
+            share.n_workers = self.n_workers * n_workers
         share.start(0, self.seed)
         return share
 

@@ -1,6 +1,7 @@
 """A user's source that can be read from any place: by number, or part by part."""
 
-from typing import Any, Iterable, Iterator, Protocol
+import copy
+from typing import Any, Iterable, Iterator, Optional, Protocol
 
 from ..formats.bookmark import Bookmark
 from ..messages import Episode
@@ -28,7 +29,11 @@ class Sharded:
     source (Union[ByNumber, ByPart]): Gives them. The data are episode 0, 1 and so on, or those of
         part 0, then those of part 1, and so on.
     size (int): Number of its units: episodes, or parts.
+    first, last (int): Which units of the source these are; all if last is None.
     """
+
+    first = 0
+    last: Optional[int] = None
 
     def __init__(self, source: Any):
         self.source = source
@@ -40,7 +45,19 @@ class Sharded:
 
     @property
     def size(self) -> int:
+        if self.last is not None:
+            return self.last - self.first
         return int(self.source.n_parts) if self.has_parts else len(self.source)
+
+    def section(self, number: int, n: int) -> "Sharded":
+        """One of n sections of units that follow each other; no two differ by more than one unit.
+
+        number (int): Which, from 0.
+        """
+        section, size = copy.copy(self), self.size
+        section.first = self.first + size * number // n
+        section.last = self.first + size * (number + 1) // n
+        return section
 
     def __call__(self) -> Iterator[Episode]:
         """Read all."""
@@ -53,11 +70,12 @@ class Sharded:
         """
         for number in range(at.spot[0], self.size if at.last is None else at.last):
             at.spot = number, number
+            unit = self.first + number
             if not self.has_parts:
-                yield _named(self.read(number), str(number))
+                yield _named(self.read(unit), str(unit))
                 continue
-            for place, episode in enumerate(self.read(number)):
-                yield _named(episode, f"{number}.{place}")
+            for place, episode in enumerate(self.read(unit)):
+                yield _named(episode, f"{unit}.{place}")
 
 
 def _named(episode: Any, name: str) -> Episode:

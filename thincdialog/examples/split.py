@@ -37,7 +37,7 @@ from .encoded import Encoding
 from .mapped_store import MappedStore
 from .memory_store import MemoryStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .reading import BEGIN, Readers, Start, Tasks, reads
+from .reading import BEGIN, Readers, Start, Tasks, are_apart, reads
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
@@ -204,6 +204,21 @@ class Split:
         self.fixed_candidates()
         bare._fixed = self._fixed
         return bare
+
+    def section(self, number: int, n: int) -> Optional["Split"]:
+        """One of n sections of a stream, so that each process reads its own; None if it cannot be
+        read in sections.
+
+        number (int): Which, from 0.
+        """
+        source = self.source
+        if not self.streaming or not isinstance(source, Sharded) or not are_apart(self):
+            return None
+        if source.size < n:
+            return None
+        section = copy.copy(self)
+        section.source, section.beginning = source.section(number, n), None
+        return section
 
     def in_common(self) -> Dict[str, Any]:
         """Fields with a value that all examples share."""

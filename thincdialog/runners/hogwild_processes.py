@@ -128,4 +128,5 @@ def make_process_worker(
     use_state(experiment.optimizer, KEY, shared.arrays)
     cells: Any = shared.arrays[CELLS]
     numbers = StepNumbers(cells, *drawing)
-    return Worker(experiment, teacher.share_of(number, n_workers), settings, numbers)
+    share = teacher.share_of(number, n_workers, reads_apart=True)
+    return Worker(experiment, share, settings, numbers)

@@ -258,15 +258,19 @@ class Teacher(Agent):
         """
         return list(map(self._share, self._order.shares(n_workers)))
 
-    def share_of(self: TeacherT, worker: int, n_workers: int) -> TeacherT:
+    def share_of(
+        self: TeacherT, worker: int, n_workers: int, reads_apart: bool = False
+    ) -> TeacherT:
         """The same data for one of several workers: each has an n-th of the episodes (of each
         task's), the same in every epoch, so that all together show every example once. A
         share has its own place, scores and batches; it tells the size of the whole.
 
         worker (int): Number of the worker, from 0.
         n_workers (int): How many share.
+        reads_apart (bool): Whether each worker reads for itself: its share of a stream that can be
+            read in sections is then one of these, so it reads nothing else.
         """
-        return self._share(self._order.share_of(worker, n_workers))
+        return self._share(self._order.share_of(worker, n_workers, reads_apart))
 
     def _share(self: TeacherT, order: Order) -> TeacherT:
         share = copy.copy(self)
