@@ -289,3 +289,15 @@ def test_model_agent_names_a_method_of_a_custom_agent_that_returns_something_els
     agent = custom(type("Wrong", (TokensToOne,), {name: wrong}))
     with pytest.raises(CodeError, match=rf"test_model_agent.py:\d+ .* returned .*{said}"):
         agent.batch_act(EXAMPLES)
+
+
+def test_model_agent_that_learns_without_counting_is_refused():
+    class Uncounted(TokensToOne):
+        def learn(self, batch):
+            Y, backprop = self.model.begin_update(self.inputs(batch))
+            backprop(Ragged(Y.dataXd * 0 + 1, Y.lengths))
+
+    agent = custom(Uncounted)
+    agent.batch_act(EXAMPLES)
+    with pytest.raises(CodeError, match=r"test_model_agent.py:\d+ .*learn\(\) left a gradient"):
+        agent.update(make("optimizers", "SGD.v1", 0.1))

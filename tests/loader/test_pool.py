@@ -91,7 +91,7 @@ def test_pool_that_has_ended_starts_no_process(make_pool):
         future.result(60)
 
 
-class Made(Echo):
+class CountedEcho(Echo):
     """Counts how often its work is made in a process, and forgotten."""
 
     def __call__(self):
@@ -115,7 +115,7 @@ class Counted:
 def test_pool_serves_one_job_after_another_with_the_same_process(make_pool, method):
     pool, found = make_pool(1, method), []
     for _ in range(3):
-        job = Job(pool, Made())
+        job = Job(pool, CountedEcho())
         found += [job.submit(task).result(60) for task in range(2)]
         job.end()
     processes, made, lost = zip(*found)

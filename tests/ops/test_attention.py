@@ -97,6 +97,11 @@ def test_attention_of_one_step_with_cached_keys_is_the_last_row_of_causal_attent
     np.testing.assert_allclose(ops.to_numpy(step), ops.to_numpy(whole)[last], rtol=1e-5)
 
 
+def test_attention_needs_a_key_for_each_causal_query():
+    with pytest.raises(ValueError, match="causal attention needs a key for each query"):
+        across(np.array([1, 3]), np.array([1, 2]), is_causal=True)
+
+
 @EACH_OPS
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_attention_of_lengths_around_those_of_vectors_is_the_formula(ops, is_causal):

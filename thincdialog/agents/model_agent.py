@@ -22,7 +22,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import CodeError, place_in, told
+from ..contract import CodeError, place_in, place_of, told
 from ..data import TextEncoder, Tokenizer
 from ..data.counting import count, counting
 from ..data.text_encoder import Contexts, check_limits
@@ -553,9 +553,13 @@ class ModelAgent(ConversationAgent, Learner):
 
     @on_own_device
     def update(self, optimizer: Optimizer) -> StepReport:
-        """Apply the gathered gradient, as a mean over its losses, and clear it."""
+        """Apply the gathered gradient, as a mean over its losses, and clear it.
+
+        RAISES (CodeError): If there is a gradient, but no example was counted.
+        """
         tally, parameters = self.tally, self.parameters
         if not tally.examples:
+            self._check_counted()
             self.reset_metrics()
             return NO_STEP
         with self._explaining_full_memory():
@@ -571,6 +575,13 @@ class ModelAgent(ConversationAgent, Learner):
                 raise error from None
             self.weights_changed()
             return tally.close_step(norm)
+
+    def _check_counted(self) -> None:
+        if self.parameters.gradients.any():
+            raise CodeError(
+                f"{place_of(type(self).learn)} left a gradient, but counted no example, so nothing "
+                "would be learned: override read() and judge() instead of learn()."
+            )
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(encoder=self.text_options)

@@ -76,8 +76,13 @@ def within(lengths: HostInts, *, is_causal: bool = False) -> Spans:
 
 
 def across(n_queries: HostInts, n_keys: HostInts, *, is_causal: bool = False) -> Spans:
-    """Each query attends to keys that are no queries; see ``Spans``."""
+    """Each query attends to keys that are no queries; see ``Spans``.
+
+    RAISES (ValueError): If it is causal, and a sequence has more queries than keys.
+    """
     sizes = [on_host(each).astype("int64") for each in (n_queries, n_keys)]
+    if is_causal and (sizes[0] > sizes[1]).any():
+        raise ValueError("causal attention needs a key for each query")
     return Spans(sizes[0], sizes[1], is_causal)
 
 
