@@ -75,7 +75,7 @@ def called(function: Callable, returned: Returned, *given: Any, **named: Any) ->
         trace = error.__traceback__
         if trace is not None and trace.tb_next is not None:  # From within it.
             raise
-        raise CodeError(f"{place_of(function)}: {told(error)}") from error
+        raise CodeError(f"{place_of(function)}: {error_line(error)}") from error
     if not returned.fits(value, *given):
         raise wrong_value(function, value, returned.wanted)
     return value
@@ -285,7 +285,7 @@ def _plugins() -> frozenset:
     return frozenset(point.value.partition(":")[0].partition(".")[0] for point in found)
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An error in one line: its kind and its text."""
     try:
         text = " ".join(str(error).split())
@@ -360,7 +360,7 @@ def told_of_code(error: BaseException) -> str:
     """An error that came from a user's code, in one line that begins with file, line and
     function; "" if it came from elsewhere."""
     place = place_in(error)
-    return f"{place}: {told(error)}" if place else ""
+    return f"{place}: {error_line(error)}" if place else ""
 
 
 # --- checks of several contracts ------------------------------------------------------------

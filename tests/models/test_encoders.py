@@ -187,7 +187,7 @@ def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
         model.initialize(X=texts(ops, [[8]]))
         assert model.predict(texts(ops, [[8, 9], []])).shape == (2, wanted)
     unknown = Model("mine", lambda model, X, is_train: (X, lambda dY: dY))
-    with pytest.raises(ValueError, match="'mine' does not tell how wide"):
+    with pytest.raises(ValueError, match="'mine' does not say how wide"):
         TransformerEncoder(unknown)
 
 

@@ -36,7 +36,7 @@ def begin_from(
     folder (Path): Of the saved model.
     agent (ModelAgent): Has no weights yet.
     train, tokenizer, seed, progress: As for ``Agent.initialize``.
-    RETURNS (List[str]): What came of it, a line each.
+    RETURNS (List[str]): The results, a line each.
     RAISES (ConfigError): If text is to be read and there is no tokenizer.
     RAISES (ModelError): If nothing fits.
     """

@@ -37,8 +37,8 @@ from .collating import Collate
 from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
 
-# Where Thinc's layers are that give probabilities, and layers that join what all of theirs give;
-# of others, the last one's output is theirs.
+# Where Thinc's layers are that give probabilities, and layers that join the outputs of all their
+# layers; of others, the last one's output is theirs.
 SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
 SIDE_BY_SIDE = (
     add.__module__, concatenate.__module__, Parts.__module__, Committee.__module__
@@ -68,11 +68,11 @@ class ClassifierAgent(ModelAgent):
         texts that are answered, or "recall:0.6" of those that are labelled ``reject_class``.
     history_size (int): Turns that are classified, the last one included; -1 for all.
     max_context (int): Tokens of them, the last are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    delimiter (bool): Whether there is a ``<turn>`` token between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): Unit that the model is told of: "turn" or "line".
+    segments (str): Unit that segments count: "turn" or "line".
     use_reply (str): What the history keeps as the agent's own turns; "none", because
-        classes are seldom said aloud.
+        classes are rarely said aloud.
     collate (Optional[Callable]): A registered function that puts together what the model
         reads of a batch, such as texts and images; if None, texts or ``features``.
     RAISES (ValueError): If threshold is out of range, or the model ends in a softmax that is not
@@ -155,7 +155,7 @@ class ClassifierAgent(ModelAgent):
             return options
         return options._replace(n_features=self.n_features or 0)
 
-    # --- what is learnt besides weights -------------------------------------------
+    # --- what is learned besides weights ------------------------------------------
 
     def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
@@ -274,7 +274,7 @@ class ClassifierAgent(ModelAgent):
     def set_state(self, state: Dict[str, Any]) -> None:
         classes, weights, n_features = texts_in(state, "classes"), state["weights"], None
         if len(set(classes)) < max(2, len(classes)):
-            raise ValueError("the classes are too few, or one stands twice")
+            raise ValueError("the classes are too few, or one is there twice")
         if weights is not None:
             weights = numbers_in(state, "weights")
             if len(weights) != len(classes) or min(weights) < 0:
@@ -378,7 +378,7 @@ class ClassifierAgent(ModelAgent):
         return MessageBatch(columns, len(batch))
 
     def _among(self, batch: Batch) -> Dict[int, List[int]]:
-        """Rows that do not choose from all classes, with the numbers of theirs."""
+        """Rows that do not choose from all classes, with the numbers of their own classes."""
         among: Dict[int, List[int]] = {}
         if "label_candidates" not in batch.store.names:
             return among

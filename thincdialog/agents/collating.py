@@ -1,4 +1,4 @@
-"""What a user's function puts together into the input of a model: an image beside a text."""
+"""The input of a model as a user's function puts it together: an image next to a text."""
 
 from typing import Any, Callable, Optional
 

@@ -44,7 +44,7 @@ class CompiledSteps(ModelAgent):
         packed (Any): What was kept.
         optimizer (RowSparseOptimizer): One of ``optimizers``, without L2.
         losses (Floats1d): Of each example; to be written.
-        RETURNS (Tuple[int, float]): Examples learnt from, fewer if a loss is not finite,
+        RETURNS (Tuple[int, float]): Examples trained on, fewer if a loss is not finite,
             and the sum of their gradients' squared norms.
         """
         raise NotImplementedError

@@ -53,7 +53,7 @@ class Conversation:
         return heard[-self.history_size :] if self.history_size > 0 else heard
 
     def settle(self) -> None:
-        """Keep what was heard, without silence: nobody said it."""
+        """Keep what was heard, except silence."""
         if self.heard and self.heard[-1][1] == SILENCE:
             self.heard = self.heard[:-1]
         self.turns = self.heard

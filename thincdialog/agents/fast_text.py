@@ -33,7 +33,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     (``thincdialog.WarmupLinear.v1``).
 
     model (Model): ``thincdialog.FastText.v1``.
-    negatives (int): Wrong classes that each example is told from, drawn by the root of
+    negatives (int): Wrong classes that each example is compared with, drawn by the root of
         their frequency, each by a logistic loss of its own: for thousands of classes
         (probabilities of replies are the softmax of the scores all the same). 0 for the
         softmax over all classes, 1,000,000 at most.
@@ -42,7 +42,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     reject_class, threshold: See ``thincdialog.Classifier.v1``.
     history_size (int): Turns that are classified, the last one included; -1 for all.
     max_context (int): Tokens of them, n-grams too, the last are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    delimiter (bool): Whether there is a ``<turn>`` token between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     use_reply (str): What the history keeps as the agent's own turns.
     RAISES (ValueError): If a value is out of range, or the model is another one.
@@ -119,7 +119,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         needed = [self.tokens("table", ids), classes]
         nothing = np.zeros(0, dtype="f")
         weights = self.loss_weights or [1.0] * len(self.classes)
-        learnt: Tuple[int, float] = load_kernels("fast_text").learn_batch(
+        learned: Tuple[int, float] = load_kernels("fast_text").learn_batch(
             *self.rows_apart.prepare(self.parameters.values, nothing, table.get_dim("nO"), needed),
             *others,
             np.array(weights, dtype="f"),
@@ -127,4 +127,4 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
             float(optimizer.grad_clip),
             losses,
         )
-        return learnt
+        return learned

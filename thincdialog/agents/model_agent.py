@@ -22,7 +22,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import CodeError, place_in, place_of, told
+from ..contract import CodeError, error_line, place_in, place_of
 from ..data import TextEncoder, Tokenizer
 from ..data.counting import count, counting
 from ..data.text_encoder import Contexts, check_limits
@@ -160,7 +160,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     @property
     def n_gathered(self) -> int:  # type: ignore[override]
-        """Examples learnt since the last update."""
+        """Examples trained on since the last update."""
         return self.tally.examples
 
     @property
@@ -210,7 +210,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.beginning = begin_from(folder, self, train, tokenizer, seed, progress)
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """Keep what another agent knew, beside what ``survey`` found.
+        """Keep what another agent knew, in addition to what ``survey`` found.
 
         state (Mapping[str, Any]): Its ``state``; it may have been of another kind.
         """
@@ -273,7 +273,7 @@ class ModelAgent(ConversationAgent, Learner):
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
-            text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
+            text = f"[agent.model] cannot be set up to read {reads}: {error_line(error)}"
             place = look_at(self.model)
             look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
@@ -376,7 +376,7 @@ class ModelAgent(ConversationAgent, Learner):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
             if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
-                lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+                lost = CodeError(f"{error_line(error)}: look at {place}; --traceback shows where")
             refused = refused_by_layer(error)
             if lost is None and refused is not None:
                 raise ConfigError([refused]) from error
@@ -402,7 +402,7 @@ class ModelAgent(ConversationAgent, Learner):
         ``labels``; None if there is nothing to learn. Changes nothing of the agent: what is
         counted meanwhile goes to the caller's ``counting``.
 
-        RAISES (DataError): If an example cannot be learnt.
+        RAISES (DataError): If the model cannot be trained on an example.
         """
         raise NotImplementedError
 
@@ -439,7 +439,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
-        # What it would have replied while it learnt was not said.
+        # In training, the reply of the model was not said.
         if self.use_reply == "model" and observation.get("labels"):
             message = Message((name, cell) for name, cell in message.items() if name != "text")
         super().self_observe(message)
@@ -659,8 +659,8 @@ class ModelAgent(ConversationAgent, Learner):
     # --- metrics ----------------------------------------------------------------
 
     def report(self) -> Dict[str, Metric]:
-        """Loss per example (nats), tokens, padding and truncation since the reset; of what is
-        learnt, the accuracy, too, if learning tells."""
+        """Loss per example (nats), tokens, padding and truncation since the reset; in
+        training also the accuracy, if the agent measures it."""
         return self.tally.report()
 
     def reset_metrics(self) -> None:

@@ -13,7 +13,7 @@ from .conversation import ConversationAgent, ranked_replies
 class MostFrequentAgent(ConversationAgent):
     """Ranks the candidates by how often they are labels of the training data, unseen
     ones last; without candidates, all labels of the training data. Equally frequent
-    candidates keep their order, equally frequent labels stand in that of their text.
+    candidates keep their order, equally frequent labels are in that of their text.
     """
 
     id = "most_frequent"

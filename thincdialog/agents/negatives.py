@@ -22,7 +22,7 @@ def check_negatives(n: int, least: int, or_else: str = "") -> None:
 def draw_negatives(
     generator: np.random.Generator, rights: np.ndarray, pool: np.ndarray, n: int
 ) -> np.ndarray:
-    """Draw wrong replies for every example: from the pool, as often as they stand in it;
+    """Draw wrong replies for every example: from the pool, as often as they are in it;
     never the right one, in whose place any other of the pool comes.
 
     rights (np.ndarray): Number of each example's right reply, shape (n_examples,), int32.
@@ -53,7 +53,7 @@ def draw_classes(
     """
     ends = masses.cumsum()
     of_right = masses[rights][:, None]
-    # As if the right one had no mass: what lies behind it moves up.
+    # As if the right one had no mass: what lies after it moves up.
     drawn = generator.integers(0, ends[-1] - of_right, size=(len(rights), n))
     drawn += np.where(drawn >= ends[rights][:, None] - of_right, of_right, 0)
     candidates = np.empty((len(rights), 1 + n), dtype=np.int32)

@@ -59,13 +59,13 @@ class RankerAgent(ModelAgent):
 
     model (Model): A bi-encoder, ``thincdialog.BiEncoder.v1``.
     loss (Optional[Callable]): A registered ranking loss; softmax if None.
-    candidates (str): What the right reply is told from in training: "batch" (the
+    candidates (str): What the right reply is ranked against in training: "batch" (the
         right replies of the other examples; batches of one teach nothing), "inline" (the message's
         ``label_candidates``), "batch_all" (those of all messages of the batch), "fixed",
         or "vocab" (the words of the vocabulary).
     eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
         what it would answer from in a chat: one of the same words. Scores with "batch" and
-        "batch_all" depend on the batches. Beside ``[evaluation] n_candidates``, only
+        "batch_all" depend on the batches. With ``[evaluation] n_candidates``, only
         "inline" may be set.
     ignore_bad_candidates (bool): Whether training passes over examples whose label is not
         among their candidates; else such a one is an error. In an evaluation its reply is
@@ -76,14 +76,14 @@ class RankerAgent(ModelAgent):
     history_size (int): Turns that the model sees, the current one included; -1 for all.
     max_context (int): Tokens of them, the last are kept; 0 for no limit.
     max_label (int): Tokens of a reply, the first are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    delimiter (bool): Whether there is a ``<turn>`` token between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): Unit that the model is told of: "turn" or "line".
+    segments (str): Unit that segments count: "turn" or "line".
     use_reply (str): What the history keeps as the agent's own turns: "label" (the right
         reply, its own where that is unknown), "model" (its own; nothing in training,
         where it only learns) or "none".
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
-        turn of the conversation, or a line of one, come behind all others, in a chat, in
+        turn of the conversation, or a line of one, come after all others, in a chat, in
         ``predict`` and in an evaluation, whatever history_size; if None, only where fewer than
         one in fifty training labels do.
     collate (Optional[Callable]): A registered function that puts together what the context
@@ -174,7 +174,7 @@ class RankerAgent(ModelAgent):
             return own
         return self._numbers(self.words if source == "vocab" else self.fixed) or None
 
-    # --- what is learnt besides weights ---------------------------------------------
+    # --- what is learned besides weights --------------------------------------------
 
     def survey(self, train: Teacher) -> None:
         found: List[str] = []
@@ -195,7 +195,7 @@ class RankerAgent(ModelAgent):
         self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """Behind the replies of the training data come those that a saved ranker knew, as far
+        """After the replies of the training data come those that a saved ranker knew, as far
         as there is room."""
         before = texts_in(state, "fixed_candidates") if "fixed_candidates" in state else ()
         if self.fixed_path is not None or self.candidates == "vocab":

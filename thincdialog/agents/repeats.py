@@ -10,15 +10,15 @@ from ..teachers import Teacher
 # one talks there. In open conversations it is 0.1 to 0.4 %, and blocking helps; where an
 # agent has fixed phrases it is 4.5 % (STAR) to 27 % (bAbI's dialogues), and blocking harms.
 MANY_REPEATS = 0.02
-# So many examples of each task are looked at, the first ones.
+# The number of examples of each task that are looked at, the first ones.
 LOOKED_AT = 4_000
 
 
 def shall_block(setting: Optional[bool], train: Teacher) -> bool:
-    """Whether an agent keeps repeats behind its other candidates.
+    """Whether an agent keeps repeats after its other candidates.
 
     setting (Optional[bool]): What its config says; None: whether the labels of the training
-        data seldom repeat something.
+        data rarely repeat something.
     """
     if setting is not None:
         return setting
@@ -33,7 +33,7 @@ def shall_block(setting: Optional[bool], train: Teacher) -> bool:
 
 
 def kept_setting(setting: Optional[bool], state: Mapping[str, Any]) -> bool:
-    """The same of a saved agent; those of before there was this setting go on without it.
+    """The same of a saved agent; those of before there was this setting stay without it.
 
     state (Mapping[str, Any]): Of the agent, with ``blocks_repeats``.
     RAISES (TypeError): If it is not such a state.

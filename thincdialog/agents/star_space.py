@@ -25,7 +25,7 @@ _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 @registry.agents("thincdialog.StarSpace.v1")
 class StarSpaceAgent(CompiledSteps, RankerAgent):
     """The fastest ranker to train: embeddings of conversations and replies, each example
-    told from a few wrong replies by a step of its own, all in one compiled kernel.
+    ranked against a few wrong replies by a step of its own, all in one compiled kernel.
 
     Answers as ``thincdialog.Ranker.v1`` does. Training runs on the CPU and needs numba
     (``pip install 'thincdialog[fast]'``); answering needs neither. Its optimizer is
@@ -46,12 +46,12 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     history_size (int): Turns that the model sees, the current one included; -1 for all.
     max_context (int): Tokens of them, the last are kept; 0 for no limit.
     max_label (int): Tokens of a reply, the first are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    delimiter (bool): Whether there is a ``<turn>`` token between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     use_reply (str): What the history keeps as the agent's own turns: "label", "model" or
         "none"; see ``thincdialog.Ranker.v1``.
     block_repeats (Optional[bool]): Whether candidates that repeat something said in the
-        conversation come behind all others; see ``thincdialog.Ranker.v1``.
+        conversation come after all others; see ``thincdialog.Ranker.v1``.
     RAISES (ValueError): If negatives or max_fixed_candidates is out of range, or the loss or
         model is another one.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
@@ -160,7 +160,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             *map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip)),
         )
         width = self.model.get_ref("context_table").get_dim("nO")
-        learnt: Tuple[int, float] = load_kernels("starspace").learn_batch(
+        learned: Tuple[int, float] = load_kernels("starspace").learn_batch(
             *self.rows_apart.prepare(values, squares, width, needed),
             texts.context_starts,
             texts.label_starts,
@@ -168,4 +168,4 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             settings,
             losses,
         )
-        return learnt
+        return learned

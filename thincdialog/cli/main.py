@@ -133,7 +133,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
 def _told_of_code(error: BaseException) -> str:
     """What went wrong in a user's code, that the memory is full, or where such code was at work;
     "" if there is none, and the defect is ours."""
-    from ..contract import CODE_PREFIX, told, told_of_code
+    from ..contract import CODE_PREFIX, error_line, told_of_code
 
     text = told_of_code(error)
     if not text and isinstance(error, MemoryError):
@@ -142,7 +142,7 @@ def _told_of_code(error: BaseException) -> str:
     if text or not files:
         return text
     last = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows all of it)"
+    what = f"{error_line(error)} ({last.filename}:{last.lineno}, --traceback shows all of it)"
     names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
     return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
 

@@ -11,10 +11,10 @@ from thinc.api import Model
 from ..contract import (
     CodeError,
     check_methods,
+    error_line,
     is_users,
     one,
     place_in,
-    told,
     wrong_value,
 )
 from ..errors import ConfigError, DialogError, Problem
@@ -336,7 +336,7 @@ class Checker:
             is_told = isinstance(error, (DialogError, ValueError, TypeError))
             text = " ".join(str(error).split()) if is_told else ""
             hint = place if place else f"see {info.where}"
-            self.add(path, f"[{name}] {info.name}: {text or told(error)}", hint)
+            self.add(path, f"[{name}] {info.name}: {text or error_line(error)}", hint)
         else:
             return self._received(path, built, info)
         return None

@@ -42,7 +42,7 @@ def BagEmbed(
     segments (str): "merge" pools all tokens alike. "weight" pools each segment by itself and
         adds them up by learned weights, 1 at first. "separate" puts them side by side.
         "tables" pools all tokens alike, but each segment has rows of its own, the same at
-        first. A segment is how many turns back a token lies; the last stands for all older.
+        first. A segment is how many turns back a token lies; the last is for all older.
     n_segments (int): Segments told apart, 1 or more; not used by "merge".
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2), on the host.

@@ -1,4 +1,4 @@
-"""A few vectors for each sequence: what learned codes find in it."""
+"""A few vectors for each sequence, one for each learned code that attends to it."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 

@@ -1,4 +1,4 @@
-"""What is left out at random in training: cells, or whole tokens."""
+"""Cells, or whole tokens, that are left out at random in training."""
 
 from typing import Any, Callable, Tuple
 

@@ -1,4 +1,4 @@
-"""A feed-forward net beside a short cut."""
+"""A feed-forward net with a short cut."""
 
 from typing import Optional
 

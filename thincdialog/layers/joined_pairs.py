@@ -16,7 +16,7 @@ OutT = Ragged
 
 @registry.layers("thincdialog.JoinedPairs.v1")
 def JoinedPairs() -> Model[InT, OutT]:
-    """The tokens of a conversation and behind them those of a reply, for each pair that is
+    """The tokens of a conversation and after them those of a reply, for each pair that is
     named. Replies become segment 0, the segments of conversations count from 1.
 
     X (Tuple[Ragged, Ragged, Ints2d]): Ids and segments of conversations and of replies, int32,
@@ -39,7 +39,7 @@ def _joined(contexts: Any, n_own: Any, replies: Any, n_reply: Any, pairs: Any) -
     """The tokens of each pair, and how many it has."""
     lengths = [each.astype(np.int64) for each in (n_own, n_reply)]
     starts = [each.cumsum() - each for each in lengths]
-    starts[1] += len(contexts)  # Replies lie behind all conversations.
+    starts[1] += len(contexts)  # Replies lie after all conversations.
     # A slice of a conversation and one of a reply in turn: (n_pairs, 2) each.
     firsts, sizes = (
         np.stack([of[0][pairs[:, 0]], of[1][pairs[:, 1]]], axis=1) for of in (starts, lengths)

@@ -51,7 +51,7 @@ def MemoryHops(
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
-    # Where memories and questions stand; of each example how many memories, and of each
+    # Where memories and questions are; of each example how many memories, and of each
     # memory the example.
     lengths: Any = on_host(X.lengths)
     last, sizes = lengths.cumsum() - 1, lengths - 1

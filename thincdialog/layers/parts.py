@@ -15,7 +15,7 @@ OutT = Floats2d
 @registry.layers("thincdialog.Parts.v1")
 def Parts(*layers: Model) -> Model[InT, OutT]:
     """The first layer reads the first part of the input, the second the second, and so on;
-    their outputs stand side by side. For what a collate function puts together, such as a
+    their outputs are put side by side. For what a collate function puts together, such as a
     text and an image.
 
     layers (Model): One for each part: any input to Floats2d; as `[x.*.name]` in a config.

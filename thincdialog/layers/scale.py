@@ -63,7 +63,7 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 @registry.layers("thincdialog.times.v1")
 def times(factor: float) -> Model[InT, OutT]:
-    """Multiply by a constant: an inverse temperature that is not learnt.
+    """Multiply by a constant: an inverse temperature that is not trained.
 
         Y = factor * X
 

@@ -1,4 +1,4 @@
-"""Attention and a feed-forward net, each beside a short cut."""
+"""Attention and a feed-forward net, each with a short cut."""
 
 from typing import Callable, Literal, Optional, Tuple, cast
 

@@ -10,10 +10,10 @@ from thinc.types import Padded, Ragged
 from ..contract import (
     CodeError,
     Returned,
+    error_line,
     is_users,
     place_of,
     show,
-    told,
     watching,
     wrong_value,
 )
@@ -60,7 +60,7 @@ class WatchedForward:
         def watched(dY: Any) -> Any:
             dX = backprop(dY)
             wanted = _float_shape(X)
-            # Nobody asks for the gradient of ids.
+            # The gradient of ids is never needed.
             if wanted is not None and _float_shape(dX) != wanted:
                 kind = f"the gradient of X, {type(X).__name__} of shape {wanted}"
                 given = dX.data if isinstance(dX, (Ragged, Padded)) else dX
@@ -83,7 +83,7 @@ def _told(n_rows: int) -> str:
 
 
 def _row_counts(X: Any) -> Set[int]:
-    """How many rows there are: sequences, or all that they hold; empty if nobody knows."""
+    """How many rows there are: sequences, or all that they hold; empty if it is not known."""
     if isinstance(X, Ragged):
         return {len(X.lengths), len(X.data)}
     if isinstance(X, Padded):
@@ -124,7 +124,7 @@ def look_at(model: Model) -> str:
 
 # What to do where a layer of Thinc's refuses.
 _REMEDIES = {
-    "add": "put concatenate.v1 in its place, and behind it Linear.v1 with "
+    "add": "put concatenate.v1 in its place, and after it Linear.v1 with "
     "thincdialog.identity_init.v1 (docs/transformers.md), where what it gets are tokens"
 }
 
@@ -139,7 +139,7 @@ def refused_by_layer(error: BaseException) -> Optional[Problem]:
     package, _, layer = name.rpartition(".")
     if package != "thinc.layers":
         return None
-    text = f"[agent.model] Thinc's layer {layer} cannot work with what it is given: {told(error)}"
+    text = f"[agent.model] Thinc's layer {layer} cannot work with its input: {error_line(error)}"
     return Problem("", text, _REMEDIES.get(layer, "--traceback shows where"))
 
 

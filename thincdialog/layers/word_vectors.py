@@ -26,7 +26,7 @@ Words = Dict[str, int]
 class TableRows:
     """Which rows of embedding tables belong to which words, for those who fill tables.
 
-    find (Callable[[], Words]): Called if anybody wants to know.
+    find (Callable[[], Words]): Called when the words are needed.
     coming (Collection[Tuple[int, ...]]): Shapes of parameters that come from elsewhere: for a
         table that may be one of them no file is read.
     lines (List[str]): What they have to say to the user.

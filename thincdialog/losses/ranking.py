@@ -28,7 +28,7 @@ class RankingSoftmax:
         scores (Floats2d): Shape (n_examples, n_candidates), float32.
         targets (Ints1d): Number of the right candidate, shape (n_examples,).
         allowed (Optional[Array2d]): Bools of the shape of scores: the candidates that an
-            example is told from (leave out those that are right for it too). The right
+            example is ranked against (leave out those that are right for it too). The right
             one counts in any case; None for all.
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the scores, and the loss of each example in nats.

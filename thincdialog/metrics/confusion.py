@@ -118,7 +118,7 @@ def confusion_matrix(
     """The matrix of (labels, reply) pairs; those without labels are left out.
 
     data (str): What they are, for the error.
-    RAISES (DataError): If labels are no classes: they seldom recur, and no classifier replied.
+    RAISES (DataError): If labels are no classes: they rarely recur, and no classifier replied.
     """
     matrix = ConfusionMatrix()
     known = [(labels, reply) for labels, reply in examples if labels or "predicted_labels" in reply]

@@ -9,7 +9,7 @@ EXPONENT = 1074
 class ExactSum:
     """An exact sum of numbers, held as one integer in units of 2 ** -1074.
 
-    Two sums of the same numbers are equal to the bit, in whatever order and through whatever
+    Two sums of the same numbers are equal bit for bit, in whatever order and through whatever
     partial sums they were made. Infinities and NaN are kept apart and win.
 
     units (int): The finite part, in units of 2 ** -1074.

@@ -21,7 +21,7 @@ class ExampleMetric(Contract):
 
     A subclass gives ``add``, ``report`` and ``reset``; an ``__init__`` keeps settings and
     calls ``reset``. What is reported as an ``AverageMetric`` (or another ``Metric`` with
-    ``sums``) gets intervals and is compared without more ado.
+    ``sums``) gets intervals and is compared directly.
     """
 
     returns = {

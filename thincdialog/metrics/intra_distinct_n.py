@@ -12,7 +12,7 @@ class IntraDistinctN(TextAverages):
     """Different n-grams of a reply as a share of its n-grams, averaged over replies; higher is
     less repetition, 1.0 none. A reply with fewer than n words counts 0, as in ParlAI.
 
-    Words are those of ``thincdialog.DistinctN.v1``, which tells how much replies repeat each
+    Words are those of ``thincdialog.DistinctN.v1``, which measures how much replies repeat each
     other. Reports `intra_distinct_<n>` for each n, 0.0 to 1.0.
 
     ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.

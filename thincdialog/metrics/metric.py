@@ -1,7 +1,7 @@
 """Metrics: values that can be merged exactly, and which direction is better.
 
 A report is a dict from a metric's name to a ``Metric``. Reports of parts of the
-data, of workers or of steps are merged by ``+``; the outcome is the same to the
+data, of workers or of steps are merged by ``+``; the outcome is the same in every
 bit for any parts and any order, because nothing is rounded before ``value()``.
 """
 

@@ -1,4 +1,4 @@
-"""Ranking: where the label stands among the candidates of a reply."""
+"""Ranking: the place of the label among the candidates of a reply."""
 
 from typing import List, Optional, Sequence
 

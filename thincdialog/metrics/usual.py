@@ -2,7 +2,7 @@
 
 import re
 
-# What was read, not how well it was answered.
+# Counts of the input, not of how well it was answered.
 ABOUT_READING = re.compile(r"examples|tokens|padding_fraction|truncated_\w+")
 # What agents and the default metrics report, and parts of other metrics.
 USUAL = re.compile(

@@ -35,7 +35,7 @@ def BagEncoder(
     pooling (str): "mean", "sum" or "sqrt": see ``thincdialog.BagEmbed.v1``.
     segments (str): "separate" keeps the current turn and the history apart, "weight"
         adds them up by learned weights, "merge" does not tell them apart.
-    n_segments (int): Segments told apart, the last stands for all older turns.
+    n_segments (int): Segments told apart, the last is for all older turns.
     dropout (float): Probability of zeroing a cell of the pooled embedding and of nets' outputs.
     token_dropout (float): Probability of leaving a token out in training.
     init_E (Optional[Callable]): Initializer of the embeddings.

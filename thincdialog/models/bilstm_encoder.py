@@ -32,7 +32,7 @@ def BiLSTMEncoder(
     embed_width (Optional[int]): Width of the embeddings; ``width`` if None.
     depth (int): Bidirectional LSTMs, one upon the other, 1 or more.
     pooling (str): "max", "mean" or "max+mean" over the tokens.
-    n_segments (int): Segments told apart, the last stands for all older turns.
+    n_segments (int): Segments told apart, the last is for all older turns.
     dropout (float): Probability of zeroing a cell of the embeddings, of each LSTM's
         output and of the pooled vector.
     token_dropout (float): Probability of leaving a token out in training.

@@ -34,7 +34,7 @@ def CNNEncoder(
     window_size (int): Neighbours on each side that a block sees, 1 or more.
     n_pieces (int): Pieces of the blocks' maxout, 1 or more.
     pooling (str): "max", "mean" or "max+mean" over the tokens.
-    n_segments (int): Segments told apart, the last stands for all older turns.
+    n_segments (int): Segments told apart, the last is for all older turns.
     dropout (float): Probability of zeroing a cell of the embeddings, of each block's
         net and of the pooled vector.
     token_dropout (float): Probability of leaving a token out in training.

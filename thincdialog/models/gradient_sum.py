@@ -1,8 +1,8 @@
 """Sums the gradients of microbatches in a fixed tree.
 
 The order of additions depends only on how many microbatches there are, so the
-sum has the same bits whoever computed which of them. Dense parts are summed whole, tables by
-the rows that have a gradient.
+sum is the same bit for bit, whichever worker computed which of them. Dense parts are summed
+whole, tables by the rows that have a gradient.
 """
 
 from typing import Any, List, NamedTuple, Sequence

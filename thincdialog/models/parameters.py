@@ -34,7 +34,7 @@ class Slot(NamedTuple):
     shape (Tuple[int, ...]): Its shape.
     offset (int): Its first float; frozen parameters come after all others. Tied parameters share
         one.
-    param (str): Name of the parameter alone; "" where only a file tells of the slot.
+    param (str): Name of the parameter alone; "" where only a file has the slot.
     """
 
     node: int
@@ -175,7 +175,7 @@ class FlatParameters:
         return replica
 
     def __getstate__(self) -> Dict[str, Any]:
-        # Of no model: who reads it calls ``replica`` with one. Gradients stay behind.
+        # Of no model: who reads it calls ``replica`` with one. Gradients are not saved.
         names = ("slots", "n_parameters", "values", "frozen")
         return {name: getattr(self, name) for name in names}
 
@@ -303,7 +303,7 @@ class FlatParameters:
         return norm
 
     def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Segment, Optional[TableGradient]]]:
-        """Stretches of the vectors, one behind the other: tables whose every owner says which
+        """Stretches of the vectors, one after the other: tables whose every owner says which
         rows it adds to, which are kept from now on, and all that lies between."""
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:

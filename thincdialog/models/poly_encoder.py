@@ -30,7 +30,7 @@ def PolyEncoder(
     scale: float = 10.0,
     beside: Optional[Model[Ragged, Floats2d]] = None,
 ) -> Model[InT, OutT]:
-    """Encodes conversations by what learned codes find in them, and candidate replies by one
+    """Encodes conversations as one vector for each learned code, and candidate replies as one
     vector, with which a reply attends to the conversation's vectors. Candidates can be encoded
     once, as with ``BiEncoder``.
 

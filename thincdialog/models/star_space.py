@@ -35,7 +35,7 @@ def StarSpace(
     share (str): What conversations and replies have in common: "all" (one table), "start"
         (two, the same at first, so that training begins with the words in common), or
         "nothing".
-    n_segments (int): Turns of a conversation told apart, the last stands for all older
+    n_segments (int): Turns of a conversation told apart, the last is for all older
         ones: each word has an embedding for each; 1 with share = "all".
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
         or not at all ("sum"). Makes no difference to cosines.
@@ -46,8 +46,8 @@ def StarSpace(
         those of candidates do not count.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
-    RAISES (ValueError): If width or n_segments is below 1, scale not above 0, or segments
-        are told apart in a table that is all shared.
+    RAISES (ValueError): If width or n_segments is below 1, scale not above 0, or there
+        are several segments in a table that is all shared.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
     for name, n in (("width", width), ("n_segments", n_segments)):

@@ -33,6 +33,6 @@ def TransformerEncoder(
     """
     width = width or tokens.maybe_get_dim("nO")
     if width is None:
-        raise ValueError(f"'{tokens.name}' does not tell how wide its vectors are: give a width")
+        raise ValueError(f"'{tokens.name}' does not say how wide its vectors are: give a width")
     layers = (tokens, pool(pooling), CheckedDropout(dropout), Linear(width, init_W=init_W))
     return cast(Model[Ragged, Floats2d], chain(*layers))

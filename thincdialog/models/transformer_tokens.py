@@ -32,7 +32,7 @@ def TransformerTokens(
     init_E: Optional[Callable] = None,
 ) -> Model[Ragged, Ragged]:
     """Embeddings, transformer blocks and layer normalisation. Costs nothing for padding: each
-    token attends to those of its own conversation, which lie one behind the other.
+    token attends to those of its own conversation, which lie one after the other.
 
     width (int): Width of embeddings, blocks and output.
     depth (int): Blocks, 0 to 1,000.
@@ -44,7 +44,7 @@ def TransformerTokens(
     n_places (int): Places told apart where they are learned; later ones share the last.
     activation (str): Of the hidden layers: "gelu", "relu" or "swiglu" (gated: half of the layer
         says how much of the other half counts).
-    n_segments (int): Segments told apart, the last stands for all older turns.
+    n_segments (int): Segments told apart, the last is for all older turns.
     dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
     token_dropout (float): Probability of leaving a token out in training.
     init_E (Optional[Callable]): Initializer of the embeddings.

@@ -121,7 +121,7 @@ def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
         text = "its checksum is not the one in layout.json. Save the model again."
         raise ModelError(f"{path}  is damaged: {text}")
     if not np.isfinite(vector).all():
-        text = "numbers that are not finite: nothing can be answered with them. Train it anew."
+        text = "numbers that are not finite: nothing can be answered with them. Train it again."
         raise ModelError(f"{path}  holds {text}")
     return vector
 

@@ -12,7 +12,7 @@ _FLOATS = ALIGNMENT // 4
 
 
 def aligned_size(size: int) -> int:
-    """Floats that so many take up, the gap to the next aligned one included."""
+    """Floats that a number of floats takes up, the gap to the next aligned one included."""
     return -(-size // _FLOATS) * _FLOATS
 
 

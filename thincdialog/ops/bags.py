@@ -68,7 +68,7 @@ def row_gradients(
 def sum_by_key(
     ops: Ops, values: Floats2d, keys: HostInts, sources: HostInts = None
 ) -> Tuple[HostInts, Floats2d]:
-    """Sum the rows that have the same key, in their order: the same bits each time,
+    """Sum the rows that have the same key, in their order: reproducible bit for bit,
     on a GPU too (where adding by key in parallel would not give them).
 
     values (Floats2d): Shape (n_values, width), float32.

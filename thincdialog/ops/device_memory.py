@@ -8,7 +8,7 @@ from thinc.util import is_cupy_array
 
 from ..errors import DeviceMemoryError
 
-# What CUDA and cuBLAS say when there is no room for what they need beside the pool.
+# What CUDA and cuBLAS say when there is no room for what they need in addition to the pool.
 _NO_ROOM = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 

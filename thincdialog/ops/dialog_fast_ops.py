@@ -59,7 +59,7 @@ def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
 @registry.ops("thincdialog_fast")
 class DialogFastOps(DialogNumpyOps):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
-    them at once. Results are the same but for the last digits. A kernel is compiled for this
+    them at once. Results are the same except for the last digits. A kernel is compiled for this
     machine when it is called first, in about a second, and is kept on disk.
 
     device_type (DeviceTypes): "cpu".

@@ -96,10 +96,10 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
     from the ops' own generator, which ``seed`` sets, and ``adam`` is made of NumPy's vector
     instructions (on 50,000 floats and more 0.6 of the time; on a thousand 20 microseconds more).
 
-    Making one limits BLAS to one thread in this process: the same bits on any number of
-    cores, and no threads that wait for each other on a busy machine (where small products
-    in two threads took 100 times as long as in one). It also lets the process keep the memory that
-    it frees (see ``keep_memory``).
+    Making one limits BLAS to one thread in this process: results do not depend on the
+    number of cores, and there are no threads that wait for each other on a busy machine (where
+    small products in two threads took 100 times as long as in one). It also lets the process keep
+    the memory that it frees (see ``keep_memory``).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.

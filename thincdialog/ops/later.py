@@ -4,12 +4,12 @@ import math
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 Number = Union[float, "Later"]
-# Numbers that wait on a device, before they are asked for, whether somebody wants them or not.
+# Numbers that wait on a device, before they are read, whether they are needed or not.
 MOST_WAITING = 4096
 
 
 class Later:
-    """A number on a device, such as the loss of a step. Whoever needs it as a float waits for
+    """A number on a device, such as the loss of a step. Reading it as a float waits for
     it; ``settle`` waits for many at once.
 
     value (Any): Device array of one number.

@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
 
 
 class FoundTokens(NamedTuple):
-    """Tokens, and the addresses from which a kernel finds what they stand for.
+    """Tokens, and the addresses from which a kernel finds their rows.
 
     ids (Ints1d): As of ``Tokens``.
     first (int): The number of the table's first row among all rows of the weights.
@@ -65,10 +65,10 @@ class RowsApart:
     """Copies of rows that one worker changes while others change the weights.
 
     Rows of frequent words are read and written many times in a batch. Two cores that do so in
-    the same memory wait for each other's cache again and again. With copies, they exchange what
-    has changed once a batch. Rare rows have no copy.
+    the same memory wait for each other's cache again and again. With copies, they exchange the
+    changes once a batch. Rare rows have no copy.
 
-    least (int): A row gets a copy if a batch needs it so often; 0 for never, where nobody else
+    least (int): A row gets a copy if a batch needs it so often; 0 for never, where no other worker
         learns. Every 16th batch decides for those that follow, too.
     """
 

@@ -13,7 +13,7 @@ from .devices import upload
 class TableGradient:
     """What a batch adds to a table's gradient stays rows with values: they are much less
     than the table, and need not go through its memory. The array of all rows gets them
-    when somebody wants to read or change it (``write``), or when they have become as many.
+    when it is to be read or changed (``write``), or when they have become as many.
 
     ops (Ops): Those of the table.
     dense (Floats2d): The array of all rows, shape (n_rows, width), zero at first.

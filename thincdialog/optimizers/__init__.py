@@ -1,4 +1,4 @@
-"""Optimizers beside Thinc's own."""
+"""Optimizers in addition to Thinc's own."""
 
 from typing import Callable
 

@@ -38,7 +38,7 @@ class LazyAdam(RowSparseOptimizer):
         return self.learn_rate * fix
 
     def _newest(self, n_updates: int) -> float:
-        """Factor of the newest gradient beside the first moment. It undoes the correction in
+        """Factor of the newest gradient next to the first moment. It undoes the correction in
         ``_rate``, which the gradient does not need."""
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 

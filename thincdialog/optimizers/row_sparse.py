@@ -91,7 +91,7 @@ class RowSparseOptimizer(Optimizer):
     ``current_average`` knows the steps since, too.
 
     is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
-        copies of it, which nobody changes before they are put back.
+        copies of it, which do not change before they are put back.
     kernels (str): Name of the same step, compiled, for models on compiled ops: `<name>_dense`
         and `<name>_rows` of ``ops/kernels/steps.py``.
     """
@@ -124,7 +124,7 @@ class RowSparseOptimizer(Optimizer):
         raise NotImplementedError
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        """The kernels' settings, but for the weight decay, their last.
+        """The kernels' settings, except the weight decay, their last.
 
         scale (float): The gradient is multiplied by this first.
         n_updates (int): Number of this step, from 1.
@@ -147,7 +147,7 @@ class RowSparseOptimizer(Optimizer):
         key (Key): Under which the state is kept.
         values (Floats1d): All parameters, shape (n,), float32.
         gradients (Floats1d): Their gradients, shape (n,), float32.
-        parts (Sequence[Segment]): What has a gradient; nothing else is touched.
+        parts (Sequence[Segment]): The parts with a gradient; nothing else is touched.
         scale (float): The gradients are multiplied by this first; clipping by the
             global norm is the caller's part of it (see ``clip_scale``). On a device, what
             ``found_factor`` found there.
@@ -263,7 +263,7 @@ class RowSparseOptimizer(Optimizer):
 
     def current_average(self, key: Key, values: Floats1d) -> Any:
         """The average with what the steps since it was last taken would add to it. What is
-        kept stays as it is, so that looking at it changes nothing of what comes.
+        kept stays as it is, so that looking at it changes no later step.
 
         values (Floats1d): All parameters, as they are now.
         RETURNS (Optional[Floats1d]): None if no average was taken yet.
@@ -307,10 +307,10 @@ def clipped_step(
     n_skipped: Any = None,
 ) -> Any:
     """One step of any optimizer, with the whole gradient clipped. Changes values in place, and
-    nothing if the gradient is not finite. On a device, nobody waits: the norm and the factor of
+    nothing if the gradient is not finite. On a device, nothing waits: the norm and the factor of
     the gradient stay there.
 
-    parts (Sequence[Segment]): What has a gradient; all of it, if the optimizer is none of ours.
+    parts (Sequence[Segment]): The parts with a gradient; all of it, for Thinc's optimizers.
     n_skipped (Optional[Ints1d]): On the device, raised by 1 if the gradient is not finite; int32,
         shape (1,).
     RETURNS (Union[float, Floats1d]): Norm of the scaled gradient before clipping; on a device, of

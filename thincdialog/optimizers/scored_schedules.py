@@ -14,7 +14,7 @@ def scored_schedules(optimizer: Any) -> Dict[str, Any]:
 
 
 def tell_schedules(optimizer: Any, is_best: bool) -> None:
-    """There was an evaluation; what comes of it holds from the next step on.
+    """Take in an evaluation; it changes the rate from the next step on.
 
     is_best (bool): Whether it was better than all before.
     """

@@ -49,7 +49,7 @@ def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None
 
 def has_known_steps(optimizer: Any) -> bool:
     """Whether workers can share all that an optimizer keeps. One that has steps or a state
-    of its own, derived from Thinc's or not, may keep something that nobody here knows of."""
+    of its own, derived from Thinc's or not, may keep something that is not known here."""
     if not isinstance(optimizer, Optimizer) or hasattr(optimizer, "state"):
         return False
     base = RowSparseOptimizer if isinstance(optimizer, RowSparseOptimizer) else Optimizer
@@ -85,7 +85,7 @@ def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
 class StepSettings:
     """The settings of an optimizer at each step, as a worker alone would have them.
 
-    schedules (Optimizer): A new one, built from the config, whose schedules nobody else steps.
+    schedules (Optimizer): A new one, built from the config, whose schedules nothing else steps.
     now (Mapping[str, float]): From ``settings_of`` the run's: those without a schedule count.
     """
 
@@ -97,7 +97,7 @@ class StepSettings:
     def at(self, number: int) -> Dict[str, float]:
         """What to make a step with.
 
-        number (int): Of the step, from 1. Schedules only go on: of an earlier one than the
+        number (int): Of the step, from 1. Schedules only move forward: of an earlier one than the
             last that was asked for, it is what that had.
         """
         while self._last < number:
@@ -106,7 +106,7 @@ class StepSettings:
         return {**settings_of(self._schedules), **self._fixed}
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Go on as those of the run's optimizer, whose ``schedule_states`` these are."""
+        """Continue as those of the run's optimizer, whose ``schedule_states`` these are."""
         restore_schedules(self._schedules, states)
 
 

@@ -19,8 +19,8 @@ KEY: Key = (0, "parameters")
 
 
 def has_state(optimizer: Any) -> bool:
-    """Whether ``optimizer_state`` can be told: of Thinc's optimizer, of those derived from
-    it, and of those with ``state()`` and ``restore(state, arrays)`` of their own."""
+    """Whether ``optimizer_state`` can give a state: of Thinc's optimizer, of those derived
+    from it, and of those with ``state()`` and ``restore(state, arrays)`` of their own."""
     return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
 
@@ -47,7 +47,7 @@ def averages_of(optimizer: Any, weights: Any) -> Any:
 
 
 def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
-    """All that is known of an optimizer besides its settings.
+    """The state of an optimizer, its settings excepted.
 
     optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
         more than Thinc's needs a ``state`` of its own.
@@ -102,7 +102,7 @@ def restore_optimizer(
         if name in optimizer.schedules:
             raise ModelError(
                 f"the optimizer's schedule of '{name}' gives {current:g} where it gave {value:g}: "
-                "go on with the schedule that the run began with."
+                "continue with the schedule that the run began with."
             )
         setattr(optimizer, name, value)
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Opti
 import numpy as np
 
 from ..config import ConfigLike
-from ..contract import told, told_of_code
+from ..contract import error_line, told_of_code
 from ..errors import DataError, DialogError
 from ..evaluation.detail import agent_in_detail
 from ..examples.split import Split
@@ -152,7 +152,7 @@ def _survived(*given: Any) -> Fold:
         fold = run_fold(written, *given)
     except Exception as error:  # Whatever it is, the other folds may still succeed.
         is_ours = isinstance(error, DialogError)
-        fold = Fold(str(error) if is_ours else told_of_code(error) or told(error))
+        fold = Fold(str(error) if is_ours else told_of_code(error) or error_line(error))
     # Lines that begin with a space belong to the note above.
     fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
     return fold

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..config import ConfigLike, check_config, load_code, load_config
 from ..config.diff import diff_config
-from ..contract import told, told_of_code
+from ..contract import error_line, told_of_code
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import not_plain
@@ -149,7 +149,7 @@ def _train(
     except Exception as error:  # Whatever it is, the others may still succeed.
         run.state = FAILED
         is_ours = isinstance(error, DialogError)
-        run.error = str(error) if is_ours else told_of_code(error) or told(error)
+        run.error = str(error) if is_ours else told_of_code(error) or error_line(error)
         stream.write(f"Failed: {run.error}\n")
 
 

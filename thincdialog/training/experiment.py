@@ -21,7 +21,7 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import check_attributes, is_users, place_of, told
+from ..contract import check_attributes, error_line, is_users, place_of
 from ..data import Tokenizer
 from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
@@ -377,7 +377,8 @@ class Experiment:
         own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
         if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
             return None
-        text = f"{folder}  is a model of {saved}, of which {own} can read nothing ({told(error)})"
+        text = f"{folder}  is a model of {saved}, of which {own} can read nothing"
+        text += f" ({error_line(error)})"
         return ModelError(f"{text}. Begin with one of {own}, or give it an initialize_from().")
 
     # --- splits ---------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def _empty(shape: Any, dtype: str = "f") -> Any:
 
 
 def _of_size(n: int) -> int:
-    """Blocks for so many cells."""
+    """Blocks for a number of cells."""
     return min(_BLOCKS, -(-n // _THREADS))
 
 
@@ -249,8 +249,8 @@ def adam(
 
 
 def stretch_squares(X: Any, bounds: Any) -> Any:
-    """The sum of the squares of each stretch of an array, float64, shape (n_stretches,): of the
-    same bits wherever in an array it lies.
+    """The sum of the squares of each stretch of an array, float64, shape (n_stretches,): the
+    same bit for bit wherever in an array it lies.
 
     bounds (Ints2d): Where each begins and ends, int64, shape (n_stretches, 2).
     """

@@ -1,7 +1,7 @@
 """Activations and their gradients, cell by cell.
 
 All arrays are float32 of one shape (n,). The last one is written; it may be the first one.
-What a cell becomes does not depend on the others: the same bits in a batch of any size.
+What a cell becomes does not depend on the others, so it is the same in a batch of any size.
 """
 
 import math

@@ -19,10 +19,10 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
     drawn (Ints2d): Shape (n_examples, n), int32; written.
     RETURNS (bool): Whether there were two to draw from.
     """
-    stands = np.zeros(pool.max() + 1, np.bool_)
+    is_there = np.zeros(pool.max() + 1, np.bool_)
     for k in range(len(pool)):
-        stands[pool[k]] = True
-    others = np.flatnonzero(stands)
+        is_there[pool[k]] = True
+    others = np.flatnonzero(is_there)
     n = len(others)
     if n < 2:
         return False
@@ -34,7 +34,7 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
             state += more
             number = pool[_below(state, len(pool))]
             if number == right:
-                # One number less than there are; the last stands in for the right one.
+                # One number less than there are; the last replaces the right one.
                 state += more
                 number = others[_below(state, n - 1)]
                 if number == right:

@@ -10,7 +10,8 @@ from .kernel import kernel
 from .vectors import add, dot, floats_at, sum_rows
 
 _F = np.float32
-# Examples after which copies meet the weights: four workers that waited for 1,000 learnt worse.
+# Examples after which copies meet the weights: four workers that waited for 1,000 trained a worse
+# model.
 _ALONE = 256
 
 
@@ -33,7 +34,7 @@ def learn_batch(
     rate (float): Learning rate.
     grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
-    RETURNS (Tuple[int, float]): Examples learnt from: all, or those before the first
+    RETURNS (Tuple[int, float]): Examples trained on: all, or those before the first
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """

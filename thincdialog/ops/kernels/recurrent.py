@@ -1,7 +1,7 @@
 """LSTM over packed sequences in one direction: all steps in one call.
 
 Rows lie step by step; ``sizes`` (int64): rows of each step, never more than of the one
-before, since longer sequences stand first. Gates i, f, o, g lie side by side.
+before, since longer sequences come first. Gates i, f, o, g lie side by side.
 """
 
 from typing import Any

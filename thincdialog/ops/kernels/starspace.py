@@ -33,7 +33,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
         eps (float): Added to the root of a row's squares.
         grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
-    RETURNS (Tuple[int, float]): Examples learnt from: all, or those before the first
+    RETURNS (Tuple[int, float]): Examples trained on: all, or those before the first
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """

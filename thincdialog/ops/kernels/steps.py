@@ -4,7 +4,7 @@
 gradient dW. `<name>_rows` changes some rows of tables, shape (n_rows, width): those with the
 numbers ``rows``, distinct, int64, shape (n,), whose gradient is dW, shape (n, width).
 
-``settings`` is a tuple of Python floats (each other type would be compiled anew). Its last,
+``settings`` is a tuple of Python floats (each other type would be compiled again). Its last,
 ``decay``, is the share of the weights that is lost: learning rate times L2.
 """
 

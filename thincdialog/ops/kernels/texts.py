@@ -107,7 +107,7 @@ def pack_texts(
 ) -> Any:  # fmt: skip
     """Conversations and different replies as rows of tables, one text after another.
 
-    store (StoredTurns): What follows stands in it.
+    store (StoredTurns): It has the following.
     conversations (Ints1d): Their numbers, int64.
     labels (Ints1d): Entries of replies, some the same, int64.
     speaker_tokens (bool): Whether each turn begins with its speaker's, which replies lose.
