@@ -1,11 +1,13 @@
 """What ``train`` says at its end: the score in words, how to try the model, what to do next."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tests.training.examples import CLASSIFIER, RANKER, REPLIES, TALKS, write_talks
 from tests.training.two_tasks import TWO_TASKS
+from thincdialog.cli.last_lines import in_words
 
 QUICK = "--training.max_steps 2 --training.n_samples 0"
 PROGRAM = "python -m thincdialog"
@@ -113,3 +115,14 @@ def test_last_lines_without_output(run_small):
     score, kept = err.splitlines()[-2:]
     assert score.startswith("ℹ hits@1 = ") and score.endswith("first among 20 candidates.")
     assert kept == "ℹ The model was not kept, because of --no-output."
+
+
+@pytest.mark.parametrize(
+    "value, shown", [(0.1215, "0.121: for 12.1 %"), (0.2195, "0.220: for 22.0 %")]
+)
+def test_last_lines_round_a_score_once(value, shown):
+    result = SimpleNamespace(
+        score_name="accuracy", scores={"test": {"accuracy": value}}, choices={5: 2000}
+    )
+    result.has_classes = True
+    assert shown in in_words(result, "test")

@@ -16,7 +16,7 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
         hint = "hold some out, for example with --tasks.NAME.dev_share 0.1"
         yield f"There is no score, because there is no dev or test data: {hint}."
     elif result.score_name in result.scores[split]:
-        yield _in_words(result, split)
+        yield in_words(result, split)
     if result.output is None:
         yield "The model was not kept, because of --no-output."
         return
@@ -32,7 +32,8 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
         yield f"Train on your own data: {command_line('init', 'config', config)}"
 
 
-def _in_words(result: Any, split: str) -> str:
+def in_words(result: Any, split: str) -> str:
+    """A run's score on a split, in words."""
     from ..metrics import higher_is_better
 
     name, value = result.score_name, result.scores[split][result.score_name]
@@ -43,5 +44,6 @@ def _in_words(result: Any, split: str) -> str:
     among = f"{sizes[0]:,} candidates" if len(sizes) == 1 and sizes[0] else "its candidates"
     right = f"the right {'class' if result.has_classes else 'reply'}"
     did = f"ranked {right} first among {among}" if name == "hits@1" else f"gave {right}"
-    share = f"{100 * value:.1f} % of the {f'{n:,} {split}' if n else split} examples"
-    return f"{name} = {value:.3f}: for {share}, the model {did}."
+    rounded = f"{value:.3f}"  # Once, so that both numbers are the same.
+    share = f"{100 * float(rounded):.1f} % of the {f'{n:,} {split}' if n else split} examples"
+    return f"{name} = {rounded}: for {share}, the model {did}."
