@@ -57,13 +57,13 @@ def test_replies_have_layers_of_their_own_over_the_same_embeddings():
 
 
 @EACH_OPS
-def test_an_encoder_beside_is_alone_at_first_and_all_learn(ops):
-    beside = BagEncoder(6)
-    whole = model(beside=beside)
+def test_an_added_encoder_is_alone_at_first_and_all_learn(ops):
+    added = BagEncoder(6)
+    whole = model(added_encoder=added)
     set_vocabulary(whole, 16)
     X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
     whole.initialize(X=X)
-    bags = [bag for bag in whole.walk() if bag.name == beside.name]
+    bags = [bag for bag in whole.walk() if bag.name == added.name]
     contexts, replies = (bag.predict(part) for bag, part in zip(bags, X))
     contexts, replies = (L2Normalise().predict(each) for each in (contexts, replies))
     cosines = ops.to_numpy(ops.gemm(contexts, replies, trans2=True))

@@ -308,7 +308,7 @@ COMPARED = {
         "system.ops": "numpy",
     },
     "codes beside a bag": {
-        "agent.model.beside.token_dropout": 0.0,
+        "agent.model.added_encoder.token_dropout": 0.0,
         "agent.model.tokens.*.words.token_dropout": 0.0,
         "system.ops": "numpy",
     },

@@ -28,7 +28,7 @@ def PolyEncoder(
     share: Literal["all", "embeddings", "nothing"] = "all",
     pooling: Literal["max", "mean"] = "mean",
     scale: float = 10.0,
-    beside: Optional[Model[Ragged, Floats2d]] = None,
+    added_encoder: Optional[Model[Ragged, Floats2d]] = None,
 ) -> Model[InT, OutT]:
     """Encodes conversations as one vector for each learned code, and candidate replies as one
     vector, with which a reply attends to the conversation's vectors. Candidates can be encoded
@@ -46,7 +46,7 @@ def PolyEncoder(
         "embeddings" (their embedding tables, the nodes with a dimension "nV"), or "nothing".
     pooling (str): "max" or "mean" over a reply's tokens.
     scale (float): Factor of the cosines at first, above 0 and at most 100.
-    beside (Optional[Model[Ragged, Floats2d]]): An encoder whose vector is added to each of a
+    added_encoder (Optional[Model[Ragged, Floats2d]]): An encoder whose vector is added to each of a
         conversation's vectors; a copy with the same embedding tables does so for replies. At
         first it is alone: codes learn what it does not see.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
@@ -63,10 +63,10 @@ def PolyEncoder(
         of_replies = tie_embeddings(tokens, of_replies)
     found: Model = chain(tokens, CodeAttention(n_codes))
     said: Model = chain(of_replies, pool(pooling))
-    if beside is not None:
-        beside_replies = tie_embeddings(beside, beside.copy())
-        found = _with_vector(found, beside)
-        said = _with_vector(said, beside_replies)
+    if added_encoder is not None:
+        of_added = tie_embeddings(added_encoder, added_encoder.copy())
+        found = _with_vector(found, added_encoder)
+        said = _with_vector(said, of_added)
     contexts: Model = chain(found, L2Normalise(), Scale(scale), side_by_side(n_codes))
     candidates: Model = chain(said, L2Normalise())
     layers = (contexts, candidates, CodeScores())
@@ -99,22 +99,22 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = No
     model.set_dim("nO", model.layers[1].get_dim("nO"))
 
 
-def _with_vector(rows: Model, beside: Model[Ragged, Floats2d]) -> Model[Ragged, Floats2d]:
+def _with_vector(rows: Model, added_encoder: Model[Ragged, Floats2d]) -> Model[Ragged, Floats2d]:
     """One or more rows for each text, through a linear layer that gives zeros at first, and to
     each the vector of another encoder added."""
-    linear: Model = Linear(beside.get_dim("nO"), init_W=zero_init)
+    linear: Model = Linear(added_encoder.get_dim("nO"), init_W=zero_init)
     return Model(
         "with_vector",
         _forward_with_vector,
         init=_init_with_vector,
-        layers=[chain(rows, linear), beside],
+        layers=[chain(rows, linear), added_encoder],
     )
 
 
 def _forward_with_vector(model: Model, X: Ragged, is_train: bool) -> Tuple[Floats2d, Callable]:
-    ops, (of_rows, beside) = model.ops, model.layers
+    ops, (of_rows, added_encoder) = model.ops, model.layers
     rows, backprop_rows = of_rows(X, is_train)  # (n * n_rows, width)
-    vectors, backprop_vectors = beside(X, is_train)  # (n, width)
+    vectors, backprop_vectors = added_encoder(X, is_train)  # (n, width)
     shape = (vectors.shape[0], -1, vectors.shape[1])
     Y: Any = ops.reshape(rows, shape) + vectors[:, None]
 
