@@ -68,6 +68,7 @@ class CandidateVectors:
         if stop > len(self._table):
             n_rows = max(stop, self.most_bytes // vectors[0].nbytes)
             # Memory that is not written yet takes no room.
-            self._table = get_array_module(vectors).zeros((n_rows, vectors.shape[1]), dtype="f")
+            shape = (n_rows, vectors.shape[1])
+            self._table = get_array_module(vectors).zeros(shape, dtype=vectors.dtype)
         self._table[first:stop] = vectors
         self._rows.update(zip(new, range(first, stop)))

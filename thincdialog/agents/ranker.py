@@ -33,7 +33,7 @@ from ..losses.ranking import RankingSoftmax
 from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND
 from ..ops.dialog_ops import exact_products
-from ..ops.exact_sums import AT_ONCE, all_products, on_grid
+from ..ops.exact_sums import all_products, on_grid
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
@@ -46,6 +46,8 @@ from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
 
+# Candidates that a scorer looks at together: as many vectors as a core's cache holds.
+AT_ONCE = 1024
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
 
@@ -475,8 +477,12 @@ class RankerAgent(ModelAgent):
         return self._comparable(ops.xp.concatenate(blocks))
 
     def _comparable(self, vectors: Any) -> Any:
-        """Vectors whose products are the same in any batch."""
-        return vectors if self.model.has_ref("scorer") else on_grid(vectors)
+        """Vectors whose products are the same in any batch. On the host they are float64, number by
+        number of all vectors: BLAS multiplies them faster, and a reply need not convert them."""
+        if self.model.has_ref("scorer"):
+            return vectors
+        found = on_grid(vectors)
+        return found.astype("float64", order="F") if self.model.ops.xp is np else found
 
 
 class Choices(NamedTuple):

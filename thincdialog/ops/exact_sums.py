@@ -5,9 +5,6 @@ from typing import Any
 import numpy as np
 from thinc.types import Floats2d
 
-# Vectors that are doubled at a time: as many as a core's cache holds.
-AT_ONCE = 1024
-
 
 def on_grid(vectors: Floats2d) -> Floats2d:
     """Round vectors so far that double precision holds the products of any two, and all sums of
@@ -25,15 +22,10 @@ def on_grid(vectors: Floats2d) -> Floats2d:
 
 
 def all_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The product of each vector with each, on the host.
+    """Multiply each vector with each, on the host.
 
-    left (np.ndarray): On the grid, shape (n_left, width).
-    right (np.ndarray): On the grid, shape (n_right, width); may be many.
+    left (np.ndarray): On the grid, shape (n_left, width), float64.
+    right (np.ndarray): On the grid, shape (n_right, width), float64; may be many.
     RETURNS (np.ndarray): Shape (n_left, n_right), float32.
     """
-    products = np.empty((len(left), len(right)), dtype="f")
-    doubles = left.astype("d")
-    for start in range(0, len(right), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        products[:, some] = doubles @ right[some].astype("d").T
-    return products
+    return (left @ right.T).astype("f")
