@@ -12,6 +12,7 @@ import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, Encoding, side_by_side
+from ..examples.first_sight import by_first_sight
 from ..examples.joined_store import JoinedStore
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
@@ -46,7 +47,7 @@ _NO_LIMITS = np.zeros(0, dtype=np.int64)
 def check_limits(
     history_size: int = -1, max_context: int = 0, max_label: int = 0, **_: Any
 ) -> None:
-    """See that limits of a ``TextEncoder`` are some.
+    """Check the limits of a ``TextEncoder``.
 
     RAISES (ValueError): If one is out of range.
     """
@@ -60,30 +61,30 @@ def check_limits(
 class TextEncoder:
     """Turns conversations into token rows for a model, and replies likewise.
 
-    A row is (token id, segment). The segment says how many units back a token
-    stands: 0 is the current turn (or line), 1 the one before it. With ``delimiter``,
-    every turn but the last ends with the ``<turn>`` token, which belongs to the
-    turn it ends; with ``speaker_tokens``, every turn begins with its speaker's.
+    A row is (token id, segment). The segment is the token's distance from the end in units:
+    0 is the current turn (or line), 1 the previous one. With ``delimiter``, every turn except
+    the last ends with the ``<turn>`` token, which belongs to the turn that it ends; with
+    ``speaker_tokens``, every turn begins with its speaker's token.
 
-    A turn is tokenized once and then remembered: of data that is held as long as it is, else
-    within a bound of memory.
+    A turn is tokenized once and then cached: for data in memory as long as the data is held,
+    for other data in a cache of bounded size.
 
-    It counts (see ``counting``) the "contexts" that are read, the "truncated_contexts" among them,
-    and the "truncated_context_tokens" cut from these; and the same of labels.
+    It counts (see ``counting``) the encoded "contexts", the "truncated_contexts" among them,
+    and the "truncated_context_tokens" cut from these; and likewise for labels.
 
     tokenizer (Tokenizer): Built already.
     history_size (int): Turns of a conversation to use, the current one counted; -1 all.
     max_context (int): Tokens of a context to keep, the last ones; 0 for no limit.
     max_label (int): Tokens of a reply to keep, the first ones; 0 for no limit.
-    delimiter (bool): Whether ``<turn>`` stands between turns.
+    delimiter (bool): Whether to put ``<turn>`` between turns.
     speaker_tokens (bool): Whether ``<partner>`` or ``<self>`` opens each turn.
     segments (str): Units that segments count: "turn", or "line" (of all turns; lines
         of nothing but white space do not count).
-    max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
-        their texts.
+    max_cached (int): Token rows to cache for data that is not in memory, about 16 bytes each
+        with their texts.
     lay_out (Callable): Makes token rows of turns (see ``lay_out_turns``).
-    is_compiled (bool): Whether batches are put together by a compiled kernel; False until
-        someone who knows that there are kernels sets it.
+    is_compiled (bool): Whether a compiled kernel assembles batches; False until the code that
+        loads the kernels sets it.
     RAISES (ValueError): If a value is out of range.
     """
 
@@ -112,18 +113,18 @@ class TextEncoder:
         self.speaker_tokens = speaker_tokens
         self.segments = segments
         self.is_compiled = False
-        # Of data that is held, and of all else.
+        # For data in memory, and for all other data.
         lock = Lock()
         self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
         self._first_sight = FirstSight()
 
     def contexts(self, conversations: Contexts) -> TokenRows:
-        """Encode conversations; of a batch, no more tokens than its limits say."""
+        """Encode conversations; those of a batch are cut to its limits."""
         store, numbers, _ = self._look_up(conversations)
         return self._encode_contexts(store, numbers, _limits(conversations))
 
     def context_lengths(self, conversations: Contexts) -> np.ndarray:
-        """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
+        """Return the number of tokens of each conversation in ``contexts``; shape (n,), int64."""
         store, numbers, _ = self._look_up(conversations)
         totals = self._conversations(store, numbers).totals
         return _shortened(totals, self.max_context, _limits(conversations))
@@ -132,23 +133,23 @@ class TextEncoder:
         """Encode replies. No speaker and no delimiter is added.
 
         limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
-            0 or more; shape (n,), int64. What ``max_label`` cuts is cut all the same.
+            0 or more; shape (n,), int64. ``max_label`` applies in addition.
         """
         store, _, (entries,) = self._look_up((), texts)
         return self._encode_labels(store, entries, limits)
 
     def label_lengths(self, texts: Replies) -> np.ndarray:
-        """How many tokens each reply has, or each label of a batch within its limits; shape
-        (n,), int64."""
+        """Return the number of tokens of each reply, or of each label of a batch within its
+        limits; shape (n,), int64."""
         store, _, (entries,) = self._look_up((), texts)
         return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
 
     def pairs(self, batch: Batch) -> Tuple[TokenRows, TokenRows, np.ndarray]:
-        """Encode the conversations of a batch and its labels, equal ones once.
+        """Encode the conversations of a batch and its labels, equal labels once.
 
-        RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the different
-            labels of the batch's ``choices``, in the order of first sight; and of each of these
-            the number of its label among them, int32, those of the batch first.
+        RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the distinct labels
+            of the batch's ``choices``, ordered by first occurrence; and for each example of the
+            ``choices`` the number of its label among these, int32, the batch's examples first.
         """
         store, conversations, (entries,) = self._look_up(batch, batch.choices)
         contexts = self._encode_contexts(store, conversations, _limits(batch))
@@ -165,13 +166,13 @@ class TextEncoder:
         n_segments: int = 1,
         has_labels: bool = True,
     ) -> PackedTexts:
-        """The conversations of a batch, its labels and further replies, in the form that
-        kernels take which are a whole training step; all in one kernel itself.
+        """Pack the conversations of a batch, its labels and further replies for the kernels that
+        compute a whole training step. One kernel does all of it.
 
-        replies (Sequence[str]): They come behind the labels.
-        n_segments (int): Rows that the conversations' table has for each token id: one for
-            each segment, the last for all older ones.
-        has_labels (bool): Whether labels are wanted.
+        replies (Sequence[str]): Further replies, which follow the labels.
+        n_segments (int): Rows of the conversations' table per token id: one for each segment,
+            the last one for all older segments.
+        has_labels (bool): Whether to pack labels.
         """
         wanted = (
             (batch if has_labels else (), replies) if replies else (batch if has_labels else (),)
@@ -202,8 +203,8 @@ class TextEncoder:
 
     @cached_property
     def key(self) -> Optional[str]:
-        """Tells encoders apart that make other rows of a text, or read other turns; equal ones
-        have the same. None if the tokenizer cannot be told from others."""
+        """Key of the encoder: two encoders have equal keys only if they read the same turns and
+        make the same rows of a text. None if the tokenizer has no key."""
         of_tokenizer = tokenizer_key(self.tokenizer)
         if of_tokenizer is None:
             return None
@@ -212,15 +213,15 @@ class TextEncoder:
 
     @property
     def encoding(self) -> Optional[Encoding]:
-        """What others need who make the same rows ahead; None if theirs could not be told from
-        others."""
+        """Settings that another process needs to make the same rows in advance; None if the
+        encoder has no ``key``."""
         if self.key is None:
             return None
         return Encoding(self.key, self.lay_out, self.history_size, self.speaker_tokens)
 
     def replica(self) -> "TextEncoder":
-        """One that remembers turns together with this one; both may be used at once, each by a
-        thread."""
+        """Return an encoder that shares the cached turns with this one. Two threads can use the
+        two at the same time."""
         replica = copy.copy(self)
         replica._first_sight = FirstSight()
         return replica
@@ -254,7 +255,7 @@ class TextEncoder:
         return rows.view(np.int32).reshape(-1, 2), lengths.astype(np.int32)
 
     def _slices(self, store: StoredTurns, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Where replies begin in the store's tokens, and how many they have; int64."""
+        """Return the start and the number of tokens of each reply in the store; int64."""
         starts, lengths, _ = store.entries[:, entries]
         # Without the delimiter, and the speaker.
         return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
@@ -262,8 +263,8 @@ class TextEncoder:
     def _look_up(
         self, conversations: Contexts, *replies: Replies
     ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
-        """Numbers of conversations and of replies, and the store that knows them; who is new
-        is added."""
+        """Return the numbers of conversations and of replies, and the store that holds them; new
+        ones are added."""
         given = (conversations, *replies)
         batches = [each for each in given if isinstance(each, Batch)]
         for examples in batches[:1]:
@@ -282,7 +283,7 @@ class TextEncoder:
             return store.now(), numbers, entries
 
     def _turns_of(self, conversations: Contexts) -> Sequence[Sequence[Turn]]:
-        """Those of a batch as they are, so that nothing is remembered of its rows."""
+        """Return the turns of a batch as lists, so that nothing about its rows is cached."""
         if isinstance(conversations, Batch):
             return conversations.turns(self.history_size)
         return conversations
@@ -310,10 +311,11 @@ class TextEncoder:
     def _beside(
         self, ready: Encoded, labels: Sequence[str], texts: Sequence[str]
     ) -> Tuple[Encoded, np.ndarray]:
-        """Examples, and further replies among their entries.
+        """Add further replies to the entries of examples.
 
         labels (Sequence[str]): The examples' labels.
-        RETURNS (Tuple[Encoded, np.ndarray]): All; and the entry of each text, int64.
+        RETURNS (Tuple[Encoded, np.ndarray]): The examples with all entries; and the entry of each
+            text, int64.
         """
         store, _, (entries,) = self._look_up((), texts)
         nothing = entries[:0]
@@ -323,7 +325,7 @@ class TextEncoder:
         found = _in_common(labels, of_labels, texts, others)
         return joined._replace(labels=of_labels), found
 
-    # What follows is called with the store's lock held.
+    # The caller of the following methods holds the store's lock.
 
     def _conversation_numbers(self, store: TurnStore, conversations: Contexts) -> np.ndarray:
         """The store's number of each conversation; shape (n,), int64."""
@@ -386,8 +388,8 @@ class TextEncoder:
     def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
         """The store's entry of each turn of a table (see ``Table.turns``); shape (n_turns,), int32.
 
-        A text of a table that is held is known by its number alone, as its string would take more
-        memory than its tokens."""
+        If the table is held in memory, a text is looked up by its number alone, because the string
+        would take more memory than its tokens."""
         known = store.known_turns(table)
         new = np.unique(keys[known[keys] == UNKNOWN])
         if len(new):
@@ -401,7 +403,7 @@ class TextEncoder:
         known = store.rows
         keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
         try:
-            # Mostly all are known: then it takes two thirds of the time of a loop.
+            # All are usually known: then this takes two thirds of the time of a loop.
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
@@ -413,32 +415,18 @@ class TextEncoder:
 def _in_common(
     labels: Sequence[str], of_labels: np.ndarray, texts: Sequence[str], of_texts: np.ndarray
 ) -> np.ndarray:
-    """The entries of texts; that of an equal label where there is one, so that a kernel takes both
-    for one reply. Shape (n_texts,), int64."""
+    """Return the entry of each text; if a label has the same text, the label's entry, so that a
+    kernel treats both as one reply. Shape (n_texts,), int64."""
     known = dict(zip(labels, of_labels.tolist()))
     found = [known.get(text, entry) for text, entry in zip(texts, of_texts.tolist())]
     return np.array(found, dtype=np.int64)
 
 
-def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Number equal keys alike, in the order of first sight.
-
-    keys (np.ndarray): Shape (n,), int64.
-    RETURNS (Tuple[np.ndarray, np.ndarray]): The number of each key, shape (n,), int32, and
-        of each number the place of its first key, int64.
-    """
-    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
-    order = firsts.argsort()
-    numbers = np.empty(len(order), dtype=np.int32)
-    numbers[order] = np.arange(len(order))
-    return numbers[places], firsts[order]
-
-
 def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
-    """Tokens to keep of each of n replies, if a batch says so: the lowest limit of the
-    examples that have it; shape (n,), int64.
+    """Return the number of tokens to keep of each of n replies: the lowest limit of the examples
+    with this reply; shape (n,), int64. None if the batch has no limits.
 
-    numbers (Sequence[int]): Of each example the number of its reply; an array, too.
+    numbers (Sequence[int]): For each example the number of its reply; may be an array.
     """
     limits = _limits(batch, LABEL)
     if limits is None:
@@ -468,13 +456,13 @@ def _labels_of(replies: Replies) -> Sequence[str]:
 
 
 def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:
-    """Tokens to read of each row of a batch at most, shape (n,), int64; None for all."""
+    """Return the most tokens to read of each row of a batch, shape (n,), int64; None for all."""
     limits = texts.max_tokens if isinstance(texts, Batch) else None
     return None if limits is None else limits[:, field]
 
 
 def _shortened(lengths: np.ndarray, most: int, limits: Optional[np.ndarray]) -> np.ndarray:
-    """What is left of lengths within limits; the same array if none is beyond."""
+    """Cut lengths to limits; return the same array if no length exceeds them."""
     if limits is None and not most:
         return lengths
     bound = np.minimum(most or NO_LIMIT, NO_LIMIT if limits is None else limits)

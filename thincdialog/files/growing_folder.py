@@ -40,33 +40,33 @@ class GrowingFolder:
 
     def __init__(self, folder: Path, fingerprint: Any):
         self.folder, self.fingerprint = folder, fingerprint
-        self.beside = folder.with_name(f"{folder.name}{BUILDING}")
+        self.temporary = folder.with_name(f"{folder.name}{BUILDING}")
         try:
-            self._lock = _locked(self.beside)
+            self._lock = _locked(self.temporary)
         except OSError as error:
             raise OutputError(
                 f"{folder}  cannot be made: {error.strerror}. Give another folder."
             ) from None
-        last = _last_entry(self.beside / JOURNAL, fingerprint)
-        if any(not_plain(path) for path in self.beside.iterdir()):
+        last = _last_entry(self.temporary / JOURNAL, fingerprint)
+        if any(not_plain(path) for path in self.temporary.iterdir()):
             last = None  # A link or a pipe, which nobody here has made: nothing goes on from it.
-        elif last is not None and not _has_all(self.beside, last["bytes"]):
+        elif last is not None and not _has_all(self.temporary, last["bytes"]):
             last = None  # The disk lost what was written, as when the power fails.
         self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
         self.state: Any = None if last is None else last["state"]
         self._arrays: Dict[str, GrowingArray] = {}
         if last is None:
-            for path in self.beside.iterdir():
+            for path in self.temporary.iterdir():
                 path.unlink()
         self._saved = time.monotonic()
-        self._journal = (self.beside / JOURNAL).open("a", encoding="utf8")
+        self._journal = (self.temporary / JOURNAL).open("a", encoding="utf8")
         if last is None:
             self._note({"fingerprint": fingerprint})
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
         """An array of the folder, to be appended to (see ``GrowingArray``)."""
         if name not in self._arrays:
-            path, n_rows = self.beside / f"{name}.npy", self._n_rows.get(name, 0)
+            path, n_rows = self.temporary / f"{name}.npy", self._n_rows.get(name, 0)
             self._arrays[name] = GrowingArray(path, dtype, width, n_rows)
         return self._arrays[name]
 
@@ -81,7 +81,7 @@ class GrowingFolder:
             each.sync()
         self.state = state
         # Files that are new must be found again, too.
-        sync(self.beside)
+        sync(self.temporary)
         rows = {name: array.n_rows for name, array in self._arrays.items()}
         sizes = {array.path.name: array.n_bytes for array in self._arrays.values()}
         self._note({"rows": rows, "bytes": sizes, "state": state})
@@ -103,18 +103,18 @@ class GrowingFolder:
         manifest (Dict[str, Any]): What it says, besides fingerprint and files.
         gone (Collection[str]): Arrays that were needed for the building only.
         """
-        paths = sorted(path for path in self.beside.glob("*.npy") if path.stem not in gone)
+        paths = sorted(path for path in self.temporary.glob("*.npy") if path.stem not in gone)
         found = {"fingerprint": self.fingerprint, **manifest}
-        found["files"] = checksums(self.beside, paths)
-        with whole_file(self.beside / MANIFEST) as path:
+        found["files"] = checksums(self.temporary, paths)
+        with whole_file(self.temporary / MANIFEST) as path:
             write_json(path, found)
         self._journal.close()
         kept = {MANIFEST, *(path.name for path in paths)}
-        for path in self.beside.iterdir():
+        for path in self.temporary.iterdir():
             if path.name not in kept:
                 path.unlink()
-        sync(self.beside)
-        replace(self.beside, self.folder)
+        sync(self.temporary)
+        replace(self.temporary, self.folder)
         self.close()
 
     def close(self) -> None:
