@@ -5,11 +5,11 @@
     result = thincdialog.train("configs/quickstart.cfg", output="output/quickstart")
     print(thincdialog.load("output/quickstart/model-best").respond("hi"))
 
-Everything else that is public stands in ``thincdialog.api``.
+``thincdialog.api`` has the rest of the public API.
 """
 
-# Under ``python -m`` modules of the current folder, which may be a stranger's, are still in the way
-# here: nothing is imported but what Python has imported itself.
+# Under ``python -m``, the current folder is still first on the import path here, and its files may
+# be untrusted. So import only modules that Python itself has already imported.
 from importlib import import_module
 
 TYPE_CHECKING = False

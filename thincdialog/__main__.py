@@ -3,8 +3,8 @@
 import os
 import sys
 
-# Python looks for modules in the current folder first, which may be a stranger's: a numpy.py there
-# is not ours. (Where this package itself lies there, it is the user's own.)
+# Python looks for modules in the current folder first, but its files may be untrusted: a numpy.py
+# there must not be imported. (If this package itself is in that folder, the user trusts it.)
 _HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _FIRST = not getattr(sys.flags, "safe_path", False) and os.path.realpath(sys.path[0])
 if __name__ == "__main__" and _FIRST == os.path.realpath("") != _HERE:
@@ -19,9 +19,9 @@ from .cli.signals import end, leave, receive_by, sending_again  # noqa: E402
 def main() -> int:
     """Run the command line of this process.
 
-    RETURNS (int): Its exit code.
+    RETURNS (int): The exit code.
     """
-    # Called last: then nothing but Python's own end is left, which no signal shall disturb.
+    # This runs last: after it, only Python's own shutdown is left, which no signal should disturb.
     atexit.register(receive_by, signal.SIG_IGN)
     receive_by(leave)
     from .cli.main import main as run

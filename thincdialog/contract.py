@@ -1,11 +1,11 @@
-"""What code of users gives to the package: looked at where it is given, and told with the file,
-the function and the line that it comes from.
+"""Check values that users' code passes to the package, and report wrong ones with the file, the
+function and the line that they come from.
 
-All of it goes through ``called``, which calls a user's function and looks at what it
-returns. Base classes that users derive from are ``Contract``: they say what their methods
-return, and methods of classes outside of the package are called so. What registered functions
-build to be called (losses, initializers, ...) is called so where it is of a user's
-(``watching``). Our own are not, so they cost nothing.
+All checks go through ``called``, which calls a user's function and checks the value that it
+returns. Base classes for users derive from ``Contract``: they declare the return values of their
+methods, and methods of classes outside of the package are then called through ``called``. So are
+callable objects from users' code that registered functions build, such as losses and initializers
+(``watching``). The package's own functions are not checked, so they cost nothing.
 """
 
 import functools
@@ -25,13 +25,13 @@ from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional, cast
 from .errors import DialogError
 
 PACKAGE = __name__.partition(".")[0]
-# Modules that ``--code`` names begin so.
+# Prefix of the names of modules from ``--code``.
 CODE_PREFIX = f"{PACKAGE}_code_"
-# Letters of a value that are shown.
+# Number of characters of a value to show.
 SHOWN = 60
-# Cells of an array up to which it is shown whole.
+# Largest number of cells for which an array is shown whole.
 MAX_CELLS = 6
-# For agents with ParlAI's arguments.
+# Error text for agents with ParlAI's arguments.
 NOT_PARLAIS = (
     "ParlAI's agents take (opt, shared=None); here the arguments are settings of the config, as in "
     "__init__(self, size: int = 3), and clone() makes the copies"
@@ -47,16 +47,16 @@ _INSTALLED = tuple({
 
 
 class CodeError(DialogError):
-    """Something is wrong in a user's code: it cannot be imported, or gives what it must
-    not."""
+    """A user's code has a mistake: it cannot be imported, or returns an invalid
+    value."""
 
 
 class Returned(NamedTuple):
-    """What a user's function shall return.
+    """Describe the value that a user's function should return.
 
-    wanted (str): In words, after "should be".
-    fits (Callable): Of what was returned and of the positional arguments: whether it is so. A
-        function of a module, so that what is watched can be pickled.
+    wanted (str): Description of the value, to follow "should be" in a message.
+    fits (Callable): Takes the value and the function's positional arguments, and returns whether
+        the value is valid. It is defined in a module, so that watched functions can be pickled.
     """
 
     wanted: str
@@ -66,14 +66,14 @@ class Returned(NamedTuple):
 def called(function: Callable, returned: Returned, *given: Any, **named: Any) -> Any:
     """Call a user's function.
 
-    returned (Returned): What it shall return.
-    RAISES (CodeError): If it does not take these arguments, or returns something else.
+    returned (Returned): Description of the value that it should return.
+    RAISES (CodeError): If it does not take these arguments, or returns another value.
     """
     try:
         value = function(*given, **named)
     except TypeError as error:
         trace = error.__traceback__
-        if trace is not None and trace.tb_next is not None:  # From within it.
+        if trace is not None and trace.tb_next is not None:  # Raised within the function.
             raise
         raise CodeError(f"{place_of(function)}: {error_line(error)}") from error
     if not returned.fits(value, *given):
@@ -82,7 +82,7 @@ def called(function: Callable, returned: Returned, *given: Any, **named: Any) ->
 
 
 class Watched:
-    """A user's function that is called as before; see ``called``."""
+    """Wrap a user's function so that its calls go through ``called``."""
 
     def __init__(self, function: Callable, returned: Returned):
         functools.update_wrapper(self, function)
@@ -93,7 +93,8 @@ class Watched:
 
 
 def watching(returned: Returned) -> Callable[[Any, Callable], Any]:
-    """For ``DialogRegistry.makes``: what functions build is called, and returns this."""
+    """Return a ``watch`` function for ``DialogRegistry.makes``, for registries whose functions
+    build callable objects: users' objects are wrapped, so that their return value is checked."""
 
     def watch(built: Any, function: Callable) -> Any:
         is_class = isinstance(built, type) and not is_ours(built)
@@ -105,9 +106,9 @@ def watching(returned: Returned) -> Callable[[Any, Callable], Any]:
 class Contract:
     """Base of classes that users derive from.
 
-    returns (Mapping[str, Returned]): What methods shall return, by name. A subclass that says
-        it anew replaces all.
-    has (Mapping[str, Returned]): What attributes shall be, by name; see ``check_attributes``.
+    returns (Mapping[str, Returned]): Return values of methods, by name. A subclass that defines
+        ``returns`` replaces the whole mapping.
+    has (Mapping[str, Returned]): Values of attributes, by name; see ``check_attributes``.
     """
 
     returns: ClassVar[Mapping[str, Returned]] = {}
@@ -128,7 +129,7 @@ class Contract:
 
 
 def is_ours(cls: type) -> bool:
-    """Whether a class is of this package."""
+    """Return whether a class is defined in this package."""
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
@@ -141,9 +142,9 @@ def _watched(method: Any, returned: Returned) -> Callable:
 
 
 def check_attributes(owner: Any) -> None:
-    """See that an object of a user's class has the attributes that it must have by now.
+    """Check that an object of a user's class has the attributes that it needs by now.
 
-    RAISES (CodeError): If not.
+    RAISES (CodeError): If an attribute is missing or invalid.
     """
     if not isinstance(owner, Contract) or is_ours(type(owner)):
         return
@@ -161,10 +162,11 @@ def check_attributes(owner: Any) -> None:
 
 
 def check_methods(owner: Any) -> None:
-    """See that what an object of a user's class has in the place of methods can be called; what
-    it has been given by itself is watched from then on, as methods of its class are.
+    """Check that the methods of an object of a user's class can be called, even if the object
+    replaces them. Users' functions that are set on the object itself are watched from then on, as
+    methods of its class are.
 
-    RAISES (CodeError): If not.
+    RAISES (CodeError): If a method cannot be called.
     """
     if not isinstance(owner, Contract) or is_ours(type(owner)):
         return
@@ -180,16 +182,16 @@ def check_methods(owner: Any) -> None:
 
 
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
-    """The error for a user's function that has returned something else.
+    """Make the error for a user's function that has returned a wrong value.
 
-    function (Any): What was called.
-    wanted (str): What it should have returned, in words.
+    function (Any): The function.
+    wanted (str): Description of the value that it should have returned.
     """
     return CodeError(f"{place_of(function)} returned {show(value)}, but should return {wanted}")
 
 
 def show(value: Any) -> str:
-    """A value in few letters: its kind, and what it is if that is short."""
+    """Describe a value briefly: its type, and as much of the value as fits."""
     if value is None:
         return "None"
     if _has_shape(value):
@@ -212,15 +214,15 @@ def _has_shape(value: Any) -> bool:
 
 
 def one(kind: type) -> str:
-    """A class in words: "an Agent"."""
+    """Return a class name with its article: "an Agent"."""
     return f"{'an' if kind.__name__[0] in 'aeiouAEIO' else 'a'} {kind.__name__}"
 
 
-# --- where ----------------------------------------------------------------------------------
+# --- places in code -------------------------------------------------------------------------
 
 
 def place_of(function: Any) -> str:
-    """Where a function, or what can be called or built like one, begins: "mine.py:12  act()"."""
+    """Return the place where a function, class or callable begins: "mine.py:12  act()"."""
     function = _called(function)
     code = getattr(function, "__code__", None)
     name = _short_name(getattr(function, "__qualname__", "?"))
@@ -235,7 +237,7 @@ def place_of(function: Any) -> str:
 
 
 def _called(function: Any) -> Any:
-    """The function, or the class, whose code is at work when something is called."""
+    """Return the function or class whose code runs when an object is called."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -249,27 +251,27 @@ def _short_name(name: str) -> str:
 
 
 def _shown_path(path: str) -> str:
-    """As the user would write it: from where he is, if it lies there."""
+    """Return a path as the user would write it: relative if it is in the current folder."""
     here = Path.cwd()
     found = Path(path)
     return str(found.relative_to(here)) if found.is_relative_to(here) else path
 
 
 def is_users(function: Any) -> bool:
-    """Whether a function, or an object that can be called, is a user's code."""
+    """Return whether a function or a callable object is a user's code."""
     code = getattr(_called(function), "__code__", None)
     return isinstance(code, CodeType) and _is_users_file(code.co_filename)
 
 
 @functools.lru_cache(maxsize=None)
 def _is_users_file(path: str) -> bool:
-    # What is compiled names its source from where it was built.
+    # Compiled code names its source file on the machine that built it.
     is_source = path.endswith(".py") and (os.path.isabs(path) or os.path.isfile(path))
     if not is_source or _lies_in(path, (str(Path(__file__).parent),)):
         return False
     for folder in _INSTALLED:
         if _lies_in(path, (folder,)):
-            # Of what is installed, packages that register functions of ours.
+            # Of installed packages, only those that extend this one are users' code.
             return Path(path).relative_to(folder).parts[0].partition(".")[0] in _plugins()
     return not _lies_in(path, _STANDARD)
 
@@ -286,18 +288,18 @@ def _plugins() -> frozenset:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line: its kind and its text."""
+    """Return an error in one line: its type and its text."""
     try:
         text = " ".join(str(error).split())
-    except Exception:  # A user's kind of error may fail to tell of itself.
+    except Exception:  # A user's error class may fail in __str__().
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def place_in(error: Optional[BaseException]) -> str:
-    """The innermost line of a user's code that an error went through: "mine.py:12  in act()"; ""
-    if there is none. A function that was called with the wrong arguments counts, too, and the
-    class of an object that refused a call, or lacks a method that it must have."""
+    """Return the innermost line of a user's code that an error went through: "mine.py:12  in
+    act()"; "" if there is none. A user's function that was called with wrong arguments counts too,
+    and so does the class of an object that refused a call or lacks a required method."""
     while error is not None:
         place, trace = "", error.__traceback__
         while trace is not None:
@@ -316,11 +318,11 @@ def place_in(error: Optional[BaseException]) -> str:
 
 
 def _misfit(error: TypeError) -> str:
-    """Where the user's function stands that could not be called with what it was given,
-    and that nobody watches. Python names it in the text, and nothing else leads there."""
+    """Return the place of a user's function that is not watched and was called with wrong
+    arguments. Only the text of the error names the function."""
     name, brackets, _ = str(error).partition("()")
     for function in gc.get_objects() if brackets else ():
-        # Not isinstance: some are proxies of what is gone.
+        # Not isinstance(): some objects are proxies of deleted objects.
         if type(function) is FunctionType and function.__qualname__ == name:
             if is_users(function):
                 return place_of(function)
@@ -328,7 +330,7 @@ def _misfit(error: TypeError) -> str:
 
 
 def _owner(error: BaseException) -> str:
-    """Where the user's class stands whose object refused a call, or has no such method."""
+    """Return the place of the user's class whose object refused a call, or lacks the method."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -341,8 +343,8 @@ def _owner(error: BaseException) -> str:
 
 
 def users_line() -> str:
-    """The innermost line of a user's code that is at work now: "mine.py:12  in lights()"; "" if
-    there is none."""
+    """Return the innermost line of a user's code that is running now: "mine.py:12  in lights()"; ""
+    if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         if _is_users_file(frame.f_code.co_filename):
@@ -357,32 +359,32 @@ def _line(code: CodeType, number: int) -> str:
 
 
 def told_of_code(error: BaseException) -> str:
-    """An error that came from a user's code, in one line that begins with file, line and
-    function; "" if it came from elsewhere."""
+    """Describe an error from a user's code in one line that begins with file, line and function;
+    "" if the error is from other code."""
     place = place_in(error)
     return f"{place}: {error_line(error)}" if place else ""
 
 
-# --- checks of several contracts ------------------------------------------------------------
+# --- checks for several contracts -----------------------------------------------------------
 
 
 def has_run(value: Any, *given: Any) -> bool:
-    """Whether a function that need not return anything has done its work."""
+    """Return whether a function whose value does not matter has run: a generator has not."""
     return not (inspect.isgenerator(value) or inspect.iscoroutine(value))
 
 
 def is_mapping(value: Any, *given: Any) -> bool:
-    """Whether it is a dict."""
+    """Return whether a value is a dict."""
     return isinstance(value, Mapping)
 
 
 def is_kind(*kinds: type) -> Callable[..., bool]:
-    """A check for objects of some classes."""
+    """Make a check for objects of some classes."""
     return lambda value, *given: isinstance(value, kinds)
 
 
 def holds(kind: type) -> Callable[..., bool]:
-    """A check for dicts from names to objects of a class."""
+    """Make a check for dicts from names to objects of a class."""
 
     def fits(value: Any, *given: Any) -> bool:
         if not isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""Errors that a user of the command line or of the Python API can meet.
+"""Errors that users of the command line or of the Python API can see.
 
-Every message says what is wrong, shows the value, and says what to do. The
+Every message names the mistake, shows the value, and suggests a remedy. The
 command line prints them in one block and exits with ``exit_code``; anything
 that is not a ``DialogError`` is a defect of thincdialog and shows a traceback.
 """
@@ -10,12 +10,12 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 
 class DialogError(Exception):
-    """Base of all errors that a user can cause and mend."""
+    """Base of all errors that a user can cause and fix."""
 
     exit_code = 1
 
 
-# Letters that are shown of what is wrong; more are there only to quote a very long name.
+# Most characters of a problem's text that are shown; only texts with very long names have more.
 MAX_LETTERS = 1000
 
 
@@ -25,11 +25,11 @@ def _cut(text: str) -> str:
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong in a config.
+    """Describe one problem in a config.
 
     where (str): ``config.cfg:41``, or ``--training.max_steps`` for an override.
-    text (str): What is wrong, with section, key and value.
-    hint (str): What to do, or "" if the text says it all.
+    text (str): The mistake, with section, key and value.
+    hint (str): How to fix it, or "" if the text is enough.
     """
 
     where: str
@@ -42,12 +42,12 @@ class Problem(NamedTuple):
         return f"{line} - {self.hint}" if self.hint else line
 
 
-# Problems that the text of an error lists; a file that is no config has one a line.
+# Most problems that an error lists; a file that is not a config has one in every line.
 MAX_LISTED = 25
 
 
 class ConfigError(DialogError):
-    """All problems found in one config; ``problems`` holds them all, the text the
+    """Report all problems of a config: ``problems`` holds all of them, the text the
     first ``MAX_LISTED``."""
 
     def __init__(self, problems: Sequence[Problem], path: str = "config"):
@@ -65,7 +65,7 @@ class DataError(DialogError):
     """Something in a data file, or the file itself, cannot be used.
 
     path (str): The file, or the name of the task for data that has none.
-    text (str): What is wrong, with the value, and what was expected.
+    text (str): The mistake, with the value, and what was expected.
     line (Optional[int]): Line number, counted from 1.
     """
 
@@ -77,7 +77,7 @@ class DataError(DialogError):
 
 
 class ModelError(DialogError):
-    """A saved model is incomplete, damaged, or not one of ours."""
+    """A saved model is incomplete, damaged, or was not saved by this package."""
 
 
 class OutputError(DialogError):
@@ -85,26 +85,26 @@ class OutputError(DialogError):
 
 
 class TrainingError(DialogError):
-    """Training cannot go on, for instance because the loss is not finite."""
+    """Training cannot continue, for instance because the loss is not finite."""
 
 
 class NothingToLearnError(TrainingError):
-    """Whatever the weights are, the loss is the same."""
+    """The loss does not depend on the weights."""
 
 
 class DeviceMemoryError(DialogError):
-    """The memory of a GPU has no room for a batch, or for the weights."""
+    """A batch or the weights do not fit into the memory of a GPU."""
 
 
 class WorkerError(DialogError):
-    """A worker of several has failed, and with it what they did together.
+    """One of several workers has failed, and so has their common task.
 
-    worker (int): Its number, from 0.
-    text (str): What happened: the text of the error, if a user can mend it.
-    traceback (str): Where in the worker, "" if a user can mend it or it has died.
-    examples (Sequence[str]): Ids of the examples that it had at hand.
-    place (str): The line of a user's code that it came from, if it did.
-    brief (str): All of it but the traceback, if there is such a line.
+    worker (int): Number of the worker, from 0.
+    text (str): Description of the failure; the text of the error, if a user can fix it.
+    traceback (str): Traceback in the worker; "" if a user can fix the error, or if the worker died.
+    examples (Sequence[str]): Ids of the examples that the worker was processing.
+    place (str): The line of a user's code that raised the error, if any.
+    brief (str): The message; if ``place`` is given, with it and without the traceback.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class MissingPackageError(DialogError):
 
 @contextmanager
 def importing(extra: str, need: str) -> Iterator[None]:
-    """Import optional packages in its block; arguments as of ``MissingPackageError``.
+    """Import optional packages in the block; arguments as for ``MissingPackageError``.
 
-    RAISES (MissingPackageError): If one of them is not installed.
+    RAISES (MissingPackageError): If a package is not installed.
     """
     try:
         yield

@@ -1,10 +1,10 @@
-"""What agents pass to each other: a message, and a batch of messages in columns.
+"""Messages that agents exchange, and batches of messages in columns.
 
 Field names are ParlAI's: ``text``, ``labels`` (training), ``eval_labels``
 (evaluation), ``label_candidates``, ``text_candidates`` (a reply's ranked
 candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
-``features`` (numeric input). Ours: ``context``, the turns before ``text``, and
-``agent`` (who speaks). Any other field travels along untouched.
+``features`` (numeric input). This package adds ``context``, the turns before ``text``, and
+``agent``, the speaker. Any other field is passed on unchanged.
 """
 
 from itertools import repeat
@@ -21,24 +21,24 @@ from typing import (
     overload,
 )
 
-# What data is split into.
+# The splits of data.
 SPLITS = ("train", "dev", "test")
 
-# A turn of the conversation as the observing agent sees it: who spoke, and what.
+# A turn of the conversation as the observing agent sees it: speaker and text.
 PARTNER = 0
 SELF = 1
 Turn = Tuple[int, str]
 
-# What an agent "hears" when it opens a conversation: nobody has said a thing yet.
+# The text that an agent observes when it opens a conversation.
 SILENCE = "__SILENCE__"
 
-# What is said where no reply is probable enough.
+# The reply if no candidate is probable enough.
 DONT_KNOW = "I don't know."
 
 
 class Message(dict):
-    """A message. A plain dict with a name of its own and short access to what
-    every consumer asks for."""
+    """Hold a message: a dict with a property for the labels, which every consumer
+    needs."""
 
     __slots__ = ()
 
@@ -48,26 +48,26 @@ class Message(dict):
         return self.get("labels") or self.get("eval_labels") or ()
 
 
-# The turns of a conversation as data has them: messages with `labels`, no `episode_done`.
+# The turns of a conversation as in the data: messages with `labels`, no `episode_done`.
 Episode = List[Message]
 
 
 class Columns(Sequence[Message]):
-    """Messages field by field, so that a batch costs no dict for each of them. A subclass
-    gives ``__len__``, ``names`` and ``column``.
+    """Hold messages field by field, so that a batch needs no dict for each message. A subclass
+    defines ``__len__``, ``names`` and ``column``.
 
-    A row is a ``Message`` made when it is asked for, so a consumer that knows nothing of
-    columns treats it as a list of messages. A ``None`` cell is missing from its row.
+    A row is a ``Message`` that is made on access, so code that does not know columns can treat a
+    batch as a list of messages. A ``None`` cell is missing from its row.
     """
 
     __slots__ = ()
 
     def names(self) -> Iterable[str]:
-        """The fields that some row may have."""
+        """Return the fields that a row may have."""
         raise NotImplementedError
 
     def column(self, name: str) -> Sequence[Any]:
-        """One field of every row; None where a row lacks it. To be read only."""
+        """Return one field of every row, None where a row lacks it. Do not change the result."""
         raise NotImplementedError
 
     @overload
@@ -92,12 +92,12 @@ class Columns(Sequence[Message]):
 
 
 class MessageBatch(Columns):
-    """Messages of columns, such as the replies to a batch.
+    """Hold messages in columns, such as the replies to a batch.
 
-    columns (Mapping[str, Union[Sequence, Callable]]): Field name to one value a row, all of one
-        length; or to what gives these, for a field that seldom anybody asks for.
+    columns (Mapping[str, Union[Sequence, Callable]]): Field name to the column, one value per row;
+        or to a function that returns the column, for a field that is rarely read.
     n_rows (int): Number of rows.
-    is_on_device (bool): Whether who asks for a field waits for a GPU.
+    is_on_device (bool): Whether reading a field waits for a GPU.
     """
 
     __slots__ = ("columns", "n_rows", "is_on_device")
@@ -128,13 +128,13 @@ class MessageBatch(Columns):
 
 
 def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
-    """One field of every message; None where a message lacks it."""
+    """Return one field of every message, None where a message lacks it."""
     if isinstance(messages, Columns):
         return messages.column(name)
     return [message.get(name) for message in messages]
 
 
-# --- what users' code gives -------------------------------------------------------------------
+# --- checks of messages from users' code ------------------------------------------------------
 
 # In words, for errors.
 FIELDS = "(text: a string; labels, label_candidates, text_candidates: lists of strings)"
@@ -142,14 +142,14 @@ _LISTS = ("labels", "eval_labels", "label_candidates", "text_candidates")
 
 
 def is_message(value: Any, *given: Any) -> bool:
-    """Whether it is a message (or a dict) whose fields hold what they must; any may be missing."""
+    """Return whether a value is a message (or dict) with valid fields; any may be missing."""
     # A dict is recognised faster than a Mapping.
     is_mapping = isinstance(value, (dict, Mapping))
     return is_mapping and _is_text(value.get("text")) and not wrong_list(value)
 
 
 def wrong_list(message: Mapping[str, Any]) -> str:
-    """The first field of a message that is no list of strings, but has to be; "" if none."""
+    """Return the first field of a message that should be a list of strings but is not, else ""."""
     for name in _LISTS:
         if name in message and not _are_strings(message[name]):
             return name
@@ -166,14 +166,14 @@ def _are_strings(value: Any) -> bool:
 
 
 def are_messages(values: Any, given: Any = None, *rest: Any) -> bool:
-    """Whether there is a sequence of messages: one for each of what was given, if it was."""
+    """Return whether a value is a sequence of messages, one for each item of ``given``."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         return False
     if given is not None and len(values) != len(given):
         return False
     if not isinstance(values, Columns):
         return all(map(is_message, values))
-    # Column by column: most batches have few of these fields, and rows would have to be made.
+    # Check column by column: most batches have few of these fields, and making rows would be slow.
     for name in {"text", *_LISTS}.intersection(values.names()):
         cells = values.column(name)
         fits = _is_text if name == "text" else _are_strings

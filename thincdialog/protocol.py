@@ -1,4 +1,4 @@
-"""What worlds, trainers and servers may ask of an agent, and of one that learns."""
+"""The interface of agents, and of agents that learn, for worlds, trainers and servers."""
 
 import functools
 from contextlib import contextmanager, nullcontext
@@ -49,26 +49,26 @@ def _are_texts_or_none(value: Any, *given: Any) -> bool:
 
 
 class Agent(Contract):
-    """Anything that can observe a message and act. A subclass gives ``act``, which
-    answers ``self.observation``, or ``batch_act``; one that gives ``observe``, too, calls
-    ``super().observe(message)`` in it.
+    """Base of all objects that observe messages and act. A subclass defines ``act``, which
+    answers ``self.observation``, or ``batch_act``. If it also defines ``observe``, that method must
+    call ``super().observe(message)``.
 
-    Batching worlds use ``batch_act`` whenever it is given and ``use_batch_act`` is not
-    False, on the original, never on a copy. An agent that ``takes_batches`` keeps nothing
-    of a conversation but what stands in each example (`context`, `text`): single-turn data
-    then reaches it in whole batches (``examples.Batch``), which it has not observed, and
-    no copies are made.
+    Batching worlds use ``batch_act`` if the subclass defines it and ``use_batch_act`` is not
+    False. They call it on the original agent, never on a copy. An agent that ``takes_batches``
+    keeps no state of a conversation, because each example holds it (`context`, `text`).
+    Single-turn data then reaches the agent in whole batches (``examples.Batch``) without
+    ``observe``, and no copies are made.
 
     An agent with ``can_truncate`` obeys the field ``max_tokens`` of an observation: None
-    (or missing), or a tuple of one int of 0 or more for each field of ``batch_lengths``.
-    It reads at most so many tokens of that field, the last ones of the context and the
-    first ones of the label, and says the same in ``batch_lengths``. Its own limits hold,
-    too, whichever is lower.
+    (or missing), or a tuple with one int of 0 or more for each field of ``batch_lengths``.
+    It reads at most that many tokens of the field, the last ones of the context and the
+    first ones of the label, and counts only these in ``batch_lengths``. Its own limits apply
+    as well; the lower limit wins.
 
     A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
-    for each of these, higher is better), ``candidate_probabilities`` (likewise; of all
-    candidates they sum to 1, unless the agent ``has_label_sets``), ``loss`` (of the example, in
-    nats, where it is known), and any other field.
+    for each candidate, higher is better), ``candidate_probabilities`` (one for each candidate;
+    over all candidates they sum to 1, unless the agent ``has_label_sets``), ``loss`` (of the
+    example, in nats, if known), and any other field.
     """
 
     returns = {
@@ -84,39 +84,39 @@ class Agent(Contract):
     id: str = "agent"
     use_batch_act: bool = True
     takes_batches: bool = False
-    # Whether it is a ``Learner``.
+    # Whether the agent is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
-    # Whether it makes a rectangle of each field of ``batch_lengths``, and so pays for padding.
+    # For each field of ``batch_lengths``: whether the agent pads it to a rectangle.
     padded: Tuple[bool, ...] = ()
-    # Whether its replies are names of classes; and these names, as far as they are known.
+    # Whether replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
     classes: Sequence[str] = ()
-    # Whether all labels of an example are right together, and an example may have none (an empty
+    # Whether the agent predicts all labels of an example (multi-label), which may be none (an empty
     # list); replies then have `predicted_labels`.
     has_label_sets: bool = False
-    # Whether it chooses settings on the dev data (see ``Learner.tune`` and ``temperature``).
+    # Whether the agent chooses settings on the dev data (see ``Learner.tune``, ``temperature``).
     needs_dev: bool = False
-    # What divides a classifier's logits, so that its probabilities are calibrated: fitted on dev
-    # at the end of training, when `rejects_below` is chosen, too. None of other agents.
+    # The divisor of a classifier's logits that calibrates its probabilities. It is fitted on dev at
+    # the end of training, when `rejects_below` is chosen too. None for other agents.
     temperature: Optional[float] = None
-    # Its reply where the best one is less probable than `rejects_below`; None: that is not chosen
-    # yet, and will be the threshold with the `wanted` share of "precision" or "recall".
+    # The reply if the best one is less probable than `rejects_below`. None: that threshold is not
+    # chosen yet, and will be the one with the `wanted` "precision" or "recall".
     reject_class: str = DONT_KNOW
     rejects_below: Optional[float] = 0.0
     wanted: Tuple[str, float] = ("", 0.0)
-    # Whether it learns nothing from examples whose label is not among their candidates, and so
-    # may get some.
+    # Whether the agent learns nothing from examples whose label is not among their candidates, so
+    # that the data may contain such examples.
     ignore_bad_candidates: bool = False
-    # Whether in an evaluation it chooses from what messages bring as ``label_candidates``.
+    # Whether it ranks the ``label_candidates`` of a message in an evaluation.
     heeds_candidates: bool = True
-    # Whether its replies in an evaluation depend on what else is in a batch.
+    # Whether replies in an evaluation depend on the other examples of the batch.
     replies_need_batch: bool = False
-    # Candidates in the ranking of a reply, at most; an experiment raises it if a metric needs more.
+    # Most candidates in the ranking of a reply; an experiment raises it if a metric needs more.
     n_ranked: int = RANKED
     # Paths of files that the agent reads: `--resume` refuses a run if one of them has changed.
     own_files: Sequence[str] = ()
-    # Names of all that ``report`` may hold; None if that is not known beforehand.
+    # Names of all metrics that ``report`` may hold; None if they are not known in advance.
     reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None
     has_acted: bool = False
@@ -128,15 +128,15 @@ class Agent(Contract):
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         own = vars(cls)
-        # Whole batches are not observed.
+        # An agent that takes whole batches does not observe, so custom code there would not run.
         if {"observe", "self_observe"} & own.keys() and not is_ours(cls):
             cls.takes_batches = own.get("takes_batches", False)
 
     def observe(self, message: Message) -> Message:
-        """Take in what another agent said; returns it, possibly enriched.
+        """Take in another agent's message, and return it, possibly with more fields.
 
         RAISES (ProtocolError): If the same speaker is observed twice without an
-            act between.
+            ``act`` in between.
         """
         pending = self.observation
         if pending is not None and pending.get("agent") == message.get("agent"):
@@ -151,7 +151,7 @@ class Agent(Contract):
     def act(self) -> Message:
         """Answer the last observation.
 
-        RAISES (ProtocolError): If nothing was observed since the last act.
+        RAISES (ProtocolError): If nothing was observed since the last ``act``.
         """
         if self.observation is None:
             raise ProtocolError(
@@ -170,28 +170,28 @@ class Agent(Contract):
     def batch_act(self, observations: Any) -> Sequence[Message]:
         """Answer many observations at once.
 
-        observations (Sequence[Message]): Of the original and of copies.
+        observations (Sequence[Message]): Observations of the original and of copies.
         """
         raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
 
     @property
     def can_batch(self) -> bool:
-        """Whether batching worlds shall use ``batch_act``."""
+        """Whether batching worlds should use ``batch_act``."""
         return self.use_batch_act is not False and type(self).batch_act is not Agent.batch_act
 
     def batch_lengths(self, observations: Any) -> Lengths:
-        """The tokens that it will really encode for each observation, after history and
-        truncation; here, the words. Without effect on metrics, cheap, and asked of the
-        original.
+        """Count the tokens that the agent will encode for each observation, after history and
+        truncation; by default, the words. The method must be cheap and must not affect metrics.
+        It is called on the original.
 
-        observations (Sequence[Message]): Of the original and of copies.
-        RETURNS (Lengths): One column for each field that it lays out by itself (context,
-            label), always the same ones, 0 where a row has nothing to encode there.
+        observations (Sequence[Message]): Observations of the original and of copies.
+        RETURNS (Lengths): One column for each field that the agent encodes separately (context,
+            label), always in the same number and order; 0 where a row has nothing to encode.
         """
         return count_words(observations)
 
     def self_observe(self, message: Message) -> None:
-        """Take note of the agent's own act; ends its turn.
+        """Take note of the agent's own reply, and end its turn.
 
         RAISES (ProtocolError): If nothing was observed since the last turn.
         """
@@ -204,40 +204,40 @@ class Agent(Contract):
         self.has_acted = False
 
     def share(self) -> Dict[str, Any]:
-        """What copies have in common with the original (weights, data, counters)."""
+        """Return the attributes that copies share with the original (weights, data, counters)."""
         return dict(self.__dict__)
 
     def clone(self: AgentT) -> AgentT:
-        """A copy for another conversation: shares ``share()``, adds its own state."""
+        """Make a copy for another conversation: it shares ``share()``, and has its own state."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.share())
         copy.reset()
         return copy
 
     def replica(self: AgentT) -> AgentT:
-        """This agent for another worker, which may run at the same time: it shares what
-        does not change as it acts (weights, data) and counts for itself. An agent with
-        metrics or caches of its own overrides this."""
+        """Make a copy for another worker, which may run at the same time. The copy shares the
+        attributes that do not change as it acts (weights, data), and has its own counters. An
+        agent with its own metrics or caches overrides this method."""
         return self.clone()
 
     def reset(self) -> None:
-        """Forget the conversation. Must replace its state, not change it in place:
-        a fresh copy still points at the original's."""
+        """Forget the conversation. This must replace the state, not change it in place,
+        because a new copy still refers to the original's state."""
         self.observation = None
         self.has_acted = False
 
     def conversation_state(self) -> Any:
-        """What a copy knows of its conversation, as JSON values, so that a saved world
-        can go on. An agent that keeps anything overrides this and its counterpart.
+        """Return a copy's state of its conversation, as JSON values, so that a saved world
+        can continue. An agent that keeps state overrides this and ``set_conversation_state``.
 
-        RETURNS (Any): As it was before the observations that still wait for an act: who
-            takes it back observes those anew. None: it knows nothing.
+        RETURNS (Any): The state before the observations that still wait for an ``act``, because
+            the agent observes those again after its state is restored. None: there is no state.
         """
         return None
 
     def set_conversation_state(self, value: Any) -> None:
-        """Take back what ``conversation_state`` gave, in place of what the copy knows.
-        Nothing waits for an act afterwards.
+        """Replace the copy's state by one from ``conversation_state``. Afterwards no
+        observation waits for an ``act``.
 
         value (Any): From ``conversation_state``, possibly through JSON (tuples have
             become lists).
@@ -245,43 +245,43 @@ class Agent(Contract):
         self.reset()
 
     def reading(self) -> "ReadingOptions":
-        """How it reads its data; one that says nothing reads all turns whole."""
+        """Return how the agent reads its data; by default it reads all turns whole."""
         return ReadingOptions()
 
     @property
     def text_encoder(self) -> Any:
-        """What makes token ids of its texts (a ``TextEncoder``), whose outcome a store may keep;
-        None if there is none, or not yet."""
+        """The agent's ``TextEncoder``, whose token ids a store may keep; None if there is none, or
+        none yet."""
         return None
 
     def survey(self, train: Any) -> None:
-        """Take from the training data what there is to answer with (classes, candidates), as
-        ``initialize`` does before anything else; no weights.
+        """Collect the possible replies (classes, candidates) from the training data, without
+        changing weights. ``initialize`` does this first.
 
-        train (Teacher): Of the training split.
-        RAISES (DataError): If nothing can be learnt from such data.
+        train (Teacher): Teacher of the training split.
+        RAISES (DataError): If the agent cannot be trained on such data.
         """
 
     def reachable(self, example: Message) -> Optional[Collection[str]]:
-        """All that it can answer an example of an evaluation with; None if that cannot be
-        told. (A label that is not among it is wrong whatever is learnt.)"""
+        """Return all possible replies to an example of an evaluation; None if they are not known.
+        (The agent can never get a label right that is not among them.)"""
         return None
 
     def check_optimizer(self, optimizer: Any) -> None:
-        """See, before any data is read, that the agent can learn with an optimizer.
+        """Check, before any data is read, that the agent can be trained with an optimizer.
 
-        RAISES (ConfigError): If it cannot; it names the section [training.optimizer].
+        RAISES (ConfigError): If not; the error names the section [training.optimizer].
         """
 
     def check_packages(self) -> None:
-        """See that what the agent needs for training is installed.
+        """Check that the packages that the agent needs for training are installed.
 
-        RAISES (MissingPackageError): If not.
+        RAISES (MissingPackageError): If a package is missing.
         """
 
     def evaluating(self) -> ContextManager[None]:
-        """A stretch in which replies must depend on nothing but the weights and what is
-        answered, not on what else is in a batch, for instance."""
+        """Return a context in which a reply must depend only on the weights and the example, for
+        instance not on the other examples of a batch."""
         return nullcontext()
 
     def initialize(
@@ -292,50 +292,50 @@ class Agent(Contract):
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Learn from the training data what is not learnt step by step: vocabulary,
-        classes, candidates, the first weights. An agent that needs none of it leaves
-        this as it is.
+        """Set up from the training data everything that is not trained step by step: vocabulary,
+        classes, candidates, initial weights. An agent that needs none of these does not override
+        this method.
 
-        train (Teacher): Of the training split.
-        tokenizer (Optional[Tokenizer]): From the config. It is empty: an agent that reads with it
-            lets it ``build`` its vocabulary of the training texts, and keeps it.
-        seed (int): Of everything that is drawn.
+        train (Teacher): Teacher of the training split.
+        tokenizer (Optional[Tokenizer]): Tokenizer of the config, still empty. An agent that uses it
+            calls its ``build`` with the training texts, and keeps it.
+        seed (int): Seed of all random draws.
         progress (Optional[Callable]): Called with the number of texts read so far.
         """
 
     def to_disk(self, folder: Path) -> None:
-        """Write what ``initialize`` and training found into a saved model's folder; the tokenizer,
-        too (``tokenizer.to_disk``), if the agent reads with it."""
+        """Write the results of ``initialize`` and training to a saved model's folder, including the
+        tokenizer (``tokenizer.to_disk``) if the agent uses it."""
 
     def from_disk(self, folder: Path, *, tokenizer: Any = None) -> None:
-        """Read what ``to_disk`` wrote, into an agent built from the same config.
+        """Read the files from ``to_disk`` into an agent built from the same config.
 
-        tokenizer (Optional[Tokenizer]): From the config. It is empty until its own ``from_disk``
-            reads what its ``to_disk`` wrote.
+        tokenizer (Optional[Tokenizer]): Tokenizer of the config. It is empty until its own
+            ``from_disk`` reads the files from its ``to_disk``.
         RAISES (ModelError): If a file is missing, damaged, or of another agent.
         """
 
     def report(self) -> Mapping[str, Metric]:
-        """Metrics (``thincdialog.metrics``) gathered since ``reset_metrics``."""
+        """Return the metrics (``thincdialog.metrics``) since ``reset_metrics``."""
         return {}
 
     def reset_metrics(self) -> None:
-        """Start the metrics afresh."""
+        """Reset the metrics."""
 
     def shutdown(self) -> None:
-        """Release what the agent holds (files, processes)."""
+        """Release the agent's resources (files, processes)."""
 
 
 class ReadingOptions(NamedTuple):
-    """How an agent reads its data, for whoever looks it through.
+    """Describe how an agent reads its data, for code that inspects the data.
 
-    history_size (int): Turns of a context that it reads; -1 for all.
-    use_reply (str): What becomes of its own turns: "label", "model" or "none".
-    labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
-    encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
-    n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
-        reads text; None if it does not say.
-    other_fields (bool): Whether it reads fields of messages besides text and `features`.
+    history_size (int): Number of turns of a context that the agent reads; -1 for all.
+    use_reply (str): The agent's own turns in a context: "label", "model" or "none".
+    labels (Optional[Sequence[str]]): All possible labels, if the agent's config lists them.
+    encoder (Mapping[str, Any]): Arguments of the agent's ``TextEncoder``.
+    n_features (Optional[int]): Length of the `features` that the agent reads instead of text; 0 if
+        it reads text; None if unknown.
+    other_fields (bool): Whether the agent reads fields other than text and `features`.
     """
 
     history_size: int = -1
@@ -347,18 +347,17 @@ class ReadingOptions(NamedTuple):
 
 
 class StepReport(NamedTuple):
-    """What came of an update of the weights.
+    """Report an update of the weights.
 
-    examples (int): How many it learnt from; 0: nothing was changed.
-    loss (Optional[Number]): What the step was to make smaller, summed (nats); None if it is
-        not known. A float, or a number that is still on a device (``ops/later.py``).
-    weight (int): Of how many losses; the step's gradient is the mean over as many.
-    unit (str): The unit of the losses: "examples" or "tokens".
-    gradient_norm (Number): Of the mean gradient, before clipping.
-    counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
-        "cells" that they took with padding, "contexts" and the "truncated_contexts" among
-        them, ...
-    learn_rate (Optional[float]): Of the optimizer; whoever makes the steps fills it in.
+    examples (int): Number of examples trained on; 0 if the weights did not change.
+    loss (Optional[Number]): Sum of the losses of the step (nats); None if not known. A float, or
+        a number that is still on a device (``ops/later.py``).
+    weight (int): Number of losses in the sum; the step's gradient is the mean over them.
+    unit (str): Unit of the losses: "examples" or "tokens".
+    gradient_norm (Number): Norm of the mean gradient, before clipping.
+    counts (Mapping[str, int]): Other counts to add up: "tokens" that were read and their "cells"
+        including padding, "contexts" and the "truncated_contexts" among them, ...
+    learn_rate (Optional[float]): Learning rate of the optimizer; the runner sets it.
     """
 
     examples: int
@@ -394,11 +393,11 @@ def _are_weights(value: Any) -> bool:
 
 
 def _in_place(update: Callable) -> Callable:
-    """The ``update`` of a user's agent, which must change the weights in place."""
+    """Wrap the ``update`` of a user's agent, to check that it changes the weights in place."""
 
     @functools.wraps(update)
     def updated(self: "Learner", *given: Any, **named: Any) -> StepReport:
-        # In a loop written by hand, an agent may do without any.
+        # In a hand-written training loop, an agent may have no weights.
         n_weights = self.n_weights if hasattr(self, "weights") else 0
         report: StepReport = update(self, *given, **named)
         if n_weights and self.n_weights != n_weights:
@@ -410,24 +409,24 @@ def _in_place(update: Callable) -> Callable:
 
 
 class Learner(Agent):
-    """An agent that learns: worlds let it ``learn`` batches of examples, and after one or
-    several of them the loop asks for an ``update``. A subclass gives ``learn``, ``update``,
-    ``answer`` and ``weights``; of the rest, what it needs.
+    """Base of agents that learn: worlds call ``learn`` with batches of examples, and after one or
+    several batches the loop calls ``update``. A subclass defines ``learn``, ``update``,
+    ``answer`` and ``weights``, and overrides other methods as needed.
 
         class Perceptron(Learner):
             def learn(self, batch): ...            # adds to self.gradient
             def update(self, optimizer): ...       # changes self.weights, clears the gradient
             def answer(self, batch): ...           # replies
 
-    weights (Floats1d): All that is learnt step by step, one float32 vector, which ``update``
-        changes in place: workers may share it. Whoever else writes into it calls
-        ``weights_changed``.
-    n_gathered (int): Examples learnt since the last update.
-    has_gradient (bool): Whether what it learns is a gradient that others may sum and apply: then
-        it has ``parameters`` (``models.parameters.FlatParameters``) and ``hand_over``.
-    beginning (Sequence[str]): Where the first weights come from and what of it fits, a line
-        each, if there is anything to say; of ``initialize`` or ``initialize_from``.
-    model (Optional[Model]): Its Thinc model, for commands that look into it.
+    weights (Floats1d): All trained parameters in one float32 vector, which ``update`` changes in
+        place, because workers may share it. Other code that writes to it must call
+        ``weights_changed`` afterwards.
+    n_gathered (int): Number of examples trained on since the last update.
+    has_gradient (bool): Whether ``learn`` accumulates a gradient that other code may sum and apply.
+        The agent then has ``parameters`` (``models.parameters.FlatParameters``) and ``hand_over``.
+    beginning (Sequence[str]): Lines about the source of the initial weights and the parts that
+        fit; set by ``initialize`` or ``initialize_from``, and often empty.
+    model (Optional[Model]): The agent's Thinc model, for commands that inspect it.
     """
 
     returns = {
@@ -456,7 +455,7 @@ class Learner(Agent):
 
     @property
     def n_weights(self) -> int:
-        """How many numbers are learnt."""
+        """Number of trained parameters."""
         return len(self.weights)
 
     def initialize_from(
@@ -468,10 +467,10 @@ class Learner(Agent):
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Begin with what another run has saved, in place of ``initialize``. Here: all that
-        ``from_disk`` reads; the training data adds nothing.
+        """Initialize from the saved model of another run, instead of ``initialize``. By default,
+        load everything with ``from_disk`` and ignore the training data.
 
-        folder (Path): Of the saved model; it has been looked through.
+        folder (Path): Folder of the saved model, which has been checked.
         train, tokenizer, seed, progress: As for ``initialize``.
         RAISES (ModelError): If nothing fits.
         """
@@ -479,7 +478,7 @@ class Learner(Agent):
         self.beginning = ["all that was saved"]
 
     def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
-        """Learn from the examples that have ``labels``; answer where none has."""
+        """Learn from the examples that have ``labels``; if none has, answer all of them."""
         has_labels = [row for row, labels in enumerate(column(observations, "labels")) if labels]
         if not has_labels:
             return self.answer(observations)
@@ -487,72 +486,71 @@ class Learner(Agent):
         return in_their_places(replies, has_labels, len(observations))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
-        """What is learnt next is a part of a step: random draws follow from these numbers.
+        """Begin a part of a step. Random draws in the next ``learn`` depend only on these numbers.
 
-        step (int): Of the update to come, from 1.
-        number (int): Of the part, from 0.
+        step (int): Number of the next update, from 1.
+        number (int): Number of the part in the step, from 0.
         """
 
     def learn(self, batch: Any) -> Optional[Sequence[Message]]:
-        """Gather from a batch what the next ``update`` needs, a gradient for instance.
+        """Accumulate from a batch the data for the next ``update``, such as a gradient.
 
-        batch (Sequence[Message]): Examples that all have ``labels``, as ``batch_act`` gives
-            them: here messages, in a subclass maybe an ``examples.Batch``.
-        RETURNS (Optional[Sequence[Message]]): What it would have replied to each, if learning
-            tells; to be shown and scored, no part of the conversation.
+        batch (Sequence[Message]): Examples that all have ``labels``, as ``batch_act`` passes
+            them: here messages, in a subclass possibly an ``examples.Batch``.
+        RETURNS (Optional[Sequence[Message]]): The replies that the agent would have given, if
+            learning computes them. They are shown and scored, but not part of the conversation.
         RAISES (TrainingError): If the loss is not finite.
         """
         raise NotImplementedError
 
     def gathered_loss(self) -> float:
-        """The mean loss of what was learnt since the last update, with the weights as they
-        are."""
+        """Return the mean loss of the examples since the last update, with the current weights."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Drop what was learnt since the last update. (Only ``find-lr`` asks for it.)"""
+        """Discard the data accumulated since the last update. (Only ``find-lr`` calls this.)"""
         raise NotImplementedError
 
     def update(self, optimizer: Any) -> StepReport:
-        """Change the weights by all that was learnt since the last update, and forget it.
+        """Change the weights by the data accumulated since the last update, then discard the data.
 
-        optimizer (Optimizer): Of the config; its schedules are to be stepped.
-        RETURNS (StepReport): ``NO_STEP`` if nothing was learnt.
-        RAISES (TrainingError): If the gradient is not finite; the weights stay.
+        optimizer (Optimizer): Optimizer of the config; the method must step its schedules.
+        RETURNS (StepReport): The report; ``NO_STEP`` if there was no data.
+        RAISES (TrainingError): If the gradient is not finite; the weights then do not change.
         """
         raise NotImplementedError
 
     def hand_over(self) -> Tuple[StepReport, Callable[[], Sequence[Optional[str]]]]:
-        """Forget what was learnt since the last update but for the gradient, a sum over its
-        examples, which the caller takes out of ``parameters``.
+        """Discard the data accumulated since the last update except the gradient (a sum over
+        the examples), which the caller takes from ``parameters``.
 
-        RETURNS (Tuple[StepReport, Callable]): What was learnt, and what gives the ids of the
-            examples.
+        RETURNS (Tuple[StepReport, Callable]): The report on the examples, and a function that
+            returns their ids.
         """
         raise NotImplementedError
 
     def answer(self, batch: Sequence[Message]) -> Sequence[Message]:
-        """Replies, one for each example."""
+        """Return replies, one for each example."""
         raise NotImplementedError
 
     def tune(self, dev: Any) -> None:
         """Choose settings on the dev data. Called before each evaluation in training if the agent
         ``needs_dev``. Keep the choice in ``weights``, so that the best model has its own.
 
-        dev (Teacher): Of the dev data.
+        dev (Teacher): Teacher of the dev data.
         """
 
     def weights_changed(self) -> None:
-        """Drop what was computed from the weights, because they have changed."""
+        """Drop values that were computed from the weights, because the weights have changed."""
 
     def use_weights(self, weights: Any) -> None:
-        """Learn in another vector from now on, such as one in shared memory that holds the
-        same weights."""
+        """Use another vector for the weights from now on, such as one in shared memory with the
+        same values."""
         self.weights = weights
 
     @contextmanager
     def with_weights(self, weights: Any) -> Iterator[None]:
-        """Other weights (such as averages) for a while; the old come back bit by bit."""
+        """Use other weights (such as averages) in the block, then restore the old ones exactly."""
         before = self.weights.copy()
         self.weights[:] = weights
         self.weights_changed()
@@ -566,11 +564,11 @@ class Learner(Agent):
 def in_their_places(
     replies: Optional[Sequence[Message]], rows: Sequence[int], n_rows: int
 ) -> Sequence[Message]:
-    """Replies to some rows of a batch; empty ones to the others.
+    """Put replies to some rows of a batch in their rows; other rows get empty replies.
 
-    replies (Optional[Sequence[Message]]): One for each of the rows; None: all are empty.
-    rows (Sequence[int]): Theirs, ascending.
-    n_rows (int): Of the whole batch.
+    replies (Optional[Sequence[Message]]): One reply for each of ``rows``; None: all are empty.
+    rows (Sequence[int]): Rows of the replies, ascending.
+    n_rows (int): Number of rows of the whole batch.
     """
     if replies is None:
         return MessageBatch({}, n_rows)

@@ -1,4 +1,4 @@
-"""All registries: Thinc's own (layers, optimizers, ...) and ours (agents, ...).
+"""All registries: those of Thinc (layers, optimizers, ...) and of this package (agents, ...).
 
     from thincdialog.api import registry
 
@@ -20,7 +20,7 @@ import catalogue
 
 from .errors import DialogError
 
-# The packages whose import registers everything of ours.
+# The packages to import, so that all functions of this package are registered.
 DEFINING_PACKAGES = (
     "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers",
     "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "pretrained",
@@ -38,24 +38,24 @@ class BrokenEntryPointError(DialogError):
 
 class DialogRegistry(catalogue.Registry):
     """A catalogue registry that refuses to overwrite a name, and that an installed
-    package cannot break: only asking for its broken function by name is an error.
+    package cannot break: only looking up its broken function by name is an error.
 
-    made (Any): Type of what its functions build, as an annotation.
-    watch (Optional[Callable]): Takes what a user's function has built, and the function;
-        gives it back, or what stands in its place and sees that it does what it must.
+    made (Any): Type of the objects that its functions build, as an annotation.
+    watch (Optional[Callable]): Takes an object that a user's function has built, and the
+        function; returns the object, or a wrapper that checks its behaviour.
     """
 
     made: Any = Any
     watch: Optional[Callable[[Any, Callable], Any]] = None
 
     def makes(self, made: Any, watch: Optional[Callable[[Any, Callable], Any]] = None) -> None:
-        """Say what its functions build; for who builds blocks of a config."""
+        """Set ``made`` and ``watch``, which are used when blocks of a config are built."""
         self.made, self.watch = made, watch
 
     def register(self, name: str, *, func: Optional[Any] = None) -> Callable[[Any], Any]:
         """Register a function under a name; use as a decorator or call.
 
-        RAISES (DuplicateNameError): If another function holds the name.
+        RAISES (DuplicateNameError): If another function has the name.
         """
         if func is None:
             return lambda function: self.register(name, func=function)
@@ -83,24 +83,24 @@ class DialogRegistry(catalogue.Registry):
         return is_registered or self._entry_point(str(name)) is not None
 
     def get(self, name: str) -> Any:
-        """The function of a name; what is ours is imported first if need be.
+        """Return the function of a name; import this package's functions first if needed.
 
-        RAISES (catalogue.RegistryError): If there is none.
+        RAISES (catalogue.RegistryError): If there is no such function.
         """
         if name not in self:
             registry.ensure_populated()
         return super().get(name)
 
     def get_entry_point(self, name: str, default: Optional[Any] = None) -> Any:
-        """The function that an installed package registers under a name.
+        """Return the function that an installed package registers under a name.
 
-        RAISES (BrokenEntryPointError): If it cannot be imported.
+        RAISES (BrokenEntryPointError): If the function cannot be imported.
         """
         entry_point = self._entry_point(name)
         return default if entry_point is None else _load(entry_point, self.namespace[-1])
 
     def get_entry_points(self) -> Dict[str, Any]:
-        """All functions of installed packages that can be imported."""
+        """Return all functions of installed packages that can be imported."""
         found: Dict[str, Any] = {}
         for entry_point in self._get_entry_points():
             try:
@@ -110,7 +110,7 @@ class DialogRegistry(catalogue.Registry):
         return found
 
     def broken_entry_points(self) -> List[str]:
-        """What is wrong with functions of installed packages that cannot be imported."""
+        """Return the errors of installed packages' functions that cannot be imported."""
         messages = []
         for entry_point in self._get_entry_points():
             try:
@@ -120,9 +120,9 @@ class DialogRegistry(catalogue.Registry):
         return messages
 
     def check_entry_points(self) -> None:
-        """See that no installed package takes a name that another function holds.
+        """Check that no installed package uses the name of another function.
 
-        RAISES (DuplicateNameError): If one does.
+        RAISES (DuplicateNameError): If a package does.
         """
         seen: Dict[str, EntryPoint] = {}
         for entry_point in self._get_entry_points():
@@ -150,15 +150,15 @@ class DialogRegistry(catalogue.Registry):
 
 @lru_cache(maxsize=None)
 def _of_group(group: str) -> Sequence[EntryPoint]:
-    """Checking a config asks for them a hundred times, and there are hundreds of other groups."""
+    """Return the entry points of a group, cached: checking a config needs them a hundred times."""
     return tuple(catalogue.AVAILABLE_ENTRY_POINTS.select(group=group))
 
 
 def import_files(package: str, folder: Iterable[str]) -> None:
-    """Import all files of a package, which register what they define.
+    """Import all files of a package, so that they register their functions.
 
-    package (str): Its `__name__`.
-    folder (Iterable[str]): Its `__path__`.
+    package (str): The package's `__name__`.
+    folder (Iterable[str]): The package's `__path__`.
     """
     for file in iter_modules(folder):
         importlib.import_module(f"{package}.{file.name}")
@@ -184,8 +184,8 @@ def _package(entry_point: EntryPoint) -> str:
 
 
 def _leads_to(entry_point: EntryPoint, function: Any) -> bool:
-    """Whether an entry point, written ``module:name``, means this function; the module
-    may be another one of the same package, which imports it."""
+    """Return whether an entry point, written ``module:name``, refers to this function. The
+    module may be another module of the same package that imports the function."""
     module, _, name = entry_point.value.partition(":")
     defined_in = getattr(function, "__module__", None) or "?"
     is_same_package = defined_in.split(".")[0] == module.strip().split(".")[0]
@@ -193,7 +193,7 @@ def _leads_to(entry_point: EntryPoint, function: Any) -> bool:
 
 
 def _origin(function: Any) -> str:
-    """File and name of a function: the same for the same code imported twice."""
+    """Return file and name of a function, which are equal if the same code is imported twice."""
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", repr(function))
     if code is None:
@@ -206,13 +206,13 @@ def _ours(name: str) -> DialogRegistry:
 
 
 def _of_thinc(name: str) -> DialogRegistry:
-    # The same namespace, so that Thinc's names are found here and ours there.
+    # The namespace is Thinc's own, so that each registry finds the functions of the other.
     return DialogRegistry(("thinc", name), entry_points=True)
 
 
 class _LikeThincs(type):
-    """What Thinc's class of registries can do besides holding them (``resolve``, ``has``, ...).
-    Thinc is imported when that is asked for: who only reads data does without it."""
+    """Add the methods of Thinc's registry class (``resolve``, ``has``, ...). Thinc is imported
+    only when they are used, because reading data does not need it."""
 
     _whole: Any = None
 
@@ -255,14 +255,14 @@ class registry(metaclass=_LikeThincs):
 
     @classmethod
     def ensure_populated(cls) -> None:
-        """Import, once, every package of ours that registers something.
+        """Import, once, every subpackage that registers functions.
 
-        RAISES (DuplicateNameError): If an installed package takes a name of ours, of
-            Thinc's or of another package.
+        RAISES (DuplicateNameError): If an installed package uses a name of this package, of
+            Thinc or of another package.
         """
         if cls._is_populated:
             return
-        importlib.import_module("thinc.api")  # It fills its own registries.
+        importlib.import_module("thinc.api")  # Thinc fills its own registries.
         for name in DEFINING_PACKAGES:
             importlib.import_module(f"thincdialog.{name}")
         for known in cls.all_registries().values():
@@ -271,7 +271,7 @@ class registry(metaclass=_LikeThincs):
 
     @classmethod
     def all_registries(cls) -> Dict[str, DialogRegistry]:
-        """Registry name to registry, Thinc's and ours."""
+        """Return registry name to registry, of Thinc and of this package."""
         return {
             name: value for name, value in vars(cls).items() if isinstance(value, DialogRegistry)
         }

@@ -1,7 +1,7 @@
-"""The signals that end a program: which they are, and what comes of one at a bad moment.
+"""The signals that end a program, and how to keep one from being lost.
 
 Python calls a signal's handler between any two instructions, also within a finalizer or a weak
-reference's callback. What the handler raises there is dropped, with a traceback on stderr.
+reference's callback. An error that the handler raises there is dropped, with a traceback on stderr.
 """
 
 import _thread
@@ -15,22 +15,22 @@ from typing import Any, Callable, Optional, Type
 # Windows has no SIGHUP.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
-# An exit code is this and the number of the signal that ended the process, as shells say it.
+# As in shells, the exit code is this number plus the number of the signal that ended the process.
 BY_SIGNAL = 128
 # Seconds until a signal is sent again; a finalizer is over by then.
 SOON = 0.01
 
 
 def end_silently() -> None:
-    """Let Ctrl-C end this process, which was started, at once and without a traceback."""
+    """Let Ctrl-C end this child process at once and without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 class EndedBySignal(KeyboardInterrupt):
-    """A signal ended what was done. Handlers of signals raise it.
+    """Raised by signal handlers to end the current work.
 
-    number (int): Of the signal.
+    number (int): Number of the signal.
     """
 
     def __init__(self, number: int, *told: str):
@@ -39,15 +39,16 @@ class EndedBySignal(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """As shells say that a signal ended a process."""
+        """The exit code that shells give to a process that a signal ended."""
         return BY_SIGNAL + self.number
 
 
 class SendingAgain:
-    """While it is entered, a signal comes again whose handler raised where Python drops it.
+    """Context manager that sends a signal again if Python drops its handler's error.
 
-    raised (Type[EndedBySignal]): What the handler raises.
-    on_dropped (Callable[[], None]): Called before: the handler shall raise once more.
+    raised (Type[EndedBySignal]): Type of the handler's error.
+    on_dropped (Callable[[], None]): Called before the signal is sent again, to prepare the handler
+        to raise again.
     """
 
     def __init__(self, raised: Type[EndedBySignal], on_dropped: Callable[[], None]):
@@ -75,11 +76,11 @@ _RECEIVE = SendingAgain._receive.__code__
 
 
 def comes_later(number: int, frame: Optional[FrameType]) -> bool:
-    """Asked by a handler before it raises: whether ``SendingAgain`` is at work. What is raised
-    there is dropped, and nobody is told. The signal comes again soon, then.
+    """Return whether ``SendingAgain`` is running, and if so, send the signal again soon. A handler
+    calls this before it raises, because an error raised in there is dropped without a message.
 
-    number (int): Of the signal.
-    frame (Optional[FrameType]): As the handler got it.
+    number (int): Number of the signal.
+    frame (Optional[FrameType]): The frame that the handler received.
     """
     while frame is not None:
         if frame.f_code is _RECEIVE:
@@ -90,7 +91,7 @@ def comes_later(number: int, frame: Optional[FrameType]) -> bool:
 
 
 def _send_soon(number: int) -> None:
-    # A Thread's start() would wait for it to run, and give the signal time to come back.
+    # Thread.start() would wait until the thread runs, so the signal could return too early.
     _thread.start_new_thread(_send, (number,))
 
 

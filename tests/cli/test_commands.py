@@ -287,7 +287,7 @@ def test_chat_refuses_a_line_without_an_end(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("i want milk\n" + "\0" * 1000))
     exit_code, out, err = run(f"chat {MODEL}")
     assert exit_code == 1 and len(out.splitlines()) == 1
-    assert "stdin:2  has more than 20 letters: split it" in err
+    assert "stdin:2  has more than 20 characters: split it" in err
 
 
 def test_chat_takes_lines_that_are_no_utf8(run, monkeypatch):

@@ -8,7 +8,7 @@ RUN = "debug overfit a.cfg --training.optimizer.learn_rate"
 def test_debug_overfit_verdict_and_exit_code(run_small, tmp_path):
     code, out, err = run_small(f"{RUN} 0.02")
     assert code == 0
-    assert err == "✔ It has learnt the batch of 16 examples by heart\n"
+    assert err == "✔ The model has memorised the batch of 16 examples\n"
     assert out.splitlines()[0].split() == ["loss", "right", "replies"]
     assert out.splitlines()[3].endswith("100.0%")
     code, out, _ = run_small(f"{RUN} 0.02 --json")
@@ -17,6 +17,6 @@ def test_debug_overfit_verdict_and_exit_code(run_small, tmp_path):
     assert len(found["losses"]) == found["steps"] + 1
     code, out, err = run_small(f"{RUN} 1e-9 --steps 3")
     assert code == 1
-    assert err.startswith("✘ It has not learnt the batch of 16 examples\n")
+    assert err.startswith("✘ The model has not memorised the batch of 16 examples\n")
     assert "find-lr" in err
     assert [path.name for path in tmp_path.iterdir()] == ["a.cfg"]

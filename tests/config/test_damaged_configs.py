@@ -65,7 +65,7 @@ def in_a_row(n, form, last=""):
     return in_paths("\n".join([*(form.format(k, k + 1) for k in range(n)), last]))
 
 
-DEEP, GROWS = "nested more than 50 deep", "grows beyond"
+DEEP, GROWS = "nested more than 50 deep", "makes the config exceed"
 HUGE = {
     "list": (in_paths("x = " + "[" * 100_000), DEEP),
     "closed list": (in_paths("x = " + "[" * 900 + "]" * 900), DEEP),

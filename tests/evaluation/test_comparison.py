@@ -47,7 +47,7 @@ def test_compare_same_replies_tells_no_difference(tmp_path):
     only, found = difference(tmp_path, rows, rows)
     assert (only.difference, only.low, only.high, only.p_value) == (0.0, 0.0, 0.0, 1.0)
     assert only.a == only.b == 60 / 90
-    assert only.verdict() == "no difference in accuracy can be told"
+    assert only.verdict() == "no significant difference in accuracy was found"
     assert (found.n_drawn, found.n_examples, found.drawn) == (90, 90, "examples")
 
 

@@ -150,7 +150,7 @@ def test_predict_reads_a_file_in_the_layout_of_the_models_data(tmp_path):
     (tmp_path / "a.txt").write_text("red\n")
     (same,) = predict("talk/model-last", tmp_path / "a.txt", overrides=changes)
     assert row == same
-    with pytest.raises(DialogError, match="text_field has no meaning beside the layout 'alpaca'"):
+    with pytest.raises(DialogError, match="text_field has no meaning with the layout 'alpaca'"):
         predict("talk/model-last", path, format="alpaca", text_field="said")
     with pytest.raises(DialogError, match="system_turns has a meaning only with a layout"):
         predict("talk/model-last", path, system_turns="drop")

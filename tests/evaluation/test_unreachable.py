@@ -1,4 +1,4 @@
-"""Labels that are among nobody's candidates are told of wherever scores are about 0 by them."""
+"""Labels that are in no candidate list are reported wherever scores are about 0 by them."""
 
 import io
 import json
@@ -29,7 +29,7 @@ INLINE = RANKER.replace("Conversations.v1", "ParlAIText.v1").replace(
     'Ranker.v1"', 'Ranker.v1"\nignore_bad_candidates = true\neval_candidates = SOURCE'
 )
 SPEAKER = ('Conversations.v1"', 'Conversations.v1"\nlabel_speaker = "b"')
-OUTSIDE = "100.0 % of 20 labels are among nobody's candidates and can never be given"
+OUTSIDE = "100.0 % of 20 labels are in no candidate list and can never be given"
 REMEDY = "set n_candidates = 100 in [evaluation]"
 
 
@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_unreachable_labels_are_told_of_once_in_training_and_below_scores(folder, run):  # noqa: F811
     code, out, err = run("train ranker.cfg -o out")
-    assert code == 0 and err.count("nobody's candidates") == 1 and "nobody" not in out
+    assert code == 0 and err.count("in no candidate list") == 1 and "no candidate list" not in out
     assert f"dev: {OUTSIDE}: {REMEDY}" in err
     code, out, err = run("evaluate out/model-best --split dev")
     assert code == 0 and f"dev: {OUTSIDE}: {REMEDY}" in err
@@ -72,7 +72,7 @@ def test_unreachable_labels_are_told_of_once_in_training_and_below_scores(folder
 def test_unreachable_labels_count_from_more_than_half(folder, run, known, expected):  # noqa: F811
     talks(folder / "dev.jsonl", [f"{'reply' if n < known else 'other'} {n}" for n in range(20)])
     code, _, err = run("train ranker.cfg")
-    assert code == 0 and err.count("nobody's candidates") == expected
+    assert code == 0 and err.count("in no candidate list") == expected
     warnings = debug_data("ranker.cfg").warnings
     assert [w.check for w in warnings if w.split == "dev"].count("candidates") == expected
 
@@ -83,7 +83,7 @@ def test_unreachable_labels_make_a_check_of_debug_data_fail(folder, run):  # noq
     assert warning.text.startswith(f"{OUTSIDE}: 'other 0', 'other 1', 'other 2'")
     assert warning.hint.startswith(REMEDY) and "candidates" not in report.passed
     code, out, _ = run("debug data ranker.cfg")
-    assert code == 0 and "nobody's candidate " in out and REMEDY in " ".join(out.split())
+    assert code == 0 and "\nin no candidate list  " in out and REMEDY in " ".join(out.split())
     report = debug_data("ranker.cfg", overrides={"evaluation.n_candidates": 5})
     assert "candidates" in report.passed
 
@@ -129,9 +129,9 @@ def test_unreachable_labels_are_those_that_the_setting_leaves_out(folder, source
     (folder / "inline.cfg").write_text(config)
     stderr = io.StringIO()
     train("inline.cfg", output="out", stdout=io.StringIO(), stderr=stderr)
-    told = [line for line in stderr.getvalue().splitlines() if "nobody's candidates" in line]
+    told = [line for line in stderr.getvalue().splitlines() if "in no candidate list" in line]
     warnings = [w for w in debug_data("inline.cfg").warnings if w.split == "dev"]
-    of_data = [w.hint for w in warnings if "nobody's candidates" in w.text]
+    of_data = [w.hint for w in warnings if "in no candidate list" in w.text]
     found = evaluate_in_detail("out/model-best", split="dev", n_resamples=0)
     if not expected:
         assert not told and not of_data and not found.warning

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from thincdialog.files.held import held, mend
+from thincdialog.files.held import held, repair
 
 spawning = multiprocessing.get_context("fork")
 
@@ -47,9 +47,9 @@ def test_held_things_that_are_none_of_ours_stay(tmp_path):
     os.mkfifo(tmp_path / ".a.1123abcd")
     (tmp_path / ".a.2123abcd.txt").write_text("")
     before = set(tmp_path.iterdir())
-    mend(tmp_path, "a")
+    repair(tmp_path, "a")
     assert set(tmp_path.iterdir()) == before
-    mend(tmp_path / "not there", "a")
+    repair(tmp_path / "not there", "a")
 
 
 def test_held_folder_that_was_being_replaced_comes_back(tmp_path):
@@ -57,7 +57,7 @@ def test_held_folder_that_was_being_replaced_comes_back(tmp_path):
         (tmp_path / f".{place}.old.0123abcd").mkdir()
         (tmp_path / f".{place}.old.0123abcd" / "file").write_text("old")
     (tmp_path / "there").mkdir()
-    mend(tmp_path, "gone|there")
+    repair(tmp_path, "gone|there")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gone", "there"]
     assert (tmp_path / "gone" / "file").read_text() == "old"
     assert list((tmp_path / "there").iterdir()) == []

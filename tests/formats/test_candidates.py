@@ -37,5 +37,5 @@ def test_candidates_are_read_from_lists_and_from_numbered_lines(file_of, text, c
 
 
 def test_numbered_lines_without_a_reply_are_an_error(file_of):
-    with pytest.raises(DataError, match="no line has a reply behind a tab"):
+    with pytest.raises(DataError, match="no line has a reply after a tab"):
         read_candidates(file_of("1 hello\t\n"))

@@ -193,7 +193,7 @@ def test_convert_says_what_it_leaves_out(tmp_path):
         "names of speakers": 1,
         "the field 'topic' of conversations": 1,
         "borders between turns that are joined to one": 2,
-        "turns that nobody answers": 1,
+        "turns without an answer": 1,
     }
     assert (tmp_path / "1.txt").read_text() == "id:7/0\ttext:A\tlabels:B\\nB\tepisode_done:True\n"
     (tmp_path / "2.txt").write_text("1 a\tb\n2 statement\n1 c\td\n2 statement\n")
@@ -287,9 +287,10 @@ def test_convert_writes_whole_or_not_at_all(tmp_path):
 
 def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path, written):
     path = written("just a text\n", "what.txt")
-    with pytest.raises(DataError, match="what.txt:1  its format cannot be told, it begins 'just a"):
+    expected = "what.txt:1  its format cannot be guessed, it begins 'just a"
+    with pytest.raises(DataError, match=expected):
         convert(path, tmp_path / "x", to_format="parlai")
-    with pytest.raises(DialogError, match="tells no format: give one of parlai"):
+    with pytest.raises(DialogError, match="needs a format: give one of parlai"):
         convert(path, tmp_path / "x")
     with pytest.raises(
         DialogError, match="no format 'parlay' to be written; did you mean 'parlai'"

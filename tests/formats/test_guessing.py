@@ -1,4 +1,4 @@
-"""Formats told by the content of a file."""
+"""Formats guessed from the content of a file."""
 
 import gzip
 import json
@@ -55,7 +55,7 @@ def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
     ("[3]", r"looks like one JSON value, not lines \(a list, of a number\)"),
     ("__class__b a\n", "looks like fastText with a prefix of its own: replace it by __label__"),
     ('{"data": [{"paragraphs": [{"qas": []}]}]}', "looks like SQuAD, whose .* prompt-completion"),
-    ('{"a": 1}\n{"a": 2}\n', "its format cannot be told, it begins '{.*': give it .* see docs"),
+    ('{"a": 1}\n{"a": 2}\n', "its format cannot be guessed, it begins '{.*': give it .* see docs"),
 ])  # fmt: skip
 def test_what_no_format_fits_is_named_with_a_way(tmp_path, text, words):
     path = tmp_path / "a.json"

@@ -440,7 +440,7 @@ def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_the_opposite(writte
     assert of_layout(written, layout, as_table(CHATS)) == TALKS
     layout = layout.replace("$file", "$reversed")
     assert sorted(of_layout(written, layout, as_table(CHATS[::-1]))) == TALKS
-    with pytest.raises(DataError, match="must stand together, unless the layout has an 'order'"):
+    with pytest.raises(DataError, match="must be consecutive, unless the layout has an 'order'"):
         of_layout(written, layout.replace("order: $reversed\n", ""), as_table(CHATS))
 
 

@@ -13,7 +13,7 @@ from thincdialog.formats.layout_file import find_layout, read_layout
     "content, words",
     [
         ("turns: a\nspaker: b", "a layout has no 'spaker'; did you mean 'speaker'?"),
-        ("text: b", "does not say where answers stand: say 'turns' or 'group'"),
+        ("text: b", "does not say where answers are: say 'turns' or 'group'"),
         ("turns: a\nlabel: b", "has 'turns' and 'label': only one can be"),
         ("turns: [a]", r"'turns' is .*: expected a text"),
         ("label: a\ntext: []", "'text' is '\\[\\]': expected a place, or a list"),

@@ -66,4 +66,4 @@ def test_numbered_text_names_the_line_of_a_mistake(error, line, message):
 
 
 def test_numbered_text_without_questions_says_so(error):
-    assert "no line has an answer behind a tab" in error(read_numbered_text, "1 a\n2 b\n")
+    assert "no line has an answer after a tab" in error(read_numbered_text, "1 a\n2 b\n")

@@ -103,7 +103,7 @@ def test_read_lines_names_the_line_behind_which_gzip_is_damaged(tmp_path):
     lines = [os.urandom(40).hex() for _ in range(9999)]
     (tmp_path / "a.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-500])
     read = []
-    with pytest.raises(DataError, match="damaged or cut off behind this line") as caught:
+    with pytest.raises(DataError, match="damaged or cut off after this line") as caught:
         read.extend(line for _, line in text_file.read_lines(tmp_path / "a.gz"))
     assert caught.value.line == len(read) and read == lines[: len(read)]
 

@@ -89,7 +89,7 @@ DAMAGED = {
     "other width said": (word2vec(vectors=VECTORS[:, :3]), "has vectors of 3 numbers"),
     "cut text": (word2vec()[: len(word2vec()) * 2 // 3].rpartition(b"\n")[0], CUT),
     "cut binary": (binary()[:-10], CUT),
-    "short line": (glove() + b"more 1 2 3\n", ":6  3 numbers behind 'more', expected 6"),
+    "short line": (glove() + b"more 1 2 3\n", ":6  3 numbers after 'more', expected 6"),
     "no number": (glove() + b"rare 1 2 x 4 5 6\n", ":6  could not convert string to float: b?'x'"),
     "not finite": (word2vec() + b"rare 1 2 nan 4 5 6\n", ":7  a number is not finite"),
     "too large": (glove() + b"rare 1 2 3e99 4 5 6\n", ":6  a number is not finite, or too large"),

@@ -129,7 +129,7 @@ def test_find_lr_stops_when_the_loss_runs_off():
     }
     found = found_with(overrides=wild, start=1e-4, end=1e30)
     assert found.diverged and len(found.losses) < 100
-    assert found.stopped_because.startswith("the loss ran off at ")
+    assert found.stopped_because.startswith("the loss diverged at ")
     assert found.suggestion is None or found.suggestion < found.learn_rates[-1] / 10
 
 

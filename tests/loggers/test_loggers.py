@@ -284,7 +284,7 @@ def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     assert len([call for call in calls if call[0] == "two"]) == 6
     assert re.fullmatch(
         r"Recorder has failed \(tests/loggers/test_loggers.py:\d+  in note\(\): OSError: no "
-        r"network\)\. Training goes on; rows may be missing there\.\n",
+        r"network\)\. Training continues; rows may be missing there\.\n",
         stderr.getvalue(),
     )
 

@@ -60,7 +60,7 @@ def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monk
         train(text, output=tmp_path / "out", code=code, overrides=PROCESSES, **streams)
     said = str(refused.value)
     assert "a worker process reads other training data than the run, or in another order" in said
-    assert '(a set of texts does not). Mend that, or set [runner] executor = "thread"' in said
+    assert '(a set of texts does not). Fix that, or set [runner] executor = "thread"' in said
     assert "\n" not in said and re.search(r"\(read by worker \d\)$", said)
     assert not (tmp_path / "out").exists()
 

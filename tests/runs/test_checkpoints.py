@@ -88,8 +88,8 @@ def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, a
     with pytest.raises(ModelError) as refused:
         resume(folder)
     assert str(refused.value) == (
-        f"{folder / 'checkpoint-6'}  was written by {age} version of thincdialog: begin anew in "
-        "another --output, or with --force in place of --resume."
+        f"{folder / 'checkpoint-6'}  was written by {age} version of thincdialog: start from "
+        "scratch in another --output, or with --force in place of --resume."
     )
     quietly_train(output=folder, force=True, **ENDS)
     assert damage(folder / "checkpoint-6") == ""
@@ -104,7 +104,7 @@ def test_a_folder_without_checkpoints(tmp_path):
         resume(folder)
     _, shown = quietly_train(output=folder, resume=True, force=True, **ENDS)
     assert "starting afresh" in shown
-    with pytest.raises(OutputError, match="--resume goes on with a run: .*--output"):
+    with pytest.raises(OutputError, match="--resume continues a run: .*--output"):
         resume(None)
 
 
@@ -113,7 +113,7 @@ def test_checkpoints_of_other_programs_are_left_alone(tmp_path):
     other.mkdir()
     (other / "pytorch_model.bin").write_text("mine")
     for force in (False, True):
-        with pytest.raises(OutputError, match="checkpoint-6  is no checkpoint of ours"):
+        with pytest.raises(OutputError, match="checkpoint-6  is not a checkpoint of thincdialog"):
             quietly_train(output=tmp_path, resume=not force, force=force, **ENDS)
     assert (other / "pytorch_model.bin").read_text() == "mine"
 

@@ -63,7 +63,7 @@ def test_model_card_has_data_sizes_and_settings(run):
 
 def test_model_card_says_whether_repeats_are_blocked_and_what_was_chosen_from(run, tmp_path):
     text = (run.output / "model-best" / "README.md").read_text()
-    assert "- It repeats nothing: " in text and "eval_candidates" not in text
+    assert "- It avoids repeats: " in text and "eval_candidates" not in text
     settings = {"agent__block_repeats": False, "agent__eval_candidates": "fixed"}
     quietly_train(output=tmp_path, training__max_steps=1, **settings)
     text = (tmp_path / "model-best" / "README.md").read_text()

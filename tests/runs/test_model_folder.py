@@ -75,7 +75,7 @@ def test_a_run_stands_for_its_best_model(tmp_path, capsys):
     assert evaluate(tmp_path / "run") == of_best
     assert load(tmp_path / "run").path == tmp_path / "run" / "model-best"
     assert main(["compare", str(tmp_path / "run"), str(tmp_path / "run" / "model-best")]) == 0
-    assert "No difference can be told" in capsys.readouterr().out
+    assert "No significant difference in" in capsys.readouterr().out
     (tmp_path / "run" / "model-best").rename(tmp_path / "elsewhere")
     with pytest.raises(ModelError, match="no meta.json. Did you mean .*model-last"):
         evaluate(tmp_path / "run")

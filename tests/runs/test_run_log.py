@@ -57,7 +57,8 @@ def test_run_log_knows_who_is_running(tmp_path):
     assert not is_running(tmp_path)
     with run_log(tmp_path):
         assert is_running(tmp_path)
-        with pytest.raises(OutputError, match="belongs to a training run that is still going on"):
+        in_use = "belongs to a training run that is still in progress"
+        with pytest.raises(OutputError, match=in_use):
             RunLog(tmp_path)
     assert not is_running(tmp_path)
 
@@ -109,7 +110,7 @@ def test_run_log_training_outlives_its_logger(tmp_path):
     assert re.fullmatch(
         r"Saving to \S+/run\nComputing with .*\n"
         r"no_network has failed \(tests/runs/test_run_log.py:\d+  in log_step\(\): "
-        r"ConnectionError: no route to host\). Training goes on; rows may be missing there.\n"
+        r"ConnectionError: no route to host\). Training continues; rows may be missing there.\n"
         r"hits@1 on dev was still improving at the end. .*\n",
         shown,
     )

@@ -125,7 +125,7 @@ def looking():
     def look(info, agent):
         SEEN.append((info["step"], is_running(Path("out")), files("out")))
         if info["step"] == 0:
-            with pytest.raises(OutputError, match="still going on"):
+            with pytest.raises(OutputError, match="still in progress"):
                 replace()
             SEEN.append(load("out/model-best").respond("i want train 1"))
             SEEN.append(results(["out"])[0].stopped_because)
@@ -263,10 +263,10 @@ def test_a_swap_that_is_killed_at_any_moment_is_finished(trained, tmp_path, monk
                 ends.append("done")
             except Killed:
                 ends.append("killed")
-        RunPlace(out).mend()
+        RunPlace(out).repair()
         found = files(out)
         assert found == (before if n_moves == 0 else {**new, "notes.txt": b"mine"}), n_moves
-        RunPlace(out).mend()
+        RunPlace(out).repair()
         assert files(out) == found
         if ends[-1] == "done":
             break

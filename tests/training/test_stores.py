@@ -686,7 +686,7 @@ def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
 
 def test_a_full_disk_is_one_clear_error_and_the_build_goes_on(files):
     with limited("RLIMIT_FSIZE", 700):
-        with pytest.raises(DialogError, match="could not be written: .*begin again to go on"):
+        with pytest.raises(DialogError, match="could not be written: .*start again to continue"):
             made()
     assert made()["intent/train"] == "it is new"
     assert set(made().values()) == {""}

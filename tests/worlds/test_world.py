@@ -245,7 +245,7 @@ def parley_through(world, each=lambda: None):
 def test_a_loop_without_updates_is_told_so_after_the_first_epoch(size):
     agent = Counting()
     forgetful = BatchWorld(make_teacher([1] * 10, True), agent, Fixed(size))
-    with pytest.raises(ProtocolError, match="counting learnt 10 examples, .*update.optimizer."):
+    with pytest.raises(ProtocolError, match="counting trained on 10 examples, .*update.optimizer."):
         parley_through(forgetful)
     assert agent.n_gathered == 10  # The second epoch has not begun.
 

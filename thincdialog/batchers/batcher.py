@@ -18,7 +18,7 @@ MAX_CHANGE = 0.1
 class Batcher:
     """Policy of a batching world; register one with ``registry.batchers``.
 
-    It looks at as many rows as make ``buffer`` batches. A subclass divides them by ``plan``:
+    It reads as many rows as fill ``buffer`` batches. A subclass divides them in ``plan()``:
 
         class Opposites(Batcher):
             # The longest row goes with the shortest.
@@ -32,17 +32,17 @@ class Batcher:
         def make_opposites() -> Batcher:
             return Opposites(Sizes(2), buffer=64)
 
-    It keeps nothing from plan to plan, so one object serves training and evaluation,
-    any number of worlds, and a run that goes on where another stopped. The same calls
-    with an equal generator must give the same batches. Worlds put the batches of a
-    plan in random order, so that they do not come by length.
+    It keeps nothing between plans, so one object serves training and evaluation, any
+    number of worlds, and a run that resumes another. The same calls with an equal
+    generator must return the same batches. Worlds shuffle the batches of a plan, so that
+    they are not in the order of their length.
 
-    sizes (Sizes): What a batch may hold at each step, in ``unit``.
+    sizes (Sizes): Largest size of a batch at each step, in ``unit``.
     buffer (int): Batches' worth of rows to choose from, 1 or more.
-    unit (str): What the size counts: "rows", or "words" (tokens, maybe with the padding).
-    needs_lengths (bool): Whether ``plan`` looks at lengths; else rows come as they are.
-    oversize (str): What becomes of a row with more words than the limit (see ``fit``):
-        "alone" in a batch of its own, "truncate", or "error".
+    unit (str): Unit of the size: "rows", or "words" (tokens, maybe with the padding).
+    needs_lengths (bool): Whether ``plan()`` uses lengths; if not, rows keep their order.
+    oversize (str): How to treat a row with more words than the limit (see ``fit()``):
+        "alone" gives it a batch of its own, "truncate" shortens it, "error" raises an error.
     """
 
     unit: Literal["rows", "words"] = "rows"
@@ -56,7 +56,7 @@ class Batcher:
         self.buffer = buffer
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is missing comes here.
+        # Python calls this only for missing attributes.
         if name in ("sizes", "buffer"):
             raise PlanError(
                 f"{place_of(type(self))} has no {name}: call super().__init__(sizes, buffer) in "
@@ -67,16 +67,17 @@ class Batcher:
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
         """Divide rows into batches.
 
-        lengths (Lengths): Of the rows, one or more.
-        limit (int): What a batch may hold now, in ``unit``.
-        rng (np.random.Generator): For draws, if there are any.
+        lengths (Lengths): Lengths of the rows, one row or more.
+        limit (int): Largest size of a batch at this step, in ``unit``.
+        rng (np.random.Generator): Source of all random draws.
         RETURNS (List[np.ndarray]): Numbers of the rows of each batch, each row once.
         """
         raise PlanError(f"{place_of(type(self))} has no plan(lengths, limit, rng): give it one")
 
     def window(self, step: int) -> Tuple[int, int]:
-        """The limit from a step on, and for how many batches it holds: ``buffer``, or
-        until a schedule has moved by a tenth (then the least of these limits counts).
+        """Return the limit from a step on, and the number of batches for which it is valid:
+        ``buffer``, or fewer if a schedule changes by more than a tenth before (the limit is
+        the smallest size of these batches).
 
         step (int): Number of the next batch, counted from 0.
         """
@@ -88,7 +89,7 @@ class Batcher:
         return int(sizes[:n_batches].min()), n_batches
 
     def fit(self, lengths: Lengths, limit: int) -> Lengths:
-        """What is read of the rows: the same, or less of those beyond the limit.
+        """Return the lengths to read of each row: shorter ones for rows that are truncated.
 
         RAISES (OversizeError): If a row is beyond the limit and ``oversize`` is "error".
         """
@@ -138,17 +139,17 @@ class OversizeError(ValueError):
 
 
 def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
-    """How many rows to read before planning, as far as can be told; 0 if there are enough.
+    """Estimate how many more rows to read before planning; 0 if there are enough.
 
-    n_rows (int): Rows there are.
-    n_words (int): Their words, each row counted with at least one.
+    n_rows (int): Rows that were read already.
+    n_words (int): Their words, where each row counts as at least one.
     """
     limit, n_batches = batcher.window(step)
     wanted = limit * n_batches
     if batcher.unit == "rows":
         return max(0, wanted - n_rows)
-    # What few rows tell of the others can be far from the truth: as many as the batches,
-    # which cannot be too many, then at most as many again.
+    # An estimate from few rows can be far off. So begin with one row for each batch, which
+    # is never too many, and then at most double the number of rows each time.
     estimate = -(-(wanted - n_words) * n_rows // n_words) if n_rows else n_batches
     return max(0, min(estimate, max(n_rows, n_batches)))
 
@@ -156,7 +157,7 @@ def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
 def plan_window(
     batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
 ) -> List[np.ndarray]:
-    """The batches of a plan in random order.
+    """Plan batches and put them in random order.
 
     RAISES (PlanError): If the plan does not hold every row exactly once.
     """
@@ -168,10 +169,10 @@ def plan_window(
 def plan_order(
     batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
 ) -> Tuple[np.ndarray, List[int]]:
-    """A plan, batch after batch.
+    """Plan batches and join them.
 
-    RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, and where in them each
-        batch begins, with the number of rows as the last place.
+    RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, batch after batch, and the
+        offset at which each batch begins, with the number of rows as the last offset.
     RAISES (PlanError): If the plan does not hold every row exactly once.
     """
     n_rows = len(lengths.counts)
@@ -198,7 +199,7 @@ def plan_order(
 
 
 def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
-    """The first mistake of a plan, with a row as the example."""
+    """Describe the first mistake of a plan, with a row as an example."""
     beyond = order[(order < 0) | (order >= n_rows)]
     if len(beyond):
         return f"there is no row {beyond[0]}, they are counted from 0"
@@ -216,7 +217,7 @@ def _plan_error(batcher: Batcher, text: str) -> PlanError:
 
 
 def _shorten(counts: np.ndarray, limit: int) -> np.ndarray:
-    """What is left of each field when the longest ones are cut to the limit."""
+    """Return the length of each field after the longest ones are cut to meet the limit."""
     left, level = limit, 0
     for n_fields, count in zip(range(len(counts), 0, -1), np.sort(counts).tolist()):
         level = left // n_fields
@@ -224,6 +225,6 @@ def _shorten(counts: np.ndarray, limit: int) -> np.ndarray:
             break
         left -= count
     shorter = np.minimum(counts, level)
-    # Fields that are still longer share the rest of the division.
+    # Fields that were cut share the remainder of the division.
     shorter[np.flatnonzero(counts > level)[: limit - int(shorter.sum())]] += 1
     return shorter

@@ -6,8 +6,8 @@ import numpy as np
 
 from .lengths import row_sums
 
-# What a batch costs beside its cells, as a share of the budget: half-empty batches
-# waste nothing but time.
+# Fixed cost of a batch in addition to its cells, as a fraction of the budget. Without it,
+# half-empty batches would cost nothing, but they waste time.
 OVERHEAD = 0.1
 # A line is cut between blocks of about this share of a batch.
 BLOCKS_OF_A_BATCH = 12
@@ -118,14 +118,14 @@ def _cheapest(costs: np.ndarray, overhead: float) -> np.ndarray:
     n_lags, n_blocks = costs.shape
     n_stretches = -(-n_blocks // BLOCKS_OF_A_STRETCH)
     n_steps = -(-n_blocks // n_stretches)
-    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. What is missing in
-    # the last stretch costs nothing.
+    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. Blocks that fill up
+    # the last stretch cost nothing.
     flat = np.full((n_lags, n_stretches * n_steps), _NEVER, dtype=np.float32)
     np.add(costs[::-1], overhead, out=flat[:, :n_blocks], casting="same_kind")
     flat[-1, n_blocks:] = 0
     table = flat.reshape(n_lags, n_stretches, n_steps).transpose(2, 0, 1).copy()
     # Cost of the cheapest way from the start of a stretch to the end of each block; the
-    # first n_lags places stand before the stretch.
+    # first n_lags entries are for positions before its first block.
     totals = np.full((n_lags + n_steps, n_stretches), _NEVER, dtype=np.float32)
     totals[n_lags - 1] = 0
     ways = np.empty((n_lags, n_stretches), dtype=np.float32)

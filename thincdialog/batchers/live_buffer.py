@@ -1,4 +1,4 @@
-"""Conversations that wait for their turn, and which of them go together next."""
+"""A buffer of waiting conversations that chooses which of them form the next batch."""
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -17,27 +17,29 @@ ROUNDS = 7
 
 
 class LiveBuffer:
-    """Rows come and go; a batch is chosen among those that wait.
+    """Choose batches among waiting rows, while rows are added and handed out.
 
-    Choosing goes in rounds: all waiting rows are planned, and the better half of the
-    batches (those with the least padding among batches of like length) is handed out, in
-    random order; the rows of the others wait for better company. A row that has waited for
-    ``MAX_WAIT`` buffers when a round begins goes in this round whatever its company.
+    Batches are chosen in rounds. Each round plans all waiting rows and hands out the better
+    half of the batches (those with the least padding among batches of like length), in
+    random order. The rows of the other batches wait for rows that fit them better. A row
+    that has waited for ``MAX_WAIT`` buffers when a round begins is due: its batch is handed
+    out in this round, however much it pads.
 
     So a row waits for less than seven buffers: it is due in the first round that begins
-    5 buffers or more after it came, which begins before 6 buffers are over, since no
-    round is longer than the buffer. This holds where no more is due than a round takes: for
-    batchers that fill their batches with rows, and a caller that adds no more than are
-    ``missing``. With a word budget more batches may be due at once; these go oldest first.
-    A row then waits for less than seven buffers and as many batches as there were rows in
-    the buffer when it came: no row due is passed over but for older ones or its equals.
+    5 buffers or more after it was added, and this round begins before 6 buffers are over,
+    since no round is longer than the buffer. This holds if one round can hand out all
+    batches that are due: for batchers that count rows, and a caller that adds no more rows
+    than ``missing()`` returns. With a word budget, more batches may be due at once; the
+    oldest are handed out first. A row then waits for less than seven buffers plus one batch
+    for each row that was in the buffer when it was added: among the rows that are due, only
+    older ones and those of the same age are handed out before it.
 
-    With fewer than ``2 * STRATUM`` batches in the buffer there are not enough of like
-    length to compare; then batches of long rows, which pad more, come a little later.
+    With fewer than ``2 * STRATUM`` batches in the buffer, there are not enough of like
+    length to compare; then batches of long rows, which pad more, are chosen a little later.
 
-    Planning costs a sort in each round: O(log n) for each row.
+    Planning sorts the rows in each round: O(log n) for each row.
 
-    batcher (Batcher): The policy.
+    batcher (Batcher): The policy that plans batches.
     seed (Sequence[int]): Seeds the order of batches; numbers of 0 or more.
     """
 
@@ -56,18 +58,18 @@ class LiveBuffer:
         self._chosen: List[Tuple[List[int], int]] = []
 
     def __len__(self) -> int:
-        """Rows that wait, those chosen in this round among them."""
+        """Number of waiting rows, including those already chosen in this round."""
         return self._n_rows
 
     def missing(self) -> int:
-        """How many more rows there is room for, as far as can be told."""
+        """Estimate for how many more rows there is room."""
         return missing_rows(self.batcher, self.step, self._n_rows, self._n_words)
 
     def add(self, slots: Sequence[int], lengths: Lengths) -> None:
-        """These rows wait from now on.
+        """Add rows that wait from now on.
 
-        slots (Sequence[int]): The caller's numbers for them.
-        lengths (Lengths): Of each.
+        slots (Sequence[int]): The caller's numbers of the rows.
+        lengths (Lengths): Lengths of the rows.
         """
         if not len(slots):
             return
@@ -77,9 +79,9 @@ class LiveBuffer:
         self._n_words += int(lengths.totals.sum())
 
     def next_batch(self, more_to_come: bool) -> List[int]:
-        """The rows that go next; they do not wait any more.
+        """Remove the rows of the next batch from the buffer and return them.
 
-        more_to_come (bool): Whether rows may still be added; without, none is held back.
+        more_to_come (bool): Whether rows may still be added. If not, no row is held back.
         RAISES (IndexError): If no row waits.
         """
         if not self._chosen:
@@ -112,7 +114,8 @@ class LiveBuffer:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
         if len(chosen) > n_batches:
-            # A schedule's limit holds no longer. Who is due stays, by age.
+            # The limit is valid for no more batches than these. Due batches are kept first,
+            # the oldest before the others.
             age = np.where(is_due, oldest, self.step + 1)[chosen]
             chosen = chosen[np.sort(np.argsort(age, kind="stable")[:n_batches])]
             is_chosen[:] = False
@@ -126,7 +129,7 @@ class LiveBuffer:
         ]
 
     def _is_good(self, lengths: Lengths, starts: np.ndarray, limit: int) -> np.ndarray:
-        """Whether each batch is of the better half of those of like length."""
+        """Return whether each batch is in the better half of the batches of like length."""
         sizes = np.diff(starts, append=len(lengths.counts))
         sums = np.add.reduceat(lengths.counts, starts, axis=0)
         words = np.maximum(sums.sum(axis=1), 1)
@@ -136,16 +139,17 @@ class LiveBuffer:
             costs += OVERHEAD * limit / words
         by_length = np.argsort(words / sizes, kind="stable")
         if self.batcher.unit == "rows":
-            # The rest of the rows waits until it makes a batch.
+            # A batch that is not full waits for more rows.
             by_length = by_length[(sizes >= np.median(sizes))[by_length]]
         is_good = np.zeros(len(starts), dtype=bool)
-        # Among those of like length: else long rows, which pad more, would all go last.
+        # Compare batches of like length only: otherwise long rows, which pad more, would all
+        # be last.
         for part in np.array_split(by_length, max(1, len(by_length) // STRATUM)):
             is_good[part[np.argsort(costs[part], kind="stable")[: (len(part) + 1) // 2]]] = True
         return is_good
 
     def state(self) -> Dict[str, Any]:
-        """All of it as JSON values, for ``restore``."""
+        """Return the state as JSON values, for ``restore()``."""
         return {
             "step": self.step,
             "round": self._round,
@@ -158,7 +162,7 @@ class LiveBuffer:
         }
 
     def restore(self, state: Dict[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a state that ``state()`` returned."""
         self._forget()
         self.step, self._round = state["step"], state["round"]
         padded = tuple(state["padded"])
@@ -173,7 +177,7 @@ class LiveBuffer:
 
 
 class _Rows(NamedTuple):
-    """Rows that wait: the caller's numbers, lengths, and the step that each waits since."""
+    """Hold waiting rows: the caller's numbers, lengths, and the step at which each was added."""
 
     slots: np.ndarray
     lengths: Lengths

@@ -12,11 +12,12 @@
 A registered function returns the callback. It is called with ``info``, the same
 row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds all dev
 metrics), and with the agent, which has its latest weights again, not the averaged
-ones that were evaluated. True ends training; False or None lets it go on. Limits,
-patience and a target score are settings of ``[training]`` and need no callback.
+ones that were evaluated. If the callback returns True, training ends; if it returns False or
+None, training continues. Limits, patience and a target score are settings of ``[training]`` and
+need no callback.
 
-A callback that remembers something can have two methods, so that ``train --resume`` goes
-on with it: ``state()`` gives it as JSON values, ``restore(state)`` takes it back.
+A callback that keeps state can have two methods, so that ``train --resume`` restores the state:
+``state()`` returns it as JSON values, and ``restore(state)`` sets it again.
 """
 
 from typing import Any, Callable, Mapping, Optional
@@ -32,9 +33,9 @@ Callback = Callable[[Mapping[str, Any], Agent], Optional[bool]]
 
 
 def shall_end(callback: Callback, info: Mapping[str, Any], agent: Agent) -> bool:
-    """Call a callback; whether it ends training.
+    """Call a callback and return whether it ends training.
 
-    RAISES (CodeError): If it returns something else.
+    RAISES (CodeError): If the callback returns anything but True, False or None.
     """
     return bool(called(callback, _ANSWER, info, agent))
 

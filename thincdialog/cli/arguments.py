@@ -14,7 +14,7 @@ class UsageError(DialogError):
     exit_code = 2
 
 
-# Gives an argument to a parser, or to a group in it.
+# Adds an argument to a parser, or to a group in it.
 Argument = Callable[[Any], None]
 
 
@@ -26,16 +26,16 @@ def argument(
     suggest: Optional[Callable[[], Iterable[str]]] = None,
     **settings: Any,
 ) -> Argument:
-    """An argument, from what its help shows.
+    """Make an argument from its usage and help text.
 
         "CONFIG"   "[MODEL]"   "RUN..."   "-F --force"   "-o --output FOLDER"   "--json [FILE]"
 
-    usage (str): Names and value. A value in brackets may be missing, one with dots stands
-        several times; an option without value or choices is a flag.
-    about (str): What the help says of it.
-    kind (Optional[Callable[[str], Any]]): Reads the value; a text if None.
-    default (Any): What it is if it is not given.
-    suggest (Optional[Callable[[], Iterable[str]]]): Gives words that a shell asks for.
+    usage (str): Names and value. A value in brackets is optional, a value with dots can be
+        repeated; an option without value or choices is a flag.
+    about (str): The help text.
+    kind (Optional[Callable[[str], Any]]): Parses the value; if None, the value stays a string.
+    default (Any): The value of an argument that is missing.
+    suggest (Optional[Callable[[], Iterable[str]]]): Returns completions for a shell.
     settings: More settings of ``add_argument``.
     """
     names = [word for word in usage.split() if word.startswith("-")]
@@ -61,11 +61,11 @@ def argument(
 
 
 def declare(parser: Any, arguments: Iterable[Any]) -> None:
-    """Give a parser its arguments.
+    """Add arguments to a parser.
 
     parser (ArgumentParser): The parser, or a group in it.
-    arguments (Iterable[Union[Argument, List[Argument]]]): In the order of the help; of
-        those in a list, only one can be given.
+    arguments (Iterable[Union[Argument, List[Argument]]]): In the order of the help;
+        the arguments in a list exclude each other.
     """
     for each in arguments:
         if callable(each):
@@ -152,28 +152,28 @@ JSONL = argument("--jsonl", "print JSON lines, one object per example")
 
 
 def split(default: str) -> Argument:
-    """--split, one of the three."""
+    """Make --split, which takes one of the three splits."""
     about = f"split of the data to use (default: {default})"
     return argument("--split", about, default=default, choices=SPLITS)
 
 
 def resamples(kind: Callable[[str], int]) -> Argument:
-    """--resamples N; ``kind`` is ``count`` or ``positive``."""
+    """Make --resamples N; ``kind`` is ``count`` or ``positive``."""
     return argument("--resamples N", "number of bootstrap resamples (default: 1,000)", kind, 1000)
 
 
 def json_flag(what: str) -> Argument:
-    """--json; ``what`` is printed then."""
+    """Make --json, which prints ``what``."""
     return argument("--json", f"print {what} as JSON")
 
 
 def json_file(what: str) -> Argument:
-    """--json [FILE], "-" without a name; ``what`` is written then."""
+    """Make --json [FILE], which writes ``what``; the file is "-" if no name is given."""
     return argument("--json [FILE]", f"write {what} as JSON to FILE (default: stdout)", const="-")
 
 
 def trial(steps: str, default: int) -> List[Argument]:
-    """What all commands have that train for some steps and keep nothing.
+    """Return the arguments of all commands that train for some steps and keep nothing.
 
     steps (str): What ``--steps`` counts.
     default (int): Their number.
@@ -185,23 +185,23 @@ def trial(steps: str, default: int) -> List[Argument]:
 def command_line(*words: str) -> str:
     """A command as a user can paste it into a shell.
 
-    words (str): What comes after the program's name.
+    words (str): The words after the program's name.
     """
     return f"python -m thincdialog {shlex.join(words)}"
 
 
 def with_code(arguments: argparse.Namespace) -> List[str]:
-    """The words that give a command the same code as another."""
+    """Return the words that pass the ``--code`` files of one command to another command."""
     return [word for file in arguments.code or () for word in ("--code", file)]
 
 
 def named(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
-    """Arguments that the called function calls by the same names."""
+    """Return arguments by name, for a function whose parameters have the same names."""
     return {name: getattr(arguments, name) for name in names}
 
 
 def common(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
-    """The same, with ``code`` and ``overrides``, to which ``--gpu-id`` belongs."""
+    """Return arguments as ``named`` does, and ``code`` and ``overrides`` (with ``--gpu-id``)."""
     overrides = dict(arguments.overrides)
     if getattr(arguments, "gpu_id", None) is not None:
         overrides["system.gpu_id"] = arguments.gpu_id

@@ -16,7 +16,7 @@ EXAMPLES = [
     "chat output/quickstart/model-best < lines.txt > replies.txt",
 ]
 
-# What ends a conversation and what ends the program, beside /reset and /quit: ParlAI's words.
+# ParlAI's words for ending a conversation and ending the program, in addition to /reset and /quit.
 DONE, EXIT = "[DONE]", "[EXIT]"
 COMMANDS = {
     "/reset": "start a new conversation (also [DONE])",
@@ -61,11 +61,12 @@ def talk(
     threshold: Optional[float] = None,
     log: Any = None,
 ) -> None:
-    """Answer each line on stdout; lines that are commands do what they say.
+    """Answer each line on stdout, and run the lines that are commands.
 
-    top (Optional[int]): Show so many replies, each behind its probability, and an empty line.
+    top (Optional[int]): Number of replies to show, each after its probability; outside a
+        terminal, an empty line follows them. None: show the best reply only.
     threshold (Optional[float]): The least probability of a reply; the model's own if None.
-    log (Optional[ChatLog]): Gets the conversation with each reply.
+    log (Optional[ChatLog]): Records the conversation up to each reply.
     """
     from ..messages import PARTNER, SELF
 
@@ -116,9 +117,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _limited(stream: TextIO) -> Iterator[str]:
-    """The lines of a pipe, of which any may be endless.
+    """Yield the lines of a pipe. A line may be endless, so its length is limited.
 
-    RAISES (DataError): If one is too long.
+    RAISES (DataError): If a line is too long.
     """
     from ..errors import DataError
     from ..formats.text_file import MAX_LINE
@@ -127,12 +128,12 @@ def _limited(stream: TextIO) -> Iterator[str]:
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise DataError("stdin", f"has more than {MAX_LINE:,} letters: split it", number)
+            raise DataError("stdin", f"has more than {MAX_LINE:,} characters: split it", number)
         yield line
 
 
 def _lines(is_terminal: bool) -> Iterator[str]:
-    if hasattr(sys.stdin, "reconfigure"):  # What is no text is none to the model, either.
+    if hasattr(sys.stdin, "reconfigure"):  # Replace bytes that are not text.
         sys.stdin.reconfigure(errors="replace")
     if not is_terminal:
         if sys.stdin:  # None if it is closed.

@@ -1,4 +1,4 @@
-"""``compare``: tell whether one of two models is better."""
+"""``compare``: test whether one of two models is better."""
 
 import argparse
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     print("".join(f"{one.verdict()}.\n" for one in shown if one.winner), end="")
     alike = [one.metric for one in shown if not one.winner]
     if alike:
-        print(f"No difference can be told in {', '.join(alike)}.")
+        print(f"No significant difference in {', '.join(alike)}.")
     messages.info(f"{about_intervals(found)}; {found.n_examples:,} examples, answered by both")
     if arguments.json:
         write_json(arguments.json, found.as_json())

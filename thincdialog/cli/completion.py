@@ -26,16 +26,16 @@ DEFAULTS = Path(__file__).parent.parent / "config" / "default_config.cfg"
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what the shell is to read; it then calls ``complete`` whenever it is asked."""
+    """Print the script for the shell; with it, the shell calls ``complete`` at each TAB."""
     import argcomplete
 
     sys.stdout.write(argcomplete.shellcode(["thincdialog"], shell=arguments.shell))
 
 
 def complete(output: Optional[TextIO] = None) -> None:
-    """Tell a shell how the line in its environment may go on, and end the program.
+    """Print the completions of the command line in the environment, and end the program.
 
-    output (Optional[TextIO]): What the shell reads; the one that it has opened if None.
+    output (Optional[TextIO]): Stream for the shell; if None, the one that the shell has opened.
     """
     import argcomplete
 
@@ -60,7 +60,7 @@ def complete(output: Optional[TextIO] = None) -> None:
 
 
 def _settings(line: str) -> Iterator[str]:
-    """Names of settings: all that have defaults, and those of the configs in a command line."""
+    """Yield the names of settings: those with defaults, and those of configs in the line."""
     yield from settings_in(DEFAULTS)
     for word in line.split():
         path = Path(word) / "config.cfg" if os.path.isdir(word) else Path(word)
@@ -69,7 +69,7 @@ def _settings(line: str) -> Iterator[str]:
 
 
 def settings_in(path: Path) -> Iterator[str]:
-    """The names of all settings in a config: "training.max_steps"; lists are left out."""
+    """Yield the names of all settings in a config ("training.max_steps"), except in lists."""
     section = ""
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
         key, equals, _ = line.partition("=")

@@ -14,7 +14,7 @@ EXAMPLES = [
     "convert 'tickets-*.csv' tickets.jsonl --to jsonl --text-field body",
 ]
 
-# The names in thincdialog.formats.formats and convert, whose import would take its time.
+# The names in thincdialog.formats.formats and convert, which take long to import.
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
 TO = "parlai, conversations, jsonl"
 
@@ -51,7 +51,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Convert, and say what was left out."""
+    """Convert the file, and report the fields and rows that were left out."""
     from ..formats.convert import convert
 
     names = ("from_format", "to_format", "label_speaker", "text_field", "label_field", "drop")

@@ -1,4 +1,4 @@
-"""``debug data``: what is in the data, and what may be wrong with it."""
+"""``debug data``: analyse the data, and report likely problems."""
 
 import argparse
 import sys
@@ -45,7 +45,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, and show the report."""
+    """Read the data, and show the report."""
     from ..api import debug_data
 
     splits = [arguments.split] if arguments.split else None
@@ -207,7 +207,7 @@ def _cells(part: Any) -> Dict[str, str]:
         "empty label": some(part.empty_label),
         "label not in training": some(part.new_labels),
         "label no candidate": some(part.outside),
-        "nobody's candidate": some(part.unreachable),
+        "in no candidate list": some(part.unreachable),
         "duplicates": some(part.duplicates),
         "same input, other label": some(part.contradictions),
         "also in training": some(part.in_train),

@@ -1,4 +1,4 @@
-"""``debug overfit``: see whether a model can learn one batch by heart."""
+"""``debug overfit``: check whether a model can memorise one batch."""
 
 import argparse
 import dataclasses
@@ -34,12 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
         after = [f"after step {found.steps}", losses[-1], f"{found.last_score:.1%}"]
         print(table([["", "loss", "right replies"], before, after]))
     if found.is_learnt:
-        messages.good(f"It has learnt the batch of {found.examples} examples by heart")
+        messages.good(f"The model has memorised the batch of {found.examples} examples")
     else:
         best = ""
         if found.best_possible < 1:
             best = f" (at most {found.best_possible:.1%} can be: contexts repeat, labels differ)"
-        messages.fail(f"It has not learnt the batch of {found.examples} examples{best}")
+        messages.fail(f"The model has not memorised the batch of {found.examples} examples{best}")
     for hint in found.hints:
         messages.warn(hint)
     return 0 if found.is_learnt else 1

@@ -28,10 +28,10 @@ are queued. "kernels" counts the kernels that a layer launches itself: our own, 
 matrix products. A CuPy function counts as one; calls inside its compiled code are not seen."""
 
 HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
-# Of what a GPU is asked for, by line.
+# Names of the kinds of GPU requests that are listed by source line.
 KINDS = {"waits": "wait", "from_host": "copy from the host", "to_host": "copy to the host"}
 MOST_LINES = 20
-# Letters of a name, and of the part of the model in it, that are left at least.
+# Least number of characters kept of a name, and of the part of the model in it.
 LEAST_NAME, LEAST_PART = 20, 10
 
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _use(device: Any) -> str:
-    """What a step asks of a GPU, in sentences and a table of lines."""
+    """Describe the GPU use of a step, in sentences and a table of source lines."""
     if device.busy_ms is None:
         why = "the step waits for it" if device.waits else "it cannot be held for all of a step"
         works = f". How long the GPU works is not\nknown, as {why}; times of layers hold gaps, too."
@@ -87,7 +87,7 @@ def _use(device: Any) -> str:
 
 
 def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
-    """Header and a row for each part, as wide as the terminal."""
+    """Return the header and a row for each part, fitted to the terminal's width."""
     known = [part for part in parts if part.calls]
     digits = 3 if all(part.total < 10 for part in known) else 2
     is_on_gpu = bool(known) and known[0].launches is not None
@@ -104,11 +104,11 @@ def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
 
 
 def fitted(name: str, room: int) -> str:
-    """A layer's name in so many letters: "candida.../residual(re... 2". The part of the
-    model is cut first, the number at the end stays.
+    """Cut a layer's name to ``room`` characters: "candida.../residual(re... 2". The part of
+    the model is cut first; the number at the end stays.
 
     name (str): See ``node_names``.
-    room (int): ``LEAST_NAME`` or more.
+    room (int): Characters available, ``LEAST_NAME`` or more.
     """
     if len(name) <= room:
         return name

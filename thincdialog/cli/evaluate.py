@@ -50,13 +50,13 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
+    """Evaluate, and show or write all scores; with several tasks, show one row for each."""
     from ..api import evaluate_in_detail, write_predictions
     from ..evaluation.coverage import coverage
 
     check_outputs(arguments, "json", "predictions", "confusion_png", "coverage_png")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
-    # Who wants the replies may have no labels.
+    # Writing replies needs no labels.
     labels_needed = not arguments.predictions
     found = evaluate_in_detail(arguments.model, labels_needed=labels_needed, **options)
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
     elif not is_json_shown:
         _show_scores(found)
     if matrix is not None:
-        # With the scores on stdout, that is for them alone.
+        # JSON scores have stdout for themselves.
         show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
     facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)
     if guesses is not None and arguments.coverage:
@@ -121,8 +121,8 @@ def _show_scores(found: Any) -> None:
 
 
 def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
-    """The scores of a classifier without those of single words, which would look like scores
-    of classes; accuracy and what else tells of classes first. All are in ``--json``."""
+    """Return the scores of a classifier, ``OF_CLASSES`` first. Scores of single words are left
+    out, because they would look like scores of classes; ``--json`` has them all."""
     from ..evaluation.results import is_of_words
 
     kept = {name: value for name, value in scores.items() if not is_of_words(name, scores)}
@@ -130,6 +130,6 @@ def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
 
 
 def about_intervals(found: Any) -> str:
-    """What the intervals are, in a line."""
+    """Describe the intervals in one line."""
     times = f"{found.n_resamples:,} times"
     return f"95 % intervals: bootstrap, {found.n_drawn:,} {found.drawn} drawn {times}"

@@ -1,4 +1,4 @@
-"""Shows conversations with a model's replies."""
+"""Show conversations with a model's replies."""
 
 from typing import Any, Sequence
 
@@ -6,9 +6,9 @@ from .output import shorten
 
 
 def show_exchanges(conversations: Sequence[Sequence[Any]], limit: int = 200) -> None:
-    """Print conversations: what the partner said, the reply, and the label if it differs.
+    """Print conversations: the partner's text, the reply, and the label if it differs.
 
-    limit (int): Letters of a text that are shown; 0 for all.
+    limit (int): Number of characters to show of each text; 0 for all.
     """
     from ..evaluation.predictions import is_right
 

@@ -1,4 +1,4 @@
-"""``init config``: copy a config that comes along, to start from."""
+"""``init config``: copy a bundled config as a starting point."""
 
 import argparse
 import difflib
@@ -35,7 +35,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Copy the config, or list those there are."""
+    """Copy the config, or list the bundled configs."""
     from ..config import code_beside, command_in, find_shipped, shipped_configs, shipped_text
 
     if arguments.list:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _what_there_is(name: str, out: str) -> str:
-    """That OUT's name is that of no config, and how to say which one it shall be."""
+    """Explain that OUT does not name a bundled config, and how to choose one."""
     from ..config import shipped_configs
 
     known = list(shipped_configs())

@@ -1,6 +1,6 @@
-"""What the command line shows: messages on stderr, tables for stdout.
+"""Output of the command line: messages on stderr, tables for stdout.
 
-Colour only on a terminal that has it, and never if NO_COLOR is set.
+There is colour only on a terminal that supports it, and never if NO_COLOR is set.
 """
 
 import os
@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Optional, Sequence, TextIO
 
-# Sign, sign where the terminal has no such letters, and the ANSI code of its colour.
+# Sign, its replacement on terminals without that character, and the ANSI code of its colour.
 _SIGNS = {
     "good": ("✔", "[+]", 32),
     "info": ("ℹ", "[i]", 34),
@@ -18,32 +18,33 @@ _SIGNS = {
     "fail": ("✘", "[x]", 31),
 }
 
-# Letters of a line of a message: no path is longer, but what stands for one may be.
+# Most characters in a line of a message. No path is longer, but a text given as a path may be.
 _LONGEST_LINE = 5000
 
-# Metrics that count, so that 1 is a whole number, too, and no share.
+# Metrics that are counts: their value 1 is shown as a whole number, not as a fraction.
 _COUNTS = ("examples", "tokens")
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether to colour what goes to a stream."""
+    """Return whether to colour the output to a stream."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 def coloured(text: str, code: int, stream: Optional[TextIO] = None) -> str:
-    """A text in a colour (an ANSI code; 0 for none), if the stream shows colours.
+    """Return a text in a colour, if the stream shows colours.
 
-    stream (Optional[TextIO]): stdout if None.
+    code (int): ANSI code of the colour; 0 for none.
+    stream (Optional[TextIO]): The stream; stdout if None.
     """
     return f"\x1b[{code}m{text}\x1b[0m" if code and has_colour(stream or sys.stdout) else text
 
 
 def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
-    """Whether a stream has these letters.
+    """Return whether a stream can encode these characters.
 
-    stream (Optional[TextIO]): stdout if None.
+    stream (Optional[TextIO]): The stream; stdout if None.
     """
     try:
         letters.encode((stream or sys.stdout).encoding or "ascii")
@@ -53,7 +54,7 @@ def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
 
 
 class NoTerminal:
-    """A stream that says it is no terminal: what goes there has no colour and no bar."""
+    """Wrap a stream and say that it is not a terminal, so that it gets no colour and no bar."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -66,9 +67,9 @@ class NoTerminal:
 
 
 class Messages:
-    """Messages to the user, each with a sign that says what kind it is.
+    """Print messages to the user, each with a sign for its kind.
 
-    stream (Optional[TextIO]): Where to; stderr if None.
+    stream (Optional[TextIO]): The stream; stderr if None.
     """
 
     def __init__(self, stream: Optional[TextIO] = None):
@@ -79,7 +80,7 @@ class Messages:
         sign, plain, code = _SIGNS[kind]
         sign = sign if can_show(sign, stream) else plain
         text = "\n".join(map(_cut, text.split("\n")))
-        with suppress(OSError):  # The terminal may have gone, and with it who would read it.
+        with suppress(OSError):  # The terminal may be closed.
             stream.write(f"{coloured(sign, code, stream)} {text}\n")
             stream.flush()
 
@@ -98,10 +99,10 @@ def _cut(line: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
-    """Rows in columns, with a line under the header.
+    """Format rows in columns, with a line under the header.
 
     rows (Sequence[Sequence[str]]): The header first.
-    n_left (int): So many columns stand to the left of their width, others to the right.
+    n_left (int): Number of columns, from the left, to align left; the others align right.
     """
     widths = [max(map(_width, column)) for column in zip(*rows)]
     lines = []
@@ -116,32 +117,32 @@ def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal: letters of East Asia take two."""
+    """Return the columns that a text takes on a terminal: East Asian characters take two."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     marks = sum(unicodedata.combining(letter) > 0 for letter in text)
     return len(text) + wide - marks
 
 
 def counted(number: int, name: str) -> str:
-    """How many there are of something: ``1 example``, ``1,200 examples``.
+    """Format a count with its noun: ``1 example``, ``1,200 examples``.
 
-    number (int): How many.
-    name (str): What one is called; of more, with an s.
+    number (int): The count.
+    name (str): The noun in the singular; the plural is formed with an s.
     """
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def number_of(name: str, value: float) -> str:
-    """A metric's value: counts as whole numbers, others with four decimals.
+    """Format a metric's value: counts as whole numbers, others with four decimals.
 
-    name (str): The metric's, perhaps behind a split's or a task's.
-    value (float): What a report holds, where counts are floats, too.
+    name (str): Name of the metric, possibly after that of a split or a task.
+    value (float): Value from a report, where counts are floats too.
     """
     is_count = name.replace("/", ".").rpartition(".")[2] in _COUNTS or abs(value) >= 2
     return f"{value:.0f}" if is_count and float(value).is_integer() else f"{value:.4f}"
 
 
 def shorten(text: str, limit: int) -> str:
-    """A text on one line, cut to a number of letters; 0 for no limit."""
+    """Put a text on one line, and cut it to ``limit`` characters; 0 for no limit."""
     text = text.replace("\n", "\\n").replace("\t", "\\t")
     return text if limit <= 0 or len(text) <= limit else text[: max(limit - 3, 1)] + "..."

@@ -10,7 +10,7 @@ ENVIRONMENT = "THINCDIALOG_CONFIG_OVERRIDES"
 
 
 def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
-    """Take the dotted options out of a command line, wherever they stand.
+    """Take the dotted options out of a command line, at any position.
 
         ["--a.b", "3", "x.cfg", "--c.d=e"]  ->  ["x.cfg"], {"a.b": "3", "c.d": "e"}
 
@@ -18,7 +18,7 @@ def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
     mean underscores. After ``--`` nothing is taken.
 
     arguments (List[str]): The command line.
-    RETURNS (Tuple[List[str], Dict[str, str]]): What is left, and name to text.
+    RETURNS (Tuple[List[str], Dict[str, str]]): The remaining words, and option name to text.
     """
     rest: List[str] = []
     found: Dict[str, str] = {}
@@ -42,7 +42,7 @@ def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
 
 
 def _is_option(argument: str) -> bool:
-    """Whether an argument is an option, not a value such as ``-1`` or ``-.5``."""
+    """Return whether an argument is an option, not a value such as ``-1`` or ``-.5``."""
     if not argument.startswith("-") or argument == "-":
         return False
     try:
@@ -53,9 +53,9 @@ def _is_option(argument: str) -> bool:
 
 
 def environment_overrides(environment: Mapping[str, str] = os.environ) -> Dict[str, str]:
-    """Overrides in the variable THINCDIALOG_CONFIG_OVERRIDES, written as on the command line.
+    """Read overrides from THINCDIALOG_CONFIG_OVERRIDES, written as on the command line.
 
-    RAISES (UsageError): If there is anything else in it.
+    RAISES (UsageError): If the variable holds anything else.
     """
     try:
         rest, found = split_overrides(shlex.split(environment.get(ENVIRONMENT, "")))

@@ -1,4 +1,4 @@
-"""``predict``: a saved model's replies or classes for what nobody has labelled."""
+"""``predict``: write a saved model's replies or classes for unlabelled data."""
 
 import argparse
 import sys
@@ -61,7 +61,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer row by row; 1 if some could not be read."""
+    """Answer row by row, and return the exit code: 1 if some rows could not be read."""
     from ..api import predict
     from ..formats.output_file import open_output
 

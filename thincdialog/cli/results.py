@@ -19,12 +19,12 @@ EXAMPLES = [
     "results output --columns name,width,dev,test/f1",
     "results output --csv > results.csv",
 ]
-# Settings that get a column, room or not, and if there is room; letters of a value; settings
-# without a column that are named.
+# Number of settings that always get a column, and that get one if there is room; characters of a
+# value; number of settings without a column that are named.
 MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
-# What a number looks like, by the name of its column.
+# Format of a number, by the name of its column.
 FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","}
-# A number of --columns, if it is no whole one.
+# Format of a float in a column of --columns.
 PLACES = ".4f"
 
 ARGUMENTS = [
@@ -73,11 +73,11 @@ def _plain(config: Dict[str, str]) -> Dict[str, str]:
 
 
 def _column(name: str, names: List[str], equal: List[str]) -> str:
-    """The column that is meant: one of this name, or the only one that ends in it.
+    """Find the column of this name, or the only column whose name ends in it.
 
-    names (List[str]): Those that are shown unasked.
-    equal (List[str]): Settings that all runs have alike; meant where no other column is.
-    RAISES (DialogError): If there is none.
+    names (List[str]): Columns that are shown by default.
+    equal (List[str]): Settings that are equal in all runs; searched if no other column matches.
+    RAISES (DialogError): If no column matches, or several do.
     """
     ends = _ends(name, names)
     if equal and name not in names and not ends:
@@ -100,15 +100,15 @@ def _ends(name: str, names: List[str]) -> List[str]:
 
 
 def _show(found: List[Any]) -> None:
-    """As much of the table as there is room for."""
-    # Paths are long, and say the least.
+    """Print as much of the table as fits the terminal."""
+    # Paths are long and least informative, so they come last.
     settings = sorted(found[0].settings, key=lambda name: name.startswith("paths."))
     room = max(shutil.get_terminal_size((80, 24)).columns, 80)
     shown = settings[:MAX_SETTINGS]
     facts = list(FORMS)
     text = table(result_rows(found, shown, facts))
     while max(map(len, text.split("\n"))) > room:
-        # What is the same for all runs goes first, then the facts that say least.
+        # Drop the facts that are the same for all runs first, then the least informative ones.
         if facts:
             same = [name for name in facts if len({_fact(each, name) for each in found}) == 1]
             facts.remove((same if len(found) > 1 and same else facts)[-1])
@@ -125,10 +125,10 @@ def _show(found: List[Any]) -> None:
 def result_rows(
     found: List[Any], settings: List[str], facts: Sequence[str] = tuple(FORMS)
 ) -> List[List[str]]:
-    """Header and rows of the table: what sets the runs apart, then what they came to.
+    """Return the header and rows of the table: settings in which the runs differ, then results.
 
-    settings (List[str]): Those that get a column.
-    facts (Sequence[str]): Of ``FORMS``, those that get one.
+    settings (List[str]): Settings that get a column.
+    facts (Sequence[str]): Keys of ``FORMS`` that get a column.
     """
     from ..metrics.usual import is_added
     from ..runs.sweep_values import short_name
@@ -165,7 +165,7 @@ def _fact(result: Any, name: str) -> str:
 
 
 def _differences(settings: List[str]) -> str:
-    """A line on settings without a column: their names, or where they stand if they are many."""
+    """Describe settings without a column in a line: by name, or by section if they are many."""
     if len(settings) <= MAX_NAMED:
         where = ", ".join(settings)
     else:

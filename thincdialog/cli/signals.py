@@ -1,5 +1,5 @@
-"""Signals that end a command, from its first line to its last: one line, and the exit code that
-shells give. (Training receives them by itself, see ``training/interruption.py``.)"""
+"""Handle the signals that end a command at any time: print one line, and exit with the code that
+shells use. (Training has its own handlers, see ``training/interruption.py``.)"""
 
 import os
 import signal
@@ -11,30 +11,30 @@ from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain, comes_lat
 
 
 class Ended(EndedBySignal):
-    """A signal ended a command.
+    """Raised when a signal ends a command.
 
-    number (int): Of the signal.
+    number (int): Number of the signal.
     """
 
 
 def receive_by(handler: Union[signal.Handlers, Callable[..., None]]) -> None:
-    """Have signals received, but for those that the process was told to ignore (nohup)."""
+    """Set the handler of all signals, except those that the process ignores (nohup)."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def leave(number: int, frame: Optional[FrameType] = None) -> None:
-    """End the process at once: there is nothing to undo before and behind a command."""
+    """End the process at once: before and after a command there is nothing to undo."""
     with suppress(OSError):
         os.write(2, b"\n[!] Interrupted\n")
     os._exit(BY_SIGNAL + number)
 
 
 def end(number: int, frame: Optional[FrameType] = None) -> None:
-    """End the command, which undoes what is half done; another signal ends it at once.
+    """End the command, which undoes unfinished work; a second signal ends it at once.
 
-    RAISES (Ended): Where Python does not drop it; where it does, the signal comes again.
+    RAISES (Ended): Unless Python would drop the error; then the signal is sent again later.
     """
     if comes_later(number, frame):
         return
@@ -43,5 +43,5 @@ def end(number: int, frame: Optional[FrameType] = None) -> None:
 
 
 def sending_again() -> SendingAgain:
-    """A stretch in which a signal that ``end`` receives is not lost where Python drops errors."""
+    """Return a context in which a signal for ``end`` is not lost even if Python drops its error."""
     return SendingAgain(Ended, lambda: receive_by(end))

@@ -1,4 +1,4 @@
-"""``sweep``: train with many settings, and compare."""
+"""``sweep``: train with many settings, and compare the runs."""
 
 import argparse
 from dataclasses import asdict
@@ -46,7 +46,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train all runs, and show what they came to."""
+    """Train all runs, and show their results."""
     from ..api import sweep
 
     over = _read_over(arguments.over)
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         options = common(arguments, "random", "seed", "retry")
         found = sweep(arguments.config, over, arguments.output, **options)
     except KeyboardInterrupt as interrupt:
-        messages.warn("Interrupted; the same command goes on with what is not finished")
+        messages.warn("Interrupted; run the same command again to resume the unfinished runs")
         return int(getattr(interrupt, "exit_code", 130))
     if arguments.json:
         facts = {name: list(map(asdict, getattr(found, name))) for name in ("runs", "results")}
@@ -72,12 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
         overrides = {**arguments.overrides, **found.best.overrides}
         print(f"  {train_command(arguments, [f'{arguments.output}-best'], overrides)}")
     elif found.results and not arguments.json:
-        messages.warn("Without dev data there is no telling which run is best")
+        messages.warn("Without dev data, the best run cannot be determined")
     return 0 if found.results else 1
 
 
 def _read_over(options: List[str]) -> Dict[str, Any]:
-    """Setting to values, or to the text of a range.
+    """Parse ``--over`` options: setting to values, or to the text of a range.
 
     RAISES (UsageError): If an option is not of the form key=values.
     """
@@ -96,7 +96,7 @@ def _read_over(options: List[str]) -> Dict[str, Any]:
 
 
 def _split(text: str) -> List[str]:
-    """Values between commas; those within brackets or quotes belong to a value."""
+    """Split a text at its commas, except those within brackets or quotes."""
     values, depth, quoted = [""], 0, False
     for letter in text:
         quoted ^= letter == '"'

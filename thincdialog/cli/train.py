@@ -49,7 +49,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, show the scores, and say what they mean and what to do with the model."""
+    """Train, show the scores and what they mean, and suggest next commands for the model."""
     from ..api import train
 
     if arguments.no_output and (arguments.output or arguments.force or arguments.resume):
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         result = train(arguments.config, stdout=stdout, **options)
-    except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
+    except KeyboardInterrupt as interrupt:  # Its text names the files that were saved last.
         messages.warn(_how_to_go_on(interrupt, arguments))
         return getattr(interrupt, "exit_code", 130)
     if arguments.json:
@@ -105,9 +105,9 @@ def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -
 def train_command(
     arguments: argparse.Namespace, output: List[str], overrides: Dict[str, Any]
 ) -> str:
-    """The command line that trains with the config, the code and the device of another.
+    """Return a command line that trains with the config, code and device of ``arguments``.
 
-    output (List[str]): Where to, and what follows it.
+    output (List[str]): The output folder, and the words after it.
     """
     words = ["train", arguments.config, "--output", *output, *with_code(arguments)]
     words += ["--allow-pickle"] * arguments.allow_pickle
@@ -117,7 +117,7 @@ def train_command(
 
 
 def show_result(result: Any) -> None:
-    """Why training ended, the scores beside the baselines', and sample exchanges."""
+    """Print why training ended, the scores next to the baselines', and sample exchanges."""
     summary = f"Ended: {result.stopped_because}."
     if result.n_parameters:
         summary += f" {result.n_parameters:,} parameters, {result.seconds:.1f} s of training,"

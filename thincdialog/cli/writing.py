@@ -1,4 +1,4 @@
-"""Writes the files that a command was asked for, and none of those that it reads."""
+"""Write the output files of a command, and protect the files that it reads."""
 
 import argparse
 import json
@@ -18,11 +18,12 @@ _OF_A_RUN = (CONFIG, "log.jsonl", "scores.json", BEST, LAST)
 
 
 def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
-    """See, before the work begins, that the files of a command may be written: with --force
-    what is there, but nothing that the command reads.
+    """Check, before the work begins, that a command may write its output files. With --force it
+    may overwrite existing files, but never a file that it reads.
 
-    names (str): Of the arguments that name them: None if nobody asked for it, "-" for stdout.
-    RAISES (OutputError): If one must not be written.
+    names (str): Names of the arguments that hold the paths; the value None means no file,
+        "-" means stdout.
+    RAISES (OutputError): If a file must not be written.
     """
     targets = [str(path) for name in names if (path := getattr(arguments, name)) not in (None, "-")]
     places = list(map(os.path.realpath, targets))
@@ -30,7 +31,7 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
         is_file = os.path.isfile(place) or not os.path.exists(place)
         if is_file and places.count(place) > 1:
             raise OutputError(f"{target}  is named twice. Choose another name for one of them.")
-    # Nothing is lost where nothing is.
+    # Only existing files can be lost.
     if any(map(os.path.isfile, targets)):
         given = {name: value for name, value in vars(arguments).items() if name not in names}
         for source, why in _read(given):
@@ -42,10 +43,10 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
 
 
 def _read(given: Any) -> Iterator[Tuple[str, str]]:
-    """The files that a command reads, as far as its arguments and configs name them, and what
-    to say of each."""
+    """Yield the files that a command reads, as far as its arguments and configs name them, each
+    with the reason for the error message."""
     texts = list(_texts(given))
-    # A folder of data is read as a whole; for that of a model or a run, see below.
+    # A data folder is read as a whole; folders of models and runs are handled below.
     texts += file_list([text for text in texts if not _is_of_a_run(text)])
     for text in filter(os.path.isfile, texts):
         yield text, "is read by this command"
@@ -68,20 +69,20 @@ def _is_of_a_run(path: str) -> bool:
 
 
 def _named_in(path: str) -> Iterator[Tuple[str, str]]:
-    """Files that a config names."""
+    """Yield the files that a config names."""
     if path.endswith(".cfg") and os.path.isfile(path):
         from ..config import read_sections
 
         try:
             sections = read_sections(path)
-        except ConfigError:  # Whoever uses it will say so.
+        except ConfigError:  # The command that uses the config reports it.
             return
         for text in filter(os.path.isfile, _texts(sections)):
             yield text, f"is named in {path}"
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All strings within a value; within a list that an override gives as JSON, too."""
+    """Yield all strings within a value, also within a list that an override gives as JSON."""
     if isinstance(value, str):
         yield value
         if value.startswith("["):
@@ -95,7 +96,7 @@ def _texts(value: Any) -> Iterator[str]:
 def write_text(output: str, text: str, force: bool) -> None:
     """Write a text to a file, or to stdout if it is called "-".
 
-    RAISES (OutputError): If the file is there and ``force`` is not set, or cannot be written.
+    RAISES (OutputError): If the file exists and ``force`` is not set, or cannot be written.
     """
     if output == "-":
         sys.stdout.write(text)

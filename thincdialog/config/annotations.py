@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Literal, Union, get_args, get_orig
 
 from confection.typechecker import check_branch, check_type, get_annot_branches
 
-# JSON has none of these: a list stands for them.
+# JSON has none of these types, so configs use a list instead.
 _FROM_LISTS = (tuple, set, frozenset)
 _LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, *_FROM_LISTS)
 _SECTIONS = (dict, collections.abc.Mapping)
@@ -26,7 +26,7 @@ _PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
 def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
-    # confection takes "3" for an int, and any text for a schedule, and passes it on.
+    # confection accepts "3" for an int, and any text for a schedule, and passes it on.
     branches = [
         branch
         for branch in get_annot_branches(annotation)
@@ -47,11 +47,11 @@ def _as_kind(value: List, branch: Any) -> Any:
     kind = get_origin(branch) or branch
     try:
         return kind(value) if kind in _FROM_LISTS else value
-    except TypeError:  # What is in it can be in no set.
+    except TypeError:  # Its elements are not hashable.
         return value
 
 
-# confection would read a schedule to its end, which never comes.
+# confection would read a schedule to its end, but schedules are infinite.
 _HANDLERS: Dict[type, Callable[..., bool]] = {
     str: _check_string,
     list: _check_list,
@@ -60,8 +60,8 @@ _HANDLERS: Dict[type, Callable[..., bool]] = {
 
 
 def fits(value: Any, annotation: Any) -> bool:
-    """Whether a value is what an annotation asks for. Nothing is converted, save
-    that an int will do for a float, and a list for a tuple or a set."""
+    """Return whether a value fits an annotation. Nothing is converted, except that
+    an int fits float, and a list fits a tuple or a set."""
     try:
         return check_type(value, annotation, _HANDLERS)
     except TypeError:  # An annotation that isinstance() cannot check.
@@ -69,7 +69,7 @@ def fits(value: Any, annotation: Any) -> bool:
 
 
 def as_annotated(value: Any, annotation: Any) -> Any:
-    """A value that fits, with tuples and sets in place of the lists that stand for them."""
+    """Convert lists in a value to the tuples and sets of its annotation, if the value fits."""
     if not isinstance(value, (list, dict)):
         return value
     branches = [b for b in get_annot_branches(annotation) if get_args(b) or b in _FROM_LISTS]
@@ -85,12 +85,12 @@ def as_annotated(value: Any, annotation: Any) -> Any:
 
 
 def takes_nothing(annotation: Any) -> bool:
-    """Whether it is one of those of confection's that no value is."""
+    """Return whether it is one of confection's annotations that no value fits."""
     return getattr(annotation, "__module__", "") == "confection.validation"
 
 
 def describe(annotation: Any) -> str:
-    """An annotation in words: ``Optional[int]`` is "an integer or null"."""
+    """Describe an annotation in words: ``Optional[int]`` is "an integer or null"."""
     branches = get_annot_branches(annotation)
     if len(branches) > 1:
         return " or ".join(dict.fromkeys(describe(branch) for branch in branches))
@@ -113,13 +113,13 @@ def describe(annotation: Any) -> str:
 
 
 def accepts_list(annotation: Any) -> bool:
-    """Whether a list may be given, as the blocks of a ``*`` group are."""
+    """Return whether an annotation accepts a list, such as the blocks of a ``*`` group."""
     branches = get_annot_branches(annotation)
     return any(b in (Any, list, *_FROM_LISTS) or get_origin(b) in _LISTS for b in branches)
 
 
 def element_type(annotation: Any) -> Any:
-    """What the elements of a list, or the values of a dict, shall be."""
+    """Return the annotation of the elements of a list, or of the values of a dict."""
     found = []
     for branch in get_annot_branches(annotation):
         origin, parts = get_origin(branch), get_args(branch)

@@ -1,4 +1,4 @@
-"""What a block of a config is: a section that names the registered function that builds it."""
+"""Blocks of a config: sections that name the registered function that builds them."""
 
 import json
 from contextlib import suppress
@@ -11,34 +11,34 @@ from .functions import REQUIRED, FunctionInfo, describe_function
 
 
 def reference_of(section: Dict[str, Any]) -> Optional[str]:
-    """The key that names the registered function, ``@agents``; None if there is none."""
+    """Return the key that names the registered function, ``@agents``; None if there is none."""
     return next((key for key in section if key.startswith("@")), None)
 
 
 def is_block(value: Any) -> bool:
-    """Whether a section names the registered function that builds it."""
+    """Return whether a section names the registered function that builds it."""
     return isinstance(value, dict) and reference_of(value) is not None
 
 
 def is_group(value: Any) -> bool:
-    """Whether a section is a list of blocks, ``[a.*.first]``, ``[a.*.second]``."""
+    """Return whether a section is a list of blocks, ``[a.*.first]``, ``[a.*.second]``."""
     return isinstance(value, dict) and list(value) == ["*"] and isinstance(value["*"], dict)
 
 
 def function_of(section: Dict[str, Any]) -> Optional[FunctionInfo]:
-    """What builds a block; None if nothing does, or nothing that there is."""
+    """Return the function that builds a block; None if it names none, or an unknown one."""
     reference = reference_of(section)
     try:
         return describe_function(reference[1:], section[reference]) if reference else None
     except (catalogue.RegistryError, DialogError, AttributeError, ValueError, TypeError):
-        return None  # The check says what is wrong.
+        return None  # The config check reports the mistake.
 
 
 def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
-    """A copy in which every block of a registered function has all its arguments, in their
-    order. Defaults that JSON cannot hold stay unsaid, as do those of unknown functions.
+    """Return a copy in which every block of a registered function has all its arguments, in their
+    order. Defaults that JSON cannot hold are left out, as are defaults of unknown functions.
 
-    data (Dict[str, Any]): Nested sections; variables may stand in them.
+    data (Dict[str, Any]): Nested sections, which may contain variables.
     """
     given = {
         key: fill_functions(value) if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Imports a user's Python files, so that what they register can stand in a config."""
+"""Import a user's Python files, so that a config can use the functions that they register."""
 
 import importlib.util
 import sys
@@ -19,7 +19,7 @@ _IMPORTED: Dict[Path, ModuleType] = {}
 
 
 def code_files(code: CodeLike) -> List[str]:
-    """The paths of the files, in the order in which they are imported.
+    """Return the paths of the files, in the order in which they are imported.
 
     code (CodeLike): A path, several, or None for none.
     """
@@ -28,9 +28,9 @@ def code_files(code: CodeLike) -> List[str]:
 
 
 def told_apart(files: Sequence[str]) -> List[str]:
-    """The names of files, with as many of the folders around them as tell them apart.
+    """Return the names of files, with as many parent folders as needed to distinguish them.
 
-    files (Sequence[str]): Their paths; one that is there twice counts once.
+    files (Sequence[str]): Paths of the files; duplicates count once.
     """
     paths = list(dict.fromkeys(real_path(file) for file in files))
     n_parts = 1
@@ -59,7 +59,7 @@ def _load_file(path: str) -> ModuleType:
         return _IMPORTED[file]
     if not file.is_file():
         raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
-    # The same in every process, so that what is pickled in one opens in another.
+    # The name is the same in every process, so that an object pickled in one loads in another.
     name = f"{CODE_PREFIX}{file.stem}_{zlib.crc32(str(file).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""What a registered function says about itself: arguments, types, documentation."""
+"""Look up the arguments, types and documentation of a registered function."""
 
 import inspect
 import math
@@ -18,9 +18,9 @@ REQUIRED = Parameter.empty
 _DOCUMENTED = r"^[ \t]{{0,8}}\*{{0,2}}{} ?(\(.*?\))?:[ \t]+(\S.*(?:\n[ \t]+\S.*)*)$"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
-# What numbers may be given to functions that do not check them themselves: Thinc's optimizers
-# train with a negative learning rate, and its layers with no width end in an error of NumPy's.
-# The least number that makes sense, the limit below which all must be, and both in words.
+# Ranges for number arguments of functions that do not check them: Thinc's optimizers train with a
+# negative learning rate, and its layers of width 0 fail with an error from NumPy. Each range has
+# the least number that makes sense, the limit that numbers must stay below, and both in words.
 _SIZE = (1, math.inf, "1 or more")
 _NOT_NEGATIVE = (0, math.inf, "0 or more")
 _DECAY = (0, 1, "0 or more, less than 1")
@@ -31,7 +31,7 @@ _RANGES: Dict[Tuple[str, str], Tuple[float, float, str]] = {
     **{("optimizers", name): _DECAY for name in ("beta1", "beta2")},
     **{(kind, name): _SIZE for kind in ("layers", "models") for name in _SIZES},
 }
-# A function of the user's knows what it means by an argument.
+# Only these modules are checked: arguments of a user's functions may have other meanings.
 _KNOWN = ("thinc.", "thincdialog.")
 
 
@@ -39,11 +39,11 @@ class FunctionInfo(NamedTuple):
     """A registered function.
 
     where (str): File and line of its definition.
-    arguments (Dict[str, Parameter]): With annotations that are types, ``Any`` if there is
-        none; a default of ``REQUIRED`` if there is none.
+    arguments (Dict[str, Parameter]): Arguments by name. Annotations are types, ``Any`` if the
+        function has none; the default is ``REQUIRED`` if there is none.
     variadic (Optional[Parameter]): Its ``*args``; None if it takes none.
-    keywords (str): Name of its ``**kwargs``, of which a config gives none; "" without.
-    takes_any (bool): Whether it does not tell what it takes.
+    keywords (str): Name of its ``**kwargs``, which a config cannot fill; "" if it has none.
+    takes_any (bool): Whether it has no signature, so that its arguments are unknown.
     """
 
     registry: str
@@ -57,17 +57,17 @@ class FunctionInfo(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is of this package."""
+        """Whether the function is defined in this package."""
         return (getattr(self.function, "__module__", None) or "").startswith("thincdialog.")
 
     def positional(self, group: Any) -> List[Parameter]:
-        """The argument that each block of a ``*`` group fills, or is among."""
+        """Return, for each block of a ``*`` group, the argument that receives the block."""
         n = len(group) if isinstance(group, dict) else 0
         found = [given for given in self.arguments.values() if given.kind in _POSITIONAL][:n]
         return found + [self.variadic] * (n - len(found)) if self.variadic else found
 
     def out_of_range(self, argument: str, value: Any) -> str:
-        """What a value of the right type should be, in words; "" if it is so."""
+        """Return, in words, the range that a value should be in; "" if it is in range."""
         found = _RANGES.get((self.registry, argument))
         module = getattr(self.function, "__module__", None) or ""
         if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
@@ -80,7 +80,7 @@ class FunctionInfo(NamedTuple):
         return f"a list of one number or more, each {words}" if isinstance(value, list) else words
 
     def documentation(self, argument: str) -> str:
-        """The docstring's words on one argument, "" if there are none."""
+        """Return the docstring's text on one argument, "" if there is none."""
         text = inspect.getdoc(self.function) or ""
         match = re.search(_DOCUMENTED.format(re.escape(argument)), text, re.MULTILINE)
         if match is None:
@@ -89,7 +89,7 @@ class FunctionInfo(NamedTuple):
         return f"{argument} {match[1]}: {words}" if match[1] else f"{argument}: {words}"
 
     def hint(self, argument: str) -> str:
-        """Where the function stands, and what it says about an argument."""
+        """Return the documentation of an argument, and the place of the function's definition."""
         if argument == "opt" and "shared" in self.arguments:
             return f"{NOT_PARLAIS} ({self.where})"
         text = self.documentation(argument)
@@ -147,7 +147,7 @@ def _hints(target: Any) -> Dict[str, Any]:
 
 
 def locate(function: Callable) -> str:
-    """File and line of a function, the file relative to where it is imported from."""
+    """Return file and line of a function, the file relative to the folder it is imported from."""
     function = inspect.unwrap(function)
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     try:

@@ -1,4 +1,4 @@
-"""Brings a config into nested sections, and remembers where every part of it stands."""
+"""Read a config into nested sections, and record the place of every part."""
 
 import difflib
 from copy import deepcopy
@@ -19,7 +19,7 @@ from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
 # "section.key" to value.
 Overrides = Optional[Mapping[str, Any]]
-# Largest file in bytes that is read as a config.
+# Size in bytes of the largest file that is read as a config.
 MAX_CONFIG = 4_000_000
 TOO_DEEP = "it is nested too deep"
 
@@ -28,13 +28,15 @@ DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 
 @dataclass
 class GivenConfig:
-    """A config as given, with defaults of sections and overrides.
+    """Hold a config as given, with defaults of sections and overrides.
 
     written (Dict[str, Any]): Nested sections as they were given.
-    data (Dict[str, Any]): With defaults and overrides; variables not filled in.
-    locations (Dict[str, str]): Dotted name of a section or key to where it stands.
+    data (Dict[str, Any]): Sections with defaults and overrides; variables not filled in.
+    locations (Dict[str, str]): Dotted name of a section or key to its place, such as
+        "my.cfg:41".
     overrides (List[str]): Dotted names that overrides set.
-    unknown (Set[Tuple[str, ...]]): Section parts and key of what cannot be read or filled in.
+    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read or filled
+        in.
     """
 
     name: str
@@ -47,23 +49,23 @@ class GivenConfig:
     unknown: Set[KeyPath] = field(default_factory=set)
 
     def where(self, *path: str) -> str:
-        """Where a section or key stands, or else the nearest part around it."""
+        """Return the place of a section or key, or else of the nearest section around it."""
         names = (".".join(path[:end]) for end in range(len(path), 0, -1))
         own = self.name if self.source else ""
         return next((self.locations[name] for name in names if name in self.locations), own)
 
     def problem_at(self, path: Sequence[str], text: str, hint: str) -> Problem:
-        """A problem that begins with the section and the key it is about."""
+        """Make a problem whose text begins with the section and the key."""
         return Problem(self.where(*path), f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
 
 
 def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
-    """Read a config without judging it: file, defaults, overrides.
+    """Read a config without checking its values: file, defaults, overrides.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
     overrides (Optional[Mapping[str, Any]]): Dotted name to value.
-    RETURNS (GivenConfig): ``problems`` holds mistakes of syntax and of overrides.
-    RAISES (ConfigError): If there is no such file or it is no text.
+    RETURNS (GivenConfig): The config; ``problems`` holds mistakes in syntax and overrides.
+    RAISES (ConfigError): If there is no such file, or it is not text.
     """
     if isinstance(config, dict):
         given = GivenConfig("config")
@@ -76,7 +78,7 @@ def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
         given = _from_source(_read_text(config))
     given.written = deepcopy(given.data)
     _add_section_defaults(given.data)
-    # What builds a block comes before its arguments.
+    # The function that builds a block is set before its arguments.
     for name, value in sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0]):
         _apply_override(given, name, value)
     return given
@@ -91,7 +93,7 @@ def _read_text(config: Union[str, Path]) -> Source:
             content = file.read(MAX_CONFIG + 1)
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
-        hint = "list the configs that come along with: python -m thincdialog init config --list"
+        hint = "list the bundled configs with: python -m thincdialog init config --list"
         problem = Problem("", f"there is no file '{name}'", hint)
     except UnicodeDecodeError as error:
         problem = Problem(name, f"byte {error.start} is not UTF-8", "save the file as UTF-8")
@@ -110,7 +112,7 @@ def _read_text(config: Union[str, Path]) -> Source:
 def _from_source(source: Source) -> GivenConfig:
     given = GivenConfig(source.name, source=source)
     given.problems, given.unknown = list(source.problems), set(source.unreadable)
-    # Parents first: a child section may stand before its parent.
+    # Parents first, because a child section may be written before its parent.
     for section in sorted(source.sections.values(), key=lambda s: s.name.count(".")):
         node = given.data
         parts = section.name.split(".")
@@ -131,7 +133,7 @@ def _from_source(source: Source) -> GivenConfig:
 
 
 def _copy_values(given: GivenConfig, path: KeyPath, value: Any, is_literal: bool) -> Any:
-    """A copy that holds only what JSON can hold; dollars doubled if literal."""
+    """Copy a value, keep only parts that JSON can hold, and double dollar signs if literal."""
     if len(path) > MAX_DEPTH:
         raise RecursionError()
     if isinstance(value, Mapping):
@@ -158,12 +160,12 @@ def _copy_values(given: GivenConfig, path: KeyPath, value: Any, is_literal: bool
 
 @lru_cache(maxsize=1)
 def default_source() -> Source:
-    """``default_config.cfg``, with its comments."""
+    """Return ``default_config.cfg``, with its comments."""
     return read_source(DEFAULTS_FILE.read_text("utf8"), DEFAULTS_FILE.name)
 
 
 def default_data() -> Dict[str, Any]:
-    """The defaults of all sections: a copy that may be changed."""
+    """Return the defaults of all sections, as a copy that the caller may change."""
     return _from_source(default_source()).data
 
 
@@ -180,7 +182,7 @@ def _add_section_defaults(data: Dict[str, Any]) -> None:
 def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> None:
     for key, value in defaults.items():
         name = ".".join((*path, key))
-        # A block that does not say what builds it only changes arguments.
+        # A block that does not name its function only changes arguments of the default block.
         changes_block = is_block(value) and not is_block(data.get(key))
         if key not in data:
             data[key] = value
@@ -228,8 +230,8 @@ def _paths(node: Dict[str, Any], path: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> None:
-    """Make a place for an override in what the config does not mention, sets to null, or
-    gives as a value where a block shall build it."""
+    """Create the section ``name`` for an override, if the config leaves it out, sets it to null,
+    or gives a value and the override makes it a block."""
     if node.get(part) is None and name in OPTIONAL:
         node[part] = default_data()[OPTIONAL[name]]
     elif part not in node and name in BLOCKS or node.get(part, 0) is None and name == WEIGHTS:
@@ -243,9 +245,9 @@ def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> 
 def _drop_arguments(
     given: GivenConfig, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
 ) -> None:
-    """Leave out what the function that now builds a block does not take: what came from
-    the default block, and values and blocks that were meant for the function it replaces. All
-    else stays, for the check to say that it is lost."""
+    """Drop arguments that the new function of a block does not take, if they are from the default
+    block or were meant for the function that was replaced. All other arguments stay, so that the
+    check reports them."""
     info = function_of(block)
     if info is None or info.takes_any:
         return

@@ -1,4 +1,4 @@
-"""From a config as a user writes it to one that is complete and good, and to its objects."""
+"""Complete and check a config that a user has written, and build its objects."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -17,11 +17,11 @@ from .variables import fill_variables
 
 @dataclass(frozen=True)
 class CheckedConfig:
-    """A config in which nothing was found wrong.
+    """Hold a config that has passed the check.
 
-    config (Config): Complete: every setting and every argument; variables as written.
-    interpolated (Config): The same with the variables filled in.
-    given (GivenConfig): Where each part stands, and what the user wrote.
+    config (Config): The config with every setting and every argument; variables as written.
+    interpolated (Config): The complete config with its variables filled in.
+    given (GivenConfig): The config as the user wrote it, with the place of each part.
     """
 
     config: Config
@@ -30,22 +30,23 @@ class CheckedConfig:
 
     @property
     def name(self) -> str:
-        """What to call the config in messages: its path as the user gave it."""
+        """Name of the config in messages: its path as the user gave it."""
         return self.given.name
 
     def where(self, *path: str) -> str:
-        """Where a section or key stands, or what is around it: ``file.cfg:41``, ``--a.b``."""
+        """Return the place of a section or key, or of a section around it: ``file.cfg:41``,
+        ``--a.b``."""
         return self.given.where(*path)
 
     def error(self, text: str, hint: str, *path: str) -> ConfigError:
-        """What is wrong at a place of the config that only its use shows.
+        """Make the error for a mistake in the config that is found only when it is used.
 
-        text, hint (str): As of a ``Problem``; path (str): As for ``where``.
+        text, hint (str): As in a ``Problem``; path (str): As for ``where``.
         """
         return ConfigError([Problem(self.where(*path), text, hint)], self.name)
 
 
-# What can be read, or has been.
+# A config to read, or one that has been read.
 AnyConfig = Union[ConfigLike, CheckedConfig]
 
 
@@ -55,15 +56,15 @@ def load_config(
     without: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> CheckedConfig:
-    """Read, complete and check a config. Builds nothing that is kept, reads no data.
+    """Read, complete and check a config. Keep no objects and read no data.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
     overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last;
         strings are read as JSON if they are JSON.
     without (Sequence[str]): Sections to leave out, such as some of earlier versions.
-    only (Sequence[str]): Sections to check, if not all: others may name functions that are missing.
+    only (Sequence[str]): Sections to check, all if empty; others may name missing functions.
     RETURNS (CheckedConfig): The complete config.
-    RAISES (ConfigError): With every problem that was found.
+    RAISES (ConfigError): If there are problems; the error lists all of them.
     """
     if isinstance(config, CheckedConfig) and not overrides:
         return config
@@ -74,7 +75,7 @@ def load_config(
 
 
 def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem]:
-    """All problems of a config, those included that only building its blocks shows.
+    """Return all problems of a config, including those found only when its blocks are built.
 
     config (ConfigLike): As for ``load_config``.
     RETURNS (List[Problem]): Empty if the config is good.
@@ -86,8 +87,8 @@ def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem
 
 
 def read_sections(config: ConfigLike) -> Dict[str, Any]:
-    """Nested sections of a config, complete as far as their functions are known, and nothing
-    checked: for a look at a config of others.
+    """Return the nested sections of a config without checking them. Blocks are completed as far
+    as their functions are known. Use it to inspect the config of another run or user.
 
     RAISES (ConfigError): If it cannot be read.
     """
@@ -119,7 +120,7 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
 
 
 def build_sections(checked: CheckedConfig, only: Sequence[str] = ()) -> Dict[str, Any]:
-    """Build the objects of some sections; of all if ``only`` is empty.
+    """Build the objects of the sections ``only``, or of all sections if it is empty.
 
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
@@ -132,9 +133,9 @@ def build_sections(checked: CheckedConfig, only: Sequence[str] = ()) -> Dict[str
 
 
 def build_block(checked: CheckedConfig, name: str) -> Any:
-    """Build one block once more: a new object, equal to the one of ``resolve_config``.
+    """Build one block again: a new object, equal to the one of ``resolve_config``.
 
-    name (str): Dotted, such as "training.optimizer".
+    name (str): Dotted name of the block, such as "training.optimizer".
     """
     path, data = tuple(name.split(".")), checked.interpolated.copy()
     return Checker(checked.given, data, builds=True).check_block(path, reduce(getitem, path, data))
@@ -147,7 +148,7 @@ def _read_and_check(
     only: Sequence[str] = (),
     build: bool = False,
 ) -> Tuple[CheckedConfig, List[Problem]]:
-    """build (bool): Whether to build the blocks of a config without mistakes, too."""
+    """build (bool): Whether to also build the blocks of a config without mistakes."""
     registry.ensure_populated()
     given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
     for name in without:
@@ -158,17 +159,17 @@ def _read_and_check(
     checker.check_all(only)
     problems = [*given.problems, *checker.problems]
     if problems or build:
-        # So that values out of a function's range are shown along with the rest.
+        # Building finds values out of a function's range, so that they are reported as well.
         builder = Checker(given, data, builds=True)
         builder.check_all(only)
         problems += builder.problems
     checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 
     def line(problem: Problem) -> Tuple[bool, int]:
-        """By line, with those that stand in no file last."""
+        """Sort problems by line, and those without a line in the file last."""
         name, _, number = problem.where.rpartition(":")
         is_line = name == given.name and number.isdigit()
         return (not is_line, int(number) if is_line else 0)
 
-    # Each only once.
+    # List each problem only once.
     return checked, sorted(dict.fromkeys(problems), key=line)

@@ -1,4 +1,4 @@
-"""Checks what a config says about several tasks."""
+"""Check the settings of a config for several tasks."""
 
 import math
 from typing import TYPE_CHECKING, List
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .check import Checker
 
 PATH: KeyPath = tuple(WEIGHTS.split("."))
-# Names in reports and tables, and what they stand for there.
+# Names that reports and tables use, and their meaning there.
 TAKEN = {"macro": "the mean over tasks", "all": "all examples together"}
 
 
 def check_task_names(checker: "Checker") -> None:
-    """That there is a task, and that no name has a meaning of its own."""
+    """Check that there is a task, and that no task has a name that reports use."""
     tasks = checker.data.get("tasks")
     if not isinstance(tasks, dict):
         return
@@ -31,13 +31,13 @@ def check_task_names(checker: "Checker") -> None:
 
 
 def check_weights(checker: "Checker") -> None:
-    """That ``[mixture.weights]``, if there is one, has one good number for each task."""
+    """Check that ``[mixture.weights]``, if given, has a valid number for each task."""
     mixture, tasks = checker.data.get("mixture"), checker.data.get("tasks")
     weights = mixture.get("weights") if isinstance(mixture, dict) else None
     if not isinstance(weights, dict) or not isinstance(tasks, dict):
         return
     names = [name for name in tasks if name != "*"]
-    # A misspelt name is not missing as well.
+    # A misspelt name is not reported as missing as well.
     misspelt: List[str] = []
     for name, weight in weights.items():
         if name not in names:

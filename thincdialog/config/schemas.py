@@ -1,5 +1,5 @@
-"""The sections of a config: which settings and blocks they hold. Defaults and what
-each setting means stand in ``default_config.cfg``."""
+"""The sections of a config, with their settings and blocks. ``default_config.cfg`` has the
+default and the meaning of each setting."""
 
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
 
@@ -10,11 +10,11 @@ SECTION_ORDER = (
 
 
 class Setting(NamedTuple):
-    """A setting of a section.
+    """Describe a setting of a section.
 
-    annotation (Any): Its type.
+    annotation (Any): Type of the setting.
     least (Optional[float]): Smallest allowed value.
-    most (Optional[float]): Largest allowed value, of one that has a smallest.
+    most (Optional[float]): Largest allowed value, if ``least`` is set.
     """
 
     annotation: Any
@@ -23,9 +23,9 @@ class Setting(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """A section that a registered function builds, or a group of such sections.
+    """Describe a section that a registered function builds, or a group of such sections.
 
-    registry (str): Which registry the function comes from.
+    registry (str): Registry of the function.
     is_group (bool): Whether the section holds named blocks, ``[tasks.NAME]``.
     required (bool): Whether a config must have it.
     """
@@ -93,14 +93,14 @@ BLOCKS: Dict[str, Blocks] = {
     "baselines": Blocks("agents", is_group=True),
 }
 
-# Blocks that are there only if the config or an override begins them, and the default
-# block that gives them what they leave out.
+# Blocks that exist only if the config or an override begins them, and the block whose default
+# completes them.
 OPTIONAL = {"evaluation.world": "world"}
 
 # Blocks that may be null.
 EMPTY = ("evaluation.world", "training.callbacks")
 
-# Settings and sections that one looks for where they are not.
+# Places where users look for a setting or section in vain, and a hint to the right place.
 _TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
 ELSEWHERE = {
     "training.batch_size": _TRAINING_BATCHES,
@@ -118,7 +118,7 @@ WEIGHTS = "mixture.weights"
 
 
 def known_keys(section: str) -> List[str]:
-    """Settings and sub-sections that a section may hold."""
+    """Return the settings and sub-sections that a section may hold."""
     prefix = f"{section}."
     blocks = [name[len(prefix) :] for name in BLOCKS if name.startswith(prefix)]
     return [*SETTINGS.get(section, ()), *blocks]

@@ -1,4 +1,4 @@
-"""Finds the configs that come along with the package."""
+"""Find the configs that are bundled with the package."""
 
 import difflib
 import re
@@ -9,21 +9,21 @@ from typing import Dict, List
 from ..errors import DialogError
 
 _PACKAGE = Path(__file__).parent.parent
-# In a wheel they lie inside the package, in a checkout beside it.
+# In a wheel the configs are inside the package, in a checkout next to it.
 _FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def shipped_configs() -> Dict[str, Path]:
-    """Name to file of every config that comes along."""
+    """Return name and file of every bundled config."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
     return {path.stem: path for path in sorted(folder.glob("*.cfg"))} if folder else {}
 
 
 def find_shipped(name: str) -> Path:
-    """The file of a config that comes along.
+    """Return the file of a bundled config.
 
-    name (str): Its name, with or without ".cfg".
-    RAISES (DialogError): If there is none of that name.
+    name (str): Name of the config, with or without ".cfg".
+    RAISES (DialogError): If there is no bundled config of that name.
     """
     known = shipped_configs()
     name = name.removesuffix(".cfg")
@@ -35,11 +35,12 @@ def find_shipped(name: str) -> Path:
 
 
 def shipped_text(name: str, path: str) -> str:
-    """The text of a config that comes along, as it stands at another path.
+    """Return the text of a bundled config for a copy at another path: the command in its first
+    lines names that path.
 
     name (str): As for ``find_shipped``.
-    path (str): Where it will lie, for the command in its first lines.
-    RAISES (DialogError): If there is none of that name.
+    path (str): Path of the copy.
+    RAISES (DialogError): If there is no bundled config of that name.
     """
     file = find_shipped(name)
     text = file.read_text(encoding="utf8")
@@ -52,18 +53,18 @@ def shipped_text(name: str, path: str) -> str:
 
 
 def code_beside(file: Path, path: str) -> Path:
-    """Where the code that comes along with a config lies, for a config at another path.
+    """Return the path of the code that belongs to a copy of a bundled config.
 
-    file (Path): The config that comes along, beside which its code has the same name.
-    path (str): Of the other one.
+    file (Path): The bundled config; its code is a file of the same name in the same folder.
+    path (str): Path of the copy.
     """
     return Path(path).with_name(f"{file.stem}.py")
 
 
 def command_in(text: str) -> List[str]:
-    """The words of the command that a config's first lines give, without the program's name.
+    """Return the words of the command in a config's first lines, without the program's name.
 
-    text (str): Of a config that comes along.
+    text (str): Text of a bundled config.
     """
     found = re.search(r"^# +python -m thincdialog (.*(?:(?<=\\)\n# .*)*)", text, re.MULTILINE)
     return shlex.split(found[1].replace("\\\n#", "")) if found else []

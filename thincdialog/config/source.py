@@ -1,9 +1,9 @@
-"""Reads a config's text line by line and remembers where everything stands.
+"""Read a config's text line by line, and record the line of every section and key.
 
 The grammar is confection's (Python's ``configparser`` with JSON values): sections
 in brackets, ``key = value``, comments on lines of their own, deeper indented lines
-continue a value. Unlike confection it goes on after a mistake, so that all of them
-can be shown at once, and parent sections need not be written out.
+continue a value. Unlike confection, the reader continues after a mistake, so that all
+mistakes can be shown at once, and parent sections need not be written out.
 """
 
 import re
@@ -20,11 +20,11 @@ _ENTRY = re.compile(r"[^\[=:][^=:]*[=:]")
 
 @dataclass
 class Entry:
-    """One ``key = value``.
+    """Hold one ``key = value``.
 
     raw (str): The value's text, continuation lines joined by newlines.
     line (int): Line of the key, counted from 1.
-    comments (List[str]): Comment lines directly above it, with their ``#``.
+    comments (List[str]): Comment lines directly above the key, with their ``#``.
     """
 
     raw: str
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass
 class Section:
-    """One section: its entries by key, in the file's order."""
+    """Hold one section: its entries by key, in the file's order."""
 
     name: str
     line: int
@@ -44,9 +44,9 @@ class Section:
 
 @dataclass
 class Source:
-    """A config as it was written.
+    """Hold a config as it was written.
 
-    name (str): What to call it in messages: the path as the user gave it.
+    name (str): Name of the config in messages: the path as the user gave it.
     header (List[str]): Comment lines at the top, up to the first blank line.
     unreadable (Set[Tuple[str, ...]]): Section parts and key of values with a problem.
     """
@@ -66,11 +66,11 @@ def read_source(text: str, name: str = "config") -> Source:
 
     text (str): The config.
     name (str): Its name in messages.
-    RETURNS (Source): With ``problems``: bad syntax, repeated sections and keys,
-        values that JSON cannot read. Of repeated ones the first is kept.
+    RETURNS (Source): The config; ``problems`` holds bad syntax, repeated sections and keys (the
+        first one is kept), and values that JSON cannot read.
     """
     source = Source(name)
-    # What stands before the first section goes into one that is not kept.
+    # Entries before the first section go into a section that is not kept.
     section = Section("", 0)
     for number, content, comments in _read_statements(text, source):
         wrong: Optional[Tuple[str, str]] = None
@@ -85,7 +85,7 @@ def read_source(text: str, name: str = "config") -> Source:
                 hint = "write [section] or [section.part], alone on its line"
                 wrong = f"{shown} is not a section name", hint
             elif (first := source.sections.setdefault(section.name, section)) is not section:
-                hint = f"it stands at {source.where(first.line)} already: merge the two"
+                hint = f"the first one is at {source.where(first.line)}: merge the two"
                 wrong = f"section [{section.name}] is repeated", hint
         elif not _ENTRY.match(content):
             hint = "a value that goes over several lines needs its later lines indented"
@@ -95,9 +95,9 @@ def read_source(text: str, name: str = "config") -> Source:
             entry = Entry(raw, number, comments)
             kept = section.entries.setdefault(key, entry)
             if not section.line:
-                wrong = f"'{key}' stands before any [section]", "put it into one"
+                wrong = f"'{key}' comes before the first [section]", "move it into one"
             elif kept is not entry:
-                hint = f"it stands at {source.where(kept.line)} already: keep one"
+                hint = f"the first one is at {source.where(kept.line)}: keep one"
                 wrong = f"[{section.name}] '{key}' is repeated", hint
             elif mistake := find_value_mistake(raw):
                 source.unreadable.add((*section.name.split("."), key))
@@ -108,8 +108,8 @@ def read_source(text: str, name: str = "config") -> Source:
 
 
 def _read_statements(text: str, source: Source) -> List[Tuple[int, str, List[str]]]:
-    """Line and text of each section and entry, later lines of its value joined to it, and
-    the comments above it. The comments at the top become the source's header."""
+    """Return line, text and comments above of each section and entry; an entry's text includes the
+    later lines of its value. The comments at the top become the source's header."""
     found: List[Tuple[int, List[str], List[str]]] = []
     indent, comments, is_entry = 0, [], False
     for number, line in enumerate(text.split("\n"), start=1):

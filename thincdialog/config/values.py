@@ -6,34 +6,34 @@ import re
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple, Union
 
-# Names of the sections around a key, from the outermost on, and the key.
+# Names of the sections around a key, outermost first, and the key.
 KeyPath = Tuple[str, ...]
 
-# Deepest nesting of sections and of lists in a value. Deeper ones are no configs, and
-# would exhaust Python's stack.
+# Deepest nesting of sections, and of lists in a value. Real configs are never deeper, and deeper
+# nesting would exhaust Python's stack.
 MAX_DEPTH = 50
 
-# Largest whole number, that of 64 bits.
+# Largest whole number of 64 bits.
 MAX_NUMBER = 2**63 - 1
 
 _LITERALS = {"True": True, "False": False, "None": None}
-# Longest name for which similar ones are looked for.
+# Length of the longest name for which similar names are searched.
 MAX_COMPARED = 200
 _TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 _COMMENT = re.compile(r"\s[#;]")
-# A string, or the rest of the text if it is not closed: never searched twice.
+# A string, or the rest of the text if it is not closed, so that no text is searched twice.
 _STRING = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?$)', re.DOTALL)
 _VARIABLE = re.compile(r"\$\{[^}$]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def has_variable(text: str) -> bool:
-    """Whether a text refers to a variable, as in ``${paths.train}``."""
+    """Return whether a text refers to a variable, as in ``${paths.train}``."""
     return _VARIABLE.search(text) is not None
 
 
 def parse_value(raw: str) -> Any:
-    """The value that a text stands for. A string with variables stays as written, quotes too."""
+    """Parse the text of a value. A string with variables stays as written, including quotes."""
     try:
         value = _load(raw)
     except ValueError:
@@ -61,7 +61,7 @@ def _children(value: Any) -> List[Any]:
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """A value and, in order, everything that is in its lists and sections."""
+    """Yield a value and, in order, all values in its lists and sections."""
     rest = [value]
     while rest:
         part = rest.pop()
@@ -70,12 +70,12 @@ def parts_of(value: Any) -> Iterator[Any]:
 
 
 def around(path: KeyPath) -> Iterator[KeyPath]:
-    """A path and those of all sections around it."""
+    """Yield the paths of all sections around a key, outermost first, and its own path."""
     return (path[:end] for end in range(len(path) + 1))
 
 
 def dump_value(value: Any) -> str:
-    """The text of a value; the inverse of ``parse_value``."""
+    """Return the text of a value; the inverse of ``parse_value``."""
     if isinstance(value, str) and has_variable(value) and parse_value(value) == value:
         lines = value.split("\n")
         if all(line and line == line.strip() and line[0] not in "#;" for line in lines):
@@ -84,8 +84,8 @@ def dump_value(value: Any) -> str:
 
 
 def read_override(value: Any) -> Any:
-    """The value of an override: JSON if it can be read as such, else the text itself.
-    Dollar signs that are no variables are kept."""
+    """Parse the value of an override as JSON if possible, else return the text itself.
+    Dollar signs that do not begin a variable are kept."""
     if not isinstance(value, str) or has_variable(value):
         return value
     value = parse_value(value)
@@ -93,9 +93,9 @@ def read_override(value: Any) -> Any:
 
 
 def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
-    """What is wrong with a value that JSON cannot read, and that is surely no plain string.
+    """Find the mistake in a value that JSON cannot read and that is surely not a plain string.
 
-    RETURNS (Optional[Tuple[str, str]]): What is wrong, and what to do; None if nothing.
+    RETURNS (Optional[Tuple[str, str]]): The mistake, and a hint; None if there is none.
     """
     if not raw:
         return "has no value", 'write null for nothing, "" for an empty string'
@@ -120,7 +120,8 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
 
 
 def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
-    """The same for a value that JSON can read, and that no setting can use."""
+    """Find the mistake in a value that JSON can read but that no setting can use; see
+    ``find_value_mistake``."""
     for part in parts_of(value):
         if isinstance(part, float) and not abs(part) < math.inf:
             return f"is {part}", "write a finite number"
@@ -134,7 +135,7 @@ def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
 
 
 def read_number(text: str) -> Union[int, float, None]:
-    """The number that Python reads in a text, an infinite one or nan too; JSON allows less."""
+    """Parse a number as Python does, including infinity and nan, which JSON does not allow."""
     for convert in (int, float):
         with suppress(ValueError):
             return convert(text)
@@ -142,13 +143,13 @@ def read_number(text: str) -> Union[int, float, None]:
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """A text for a message: on one line, and cut."""
+    """Put a text on one line and cut it, for a message."""
     text = " ".join(text[: 4 * limit].split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def show_value(value: Any) -> str:
-    """A value for a message: as JSON, shortened."""
+    """Format a value for a message: as JSON, shortened."""
     try:
         return shorten(json.dumps(value, ensure_ascii=False))
     except TypeError:

@@ -1,9 +1,9 @@
-"""Fills in ``${section.key}`` and ``${section}``, as confection does.
+"""Fill in ``${section.key}`` and ``${section}``, as confection does.
 
 ``${a.b}`` alone keeps the type of what it refers to; inside a longer text it becomes
-part of a string. ``$$`` stands for a dollar sign. ``${key}`` without a dot is a key of
-the same section, else a whole section. Works on nested dicts and goes on after a
-mistake, so that all of them can be shown at once.
+part of a string. ``$$`` means a dollar sign. ``${key}`` without a dot is a key of
+the same section, else a whole section. The code works on nested dicts and continues
+after a mistake, so that all mistakes can be shown at once.
 """
 
 import difflib
@@ -20,12 +20,12 @@ from .values import MAX_COMPARED, KeyPath, around, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
 
-# Most variables that lead to one another, sections around them included, and most
-# characters and values that variables may be replaced by: enough for any config, and
-# too few to exhaust the stack or the memory.
+# Limits on the length of a chain of variables (including the sections around them), and
+# on the characters and values that variables expand to: enough for any config, and too
+# few to exhaust the stack or the memory.
 MAX_LINKS = 100
 MAX_FILLED = 4_000_000
-_OF_A_PART = 20  # What a value counts beside its letters.
+_OF_A_PART = 20  # A value counts as this many characters, in addition to its own.
 
 
 class _Unresolved(Exception):
@@ -33,11 +33,11 @@ class _Unresolved(Exception):
 
 
 def fill_variables(given: GivenConfig, data: Dict[str, Any]) -> Dict[str, Any]:
-    """Replace all variables by what they refer to.
+    """Replace all variables by the values that they refer to.
 
-    given (GivenConfig): Learns what is wrong, and which values are unknown for it.
+    given (GivenConfig): Receives the problems, and the paths of values that are unknown.
     data (Dict[str, Any]): Nested sections; strings as ``parse_value`` leaves them.
-    RETURNS (Dict[str, Any]): A new dict; None stands for what is unknown.
+    RETURNS (Dict[str, Any]): A new dict; unknown values are None.
     """
     filler = _Filler(given, data)
     filled = filler.fill_section((), data)
@@ -46,7 +46,7 @@ def fill_variables(given: GivenConfig, data: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def variables_in(data: Any) -> Iterator[str]:
-    """Dotted names of all variables in a value or section."""
+    """Yield the dotted names of all variables in a value or section."""
     for part in parts_of(data):
         for token in _TOKEN.finditer(part) if isinstance(part, str) else ():
             if token["name"]:
@@ -59,7 +59,7 @@ class _Filler:
         self.data = data
         self.n_mistakes = 0
         self.unresolved: Set[KeyPath] = set()
-        # These, and the sections that hold one.
+        # The unresolved paths, and all sections that hold one.
         self.in_part_unresolved: Set[KeyPath] = set()
         self.filled: Dict[KeyPath, Any] = {}
         self.in_progress: List[KeyPath] = []
@@ -101,7 +101,7 @@ class _Filler:
             return self._as_text(path, next(rest), raw[0] in '"[{') if token["name"] else "$"
 
         text = _TOKEN.sub(written, raw)
-        # Only what was written as JSON is read as JSON again: a plain string whose
+        # Only a value that was written as JSON is parsed again: a plain string whose
         # dollar signs were doubled stays a string.
         return parse_value(text) if names or isinstance(value, list) else text
 
@@ -140,13 +140,13 @@ class _Filler:
         for part in parts_of(found):
             self.n_filled += _OF_A_PART + (len(part) if isinstance(part, str) else 0)
         if self.n_filled > MAX_FILLED:
-            text = f"refers to ${{{name}}}, by which the config grows beyond {MAX_FILLED:,} letters"
+            text = f"refers to ${{{name}}}, which makes the config exceed {MAX_FILLED:,} characters"
             self._fail(path, text, "refer to less")
         return found
 
     def _close_to(self, name: str) -> List[str]:
         if len(name) > MAX_COMPARED or self.n_mistakes > MAX_LISTED:
-            return []  # Comparing takes long, and this hint would not be seen.
+            return []  # Comparing is slow, and this hint would not be shown.
         names = [known for known in _dotted(self.data) if len(known) <= MAX_COMPARED]
         return difflib.get_close_matches(name, names, 1)
 

@@ -1,9 +1,9 @@
-"""The bootstrap: what scores might have been with other examples of the same kind.
+"""The bootstrap: estimates of the scores on other examples of the same kind.
 
-Efron and Tibshirani 1993, chapter 13 (percentile intervals). Examples are drawn anew
-with replacement, as many as there are; of conversations with several turns, whole
-conversations, because turns of one are alike. A metric that is a function of sums
-(``Metric.sums``) is then computed for all resamples at once.
+Efron and Tibshirani 1993, chapter 13 (percentile intervals). A resample is drawn from the
+examples with replacement, and has as many. If conversations have several turns, whole
+conversations are drawn, because turns of one are alike. A metric that is a function of
+sums (``Metric.sums``) is then computed for all resamples at once.
 """
 
 from array import array
@@ -19,13 +19,13 @@ from ..metrics.macro_metric import COUNTS, MACRO
 from ..metrics.metric import Report, Sums, merged
 
 N_RESAMPLES = 1000
-# Cells of the tables that are held: weights of one block of resamples, sums of a metric.
+# Largest size of the tables in memory: weights of one block of resamples, sums of a metric.
 BLOCK_CELLS = 1 << 22
 MOST_CELLS = 30_000_000
 TAILS = (0.025, 0.975)
 
 Values = Dict[str, numpy.ndarray]
-# Of each metric, by its name; None: it has none (see ``Metric.sums``).
+# Metric name to sums; None if the metric has none (see ``Metric.sums``).
 AllSums = Mapping[str, Optional[Sums]]
 
 
@@ -41,14 +41,14 @@ class Resampled:
     sums: Dict[Hashable, numpy.ndarray]
 
     def values(self) -> Optional[numpy.ndarray]:
-        """The metric of each resample; None if its sums do not tell it."""
+        """Return the metric of each resample; None if it is not a function of its sums."""
         total = self.metric.sums()
         if total is None:
             return None
         known = {name: numpy.array([float(value)]) for name, value in total.items()}
         expected = self.metric.value()
         if not known or not numpy.allclose(self.metric.value_of(known), expected, rtol=1e-6):
-            return None  # Some subclass with a formula of its own.
+            return None  # A subclass with a formula of its own.
         values = self.metric.value_of(self.sums)
         return values if numpy.isfinite(values).all() else None
 
@@ -65,10 +65,10 @@ def resample(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Dict[str, Resampled]:
-    """The metrics of one task in many resamples.
+    """Compute the metrics of one task in many resamples.
 
     examples (Iterable[AllSums]): The ``sums_of`` each example alone.
-    units (Sequence[Hashable]): What each example belongs to and is drawn with.
+    units (Sequence[Hashable]): The unit of each example; examples of one unit are drawn together.
     totals (Mapping[str, Metric]): The metrics of all examples together.
     seed (int): The same seed and number of units give the same draws, for comparisons.
     RETURNS (Dict[str, Resampled]): Metrics that are functions of sums; none of fewer than 2 units.
@@ -89,7 +89,7 @@ def resample(
                 own[key][unit] += value
             if sums is None or len(numbers) * len(own) > MOST_CELLS:
                 del of_units[name]
-    # Without sums, as of what the agent measures itself, there is nothing to draw.
+    # Metrics without sums, such as those that the agent measures itself, have no resamples.
     of_units = {name: own for name, own in of_units.items() if own}
     found = {name: Resampled(totals[name], {}) for name in of_units}
     tables = {
@@ -106,7 +106,7 @@ def resample(
 
 
 def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]:
-    """How often each unit is drawn, block by block, shape (n_in_block, n_units)."""
+    """Yield how often each unit is drawn, block by block, shape (n_in_block, n_units)."""
     random = numpy.random.default_rng([seed, n_units])
     size = max(1, BLOCK_CELLS // n_units)
     for start in range(0, n_resamples, size):
@@ -117,8 +117,8 @@ def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]
 
 
 def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
-    """weights @ table, the same to the bit for any number of threads: whole numbers are
-    exact in whatever order they are added, others are added in one order."""
+    """Return weights @ table, bit for bit identical with any number of threads: sums of whole
+    numbers are exact in any order; other numbers are added in a fixed order."""
     products = numpy.empty((len(weights), table.shape[1]))
     whole = (table == numpy.rint(table)).all(axis=0)
     products[:, whole] = weights @ table[:, whole]
@@ -130,10 +130,10 @@ def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
 def task_values(
     by_task: Mapping[str, Mapping[str, Resampled]], has_examples: Iterable[str]
 ) -> Values:
-    """Values of all metrics in resamples of each task, by the names that ``merge_tasks`` gives.
+    """Compute the values of all metrics in resamples of each task, by the names of ``merge_tasks``.
 
     by_task (Mapping[str, Mapping[str, Resampled]]): {"": ...} of one task.
-    has_examples (Iterable[str]): The tasks that have any.
+    has_examples (Iterable[str]): The tasks that have examples.
     """
     of_tasks: Dict[str, Values] = {
         task: {name: drawn for name, one in found.items() if (drawn := one.values()) is not None}
@@ -160,6 +160,6 @@ def task_values(
 
 
 def interval(values: numpy.ndarray) -> Tuple[float, float]:
-    """The middle 95 % of the values of resamples."""
+    """Return the middle 95 % of the values of resamples."""
     low, high = numpy.quantile(values, TAILS)
     return float(low), float(high)

@@ -1,7 +1,8 @@
-"""Whether one of two models is really better: the paired bootstrap.
+"""Tests whether one of two models is really better: the paired bootstrap.
 
-Both answered the same examples, so both are resampled together: what is easy or hard for
-both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
+Both answered the same examples, so both are resampled together: the difference between
+examples that are easy for both or hard for both cancels out. (Koehn 2004,
+https://aclanthology.org/W04-3250)
 """
 
 from collections import Counter
@@ -25,18 +26,19 @@ from .predictions_file import read_predictions
 
 @dataclass
 class MetricDifference:
-    """How two models differ in one metric.
+    """Hold the difference of two models in one metric.
 
     metric (str): Its name.
     a (float): The value of the first one.
     b (float): The value of the second one.
     difference (float): b - a.
     low (Optional[float]): Lower end of the 95 % interval of the difference; None if there is
-        no interval, because the metric is no function of sums over examples.
+        no interval, because the metric is not a function of sums over examples.
     high (Optional[float]): Its upper end.
-    p_value (Optional[float]): How probable a difference this far from 0, or farther, would be
-        without any; two-sided, and never below 2 / (n_resamples + 1).
-    winner (str): "A", "B", or "?" (which is not known) if the interval is without 0, else "".
+    p_value (Optional[float]): Probability of a difference at least this far from 0 if the models
+        were equal; two-sided, and never below 2 / (n_resamples + 1).
+    winner (str): "A", "B", or "?" (it is not known which is better) if the interval does not
+        contain 0, else "".
     """
 
     metric: str
@@ -49,11 +51,11 @@ class MetricDifference:
     winner: str
 
     def verdict(self) -> str:
-        """The outcome in words."""
+        """Describe the outcome in words."""
         if self.low is None or self.high is None:
-            return f"{self.metric} has no interval, so no difference can be told"
+            return f"{self.metric} has no interval, so its difference cannot be tested"
         if not self.winner:
-            return f"no difference in {self.metric} can be told"
+            return f"no significant difference in {self.metric} was found"
         scale, unit = (100, " points") if is_share(self.metric) else (1, "")
         ends = sorted(abs(end) * scale for end in (self.low, self.high))
         amount = f"by {abs(self.difference) * scale:.3g}{unit}"
@@ -65,13 +67,13 @@ class MetricDifference:
 
 @dataclass
 class Comparison:
-    """What ``compare`` found.
+    """Hold the result of ``compare()``.
 
-    differences (List[MetricDifference]): One a metric.
-    drawn (str): What was drawn: "examples" or "conversations".
-    n_drawn (int): How many of them there are.
-    n_examples (int): Examples that both answered.
-    n_resamples (int): How often that was done.
+    differences (List[MetricDifference]): One for each metric.
+    drawn (str): Unit of the resamples: "examples" or "conversations".
+    n_drawn (int): Number of these units.
+    n_examples (int): Number of examples that both answered.
+    n_resamples (int): Number of resamples.
     """
 
     differences: List[MetricDifference]
@@ -81,14 +83,14 @@ class Comparison:
     n_resamples: int
 
     def as_json(self) -> Dict[str, Any]:
-        """Everything, with verdicts, as JSON values."""
+        """Return all fields, with verdicts, as JSON values."""
         rows = [{**vars(one), "verdict": one.verdict()} for one in self.differences]
         return {**vars(self), "differences": rows}
 
 
 @dataclass
 class _Side:
-    """One of the two: each example, what it counts, and what they come to."""
+    """Hold one of the two sides: its examples, the function that scores one, and the totals."""
 
     name: str
     report: Callable[[Prediction], Report]
@@ -180,7 +182,8 @@ def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[
 
 
 def two_sided(drawn: numpy.ndarray) -> float:
-    """p-value of differences: twice the share on the rarer side of 0, with the observed one."""
+    """Return the p-value of differences: twice the share on the rarer side of 0, where the
+    observed difference counts as one more."""
     rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
 
@@ -258,7 +261,7 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
 
 
 def _keys(rows: Sequence[Prediction]) -> List[Tuple[str, int]]:
-    """The id of each, with how often it came before: ids of a user's own may repeat."""
+    """Return each id with the number of earlier rows of the same id: users' ids may repeat."""
     seen: Counter = Counter()
     keys = []
     for row in rows:

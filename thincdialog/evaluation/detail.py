@@ -22,20 +22,21 @@ from .unreachable import unreachable_labels
 
 @dataclass
 class Evaluation:
-    """What ``evaluate_in_detail`` found.
+    """Hold the result of ``evaluate_in_detail()``.
 
-    agent (Agent): What was evaluated.
+    agent (Agent): The agent that was evaluated.
     split (str): "train", "dev" or "test".
-    scores (Dict[str, float]): Metric name to value, as ``evaluate`` gives them.
+    scores (Dict[str, float]): Metric name to value, as ``evaluate()`` returns them.
     intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap),
         if it is a function of sums over examples, and not the same for all of them.
-    drawn (str): What was drawn: "examples", or "conversations" if examples are their turns.
-    n_drawn (int): How many of them there are.
-    n_resamples (int): How often that was done.
+    drawn (str): Unit of the resamples: "examples", or "conversations" if examples are their
+        turns.
+    n_drawn (int): Number of these units.
+    n_resamples (int): Number of resamples.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
-    metrics (Sequence[ExampleMetric]): What replies are scored by.
-    bad_data (List[BadData]): Of each file, what was left out.
-    warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
+    metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
+    bad_data (List[BadData]): Skipped rows and their problems, one entry for each file.
+    warning (str): The reason if the scores mean little (see ``unreachable_labels``), or "".
     """
 
     agent: Agent
@@ -57,17 +58,17 @@ class Evaluation:
 
     @property
     def labelled(self) -> List[Prediction]:
-        """Those to examples with labels."""
+        """The replies to examples with labels."""
         return [row for row in self.rows if row.labels]
 
     @property
     def threshold(self) -> float:
-        """The model's: 0.0 if it has none."""
+        """The model's threshold; 0.0 if it has none."""
         return self.agent.rejects_below or 0.0
 
     def calibration(self) -> Dict[str, float]:
-        """The `temperature` of a classifier, and the expected calibration error `before` it was
-        fitted and `after`, of texts in scope; empty of other agents, or without such texts."""
+        """Return the `temperature` of a classifier, and the expected calibration error `before`
+        it was fitted and `after`, on texts in scope; {} for other agents, or without such texts."""
         temperature = self.agent.temperature
         P, right = in_scope(self.labelled if temperature else [], self.agent.reject_class)
         if not temperature or not len(right):
@@ -76,7 +77,7 @@ class Evaluation:
         return {"temperature": temperature, "before": before, "after": calibration_error(P, right)}
 
     def guesses(self) -> Guesses:
-        """The best class of each example with a label, to see what a threshold does.
+        """Return the best class of each example with a label, to see the effect of a threshold.
 
         RAISES (DialogError): If the model is no classifier with a class for each text.
         """
@@ -86,9 +87,9 @@ class Evaluation:
         return Guesses.of(self.labelled, self.agent.reject_class)
 
     def confusion(self) -> ConfusionMatrix:
-        """How often which class was found for which.
+        """Count how often each class was predicted for each other.
 
-        RAISES (DataError): If the labels are no classes.
+        RAISES (DataError): If the labels are not classes.
         """
         scored = (row for row in self.rows if can_score(row.labels, self.metrics))
         known = [(row.labels or (), row.reply) for row in scored]
@@ -105,8 +106,8 @@ class Evaluation:
         return any(metric.compares_sets for metric in self.metrics)
 
     def as_json(self) -> Dict[str, Any]:
-        """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`, and of a
-        classifier `calibration`."""
+        """Return every score by its name, and `intervals`, `drawn`, `n_drawn`, `n_resamples`; of
+        a classifier also `calibration`."""
         calibration = self.calibration()
         return {
             **self.scores,
@@ -127,13 +128,13 @@ def evaluate_in_detail(
     n_resamples: int = N_RESAMPLES,
     labels_needed: bool = True,
 ) -> Evaluation:
-    """Evaluate a saved model like ``evaluate``, with intervals and every reply.
+    """Evaluate a saved model like ``evaluate()``, with intervals and every reply.
 
     split (str): "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
-    n_resamples (int): Of the bootstrap; 0 for no intervals.
-    labels_needed (bool): Whether examples without a label are an error; else they are answered
-        and not scored.
+    n_resamples (int): Resamples of the bootstrap; 0 for no intervals.
+    labels_needed (bool): Whether examples without a label are an error; if not, they are answered
+        but not scored.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
@@ -176,7 +177,7 @@ def agent_in_detail(
 
 
 def total_report(rows: Sequence[Prediction], metrics: Sequence[ExampleMetric]) -> Dict[str, Any]:
-    """What the metrics report of all predictions together."""
+    """Report the metrics of all predictions together."""
     known = [row for row in rows if can_score(row.labels, metrics)]
     report: Dict[str, Any] = {}
     for metric in metrics:

@@ -11,28 +11,28 @@ from ..teachers import Teacher
 from ..worlds import World, WorldFactory
 from .predictions import Recorder
 
-# Shows all examples of a task, whose name comes first, and gives the report.
+# Takes a task's name and the task, shows all its examples to the agent and returns the report.
 ShowTask = Callable[[str, Teacher], Dict[str, Metric]]
 
 
 def evaluate_agent(
     agent: Agent, teacher: Teacher, make_world: WorldFactory, recorder: Optional[Recorder] = None
 ) -> Dict[str, float]:
-    """One pass over the teacher's examples, each exactly once.
+    """Evaluate in one pass over the teacher's examples, each exactly once.
 
     The result depends neither on the world nor on its batches: products and sums are exact.
-    (But with one that truncates, the agent reads less.)
+    (But with a batcher that truncates, the agent reads less.)
 
-    Of several tasks, each is shown whole and by itself. A metric then has the value over all
-    examples; ``<task>/<metric>`` that of one task, ``macro/<metric>`` the mean over tasks.
+    With several tasks, each is shown whole and by itself. A metric is then the value over all
+    examples; ``<task>/<metric>`` is that of one task, ``macro/<metric>`` the mean over tasks.
 
-    make_world (WorldFactory): Gives the world to evaluate in.
-    recorder (Optional[Recorder]): Is filled with every reply.
+    make_world (WorldFactory): Makes the world to evaluate in.
+    recorder (Optional[Recorder]): Records every reply.
     RETURNS (Dict[str, float]): Metric name to value.
     """
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
-        # Not a copy of the agent: batch_act is the original's alone.
+        # Not a copy of the agent: only the original has batch_act().
         with (
             task.keeping_ids() if recorder else nullcontext({}) as ids,
             make_world(task, agent) as world,
@@ -52,13 +52,13 @@ def evaluate_agent(
 
 
 def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, float]:
-    """The same, whatever measures a task.
+    """Evaluate like ``evaluate_agent()``, with any function that measures a task.
 
     measure (ShowTask): Lets the agent answer one task.
     RETURNS (Dict[str, float]): Metric name to value.
     """
-    # The agent may be in the middle of a conversation of its training; ``reset`` replaces
-    # what it knows of one, so it can be put back.
+    # The agent may be in the middle of a conversation of its training. ``reset()`` replaces the
+    # attributes with its state, so they can be restored.
     known = dict(agent.__dict__)
     reports: Dict[str, Dict[str, Metric]] = {}
     try:
@@ -67,7 +67,7 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
             task.reset_metrics()
             with agent.evaluating():
                 reports[name] = measure(name, task)
-                # It tells of the batches, and so of the number of workers.
+                # It depends on the batches, and so on the number of workers.
                 reports[name].pop("padding_fraction", None)
     finally:
         agent.__dict__.update(known)
@@ -78,19 +78,19 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
 
 
 def acts_of(world: World) -> Iterator[Sequence]:
-    """What teacher and agent say, parley by parley, until the epoch is done."""
+    """Yield the acts of teacher and agent, parley by parley, until the epoch is done."""
     while not world.epoch_done():
         world.parley()
-        if world.acts:  # Of teacher and agent; others may take part.
+        if world.acts:  # Those of teacher and agent come first; others may take part.
             yield world.acts[:2]
 
 
 def sample_exchanges(
     agent: Agent, teacher: Teacher, n_conversations: int
 ) -> List[List[Tuple[Message, Message]]]:
-    """Plays the first conversations of a split; of several tasks, as many of each if possible.
+    """Play the first conversations of a split; of several tasks, as many of each if possible.
 
-    Turns of a conversation that was flattened into single examples stand together.
+    If a conversation was flattened into single examples, its turns are put together again.
 
     RETURNS (List[List[Tuple[Message, Message]]]): For each conversation the
         teacher's messages and the agent's replies, in order.

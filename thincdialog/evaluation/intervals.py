@@ -11,11 +11,11 @@ Intervals = Dict[str, Tuple[float, float]]
 
 
 class Drawn(NamedTuple):
-    """What examples drawn anew come to.
+    """Hold the intervals of scores, from resamples.
 
     intervals (Intervals): See ``Evaluation``.
-    what (str): What was drawn: "examples" or "conversations".
-    n_drawn (int): How many of them there are.
+    what (str): Unit of the resamples: "examples" or "conversations".
+    n_drawn (int): Number of these units.
     """
 
     intervals: Intervals
@@ -30,12 +30,12 @@ def find_intervals(
     scores: Mapping[str, float],
     n_resamples: int,
 ) -> Drawn:
-    """The intervals of what was just evaluated.
+    """Compute the intervals of the scores of an evaluation.
 
-    rows (Mapping[str, List[Prediction]]): Of each task, in the order of its data.
-    sums (Callable): Gives those of a row.
-    reports (Mapping[str, Mapping[str, Metric]]): What was measured of each task.
-    scores (Mapping[str, float]): What came of it.
+    rows (Mapping[str, List[Prediction]]): Replies of each task, in the order of its data.
+    sums (Callable): Returns the sums of a row.
+    reports (Mapping[str, Mapping[str, Metric]]): Metrics of each task.
+    scores (Mapping[str, float]): The scores computed from the reports.
     """
     resampled: Dict[str, Dict[str, Resampled]] = {}
     for number, (task, own) in enumerate(rows.items()):
@@ -53,7 +53,7 @@ def find_intervals(
     found = {
         name: interval(values[name])
         for name in scores
-        # Without any difference between examples, resamples tell nothing.
+        # If all examples have the same value, resamples carry no information.
         if name in values and numpy.ptp(values[name]) > 0
     }
     return Drawn(found, "examples" if n_drawn == n_rows else "conversations", n_drawn)

@@ -1,4 +1,4 @@
-"""``predict``: a saved model's replies or classes for what nobody has labelled."""
+"""``predict``: a saved model's replies or classes for unlabelled data."""
 
 from contextlib import suppress
 from itertools import islice
@@ -30,15 +30,15 @@ from ..formats.text_records import is_of_lines
 from ..training.experiment import CodeLike, Overrides, PathLike
 from ..training.trained_model import Reply, TrainedModel, check_wanted
 
-# Rows that are read, answered in batches and given out together: what is held at a time.
+# Rows that are read, answered in batches and yielded together. No more are in memory at a time.
 N_ROWS = 1024
-# How the tasks of a model read their files, and so what it is to answer.
+# Settings with which a model's tasks read their files; its input is read in the same way.
 OF_TASKS = (
     "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns",
     "label_separator",
 )  # fmt: skip
 
-# Formats that the name of a file does not tell, by the teachers that read them.
+# Formats that have no file name suffix of their own, by the teachers that read them.
 FORMS = {"thincdialog.ParlAIText.v1": "parlai", "thincdialog.NumberedText.v1": "babi"}
 
 Source = Union[str, Path, Iterable[Any]]
@@ -53,59 +53,59 @@ def predict(
     code: CodeLike = None,
     **options: Any,
 ) -> "Answers":
-    """A saved model's replies or classes for the rows of a file, in their order.
+    """Return a saved model's replies or classes for the rows of a file, in their order.
 
     path (Union[str, Path]): Folder of the model.
     source (Union[str, Path, Iterable]): A file, folder or pattern as a teacher takes it, "-" for
-        what is piped in; or texts, or mappings as JSON lines hold them.
+        standard input; or texts, or mappings as JSON lines hold them.
     overrides (Optional[Mapping[str, Any]]): Changes to the model's config.
     code (Union[str, Path, None]): Python file that registers what its config names.
-    **options (Any): Of ``Answers``, such as `top`.
-    RETURNS (Answers): To be iterated over: each row with its answer.
+    **options (Any): Options of ``Answers``, such as `top`.
+    RETURNS (Answers): An iterable of the rows with their answers.
     RAISES (DialogError): If the model or the file cannot be used.
     """
     return Answers(TrainedModel(path, overrides, code), source, **options)
 
 
 class Answers:
-    """The answers of a saved model to rows. Gives each row (a dict) with all its fields
-    and, behind them, `reply`, `score` (its probability, if the agent gives one for it) and, if
-    ``top`` is above 1, the best candidates or classes: `candidates`, a list of `text` and
-    `score`; in a table `candidate_1`, `score_1` and so on. If the agent predicts several labels,
-    `reply` and `score` are lists; in a table texts, joined by the separator of the labels in the
+    """Iterate over rows with the answers of a saved model. Each row (a dict) has all its fields,
+    followed by `reply`, `score` (its probability, if the agent returns one) and, if ``top`` is
+    above 1, the best candidates or classes: `candidates`, a list of `text` and `score`; in a
+    table `candidate_1`, `score_1` and so on. If the agent predicts several labels, `reply` and
+    `score` are lists; in a table they are texts, joined by the separator of the labels in the
     training data, or "|".
 
-    Of a conversation, the last turn is answered that is not the model's own. A row that is no
-    message has a `reply` of None: a blank line of a text, and a turn before the last where each
-    row is one.
+    In a conversation, the last turn that is not the model's own is answered. A row that is not a
+    message has a `reply` of None: a blank line of a text, and a turn before the last one if each
+    row is a turn.
 
     ``N_ROWS`` are answered at a time: memory does not grow with the file. Rows are read with
-    those of ``OF_TASKS`` that the model's own tasks have, and agree in; with their columns, if the
-    first line is no header.
+    those settings of ``OF_TASKS`` that are the same in all of the model's tasks that have them;
+    with the tasks' columns, if the first line is not a header.
 
     model (TrainedModel): The saved model.
-    source (Union[str, Path, Iterable]): See ``predict``.
-    top (int): Candidates or classes to give, the best first, 1 or more.
+    source (Union[str, Path, Iterable]): See ``predict()``.
+    top (int): Number of candidates or classes of each row, the best first, 1 or more.
     threshold (Optional[float]): If the best candidate is less probable, 0.0 to 1.0, it is rejected:
-        the reply is the agent's ``reject_class``. The model's threshold, or thresholds of several
-        labels, if None. Where some may be rejected, each row also gets `guess`, the best candidate,
-        which the score is of.
-    prefix (str): What the names of the added fields begin with.
+        the reply is the agent's ``reject_class``. If None, the model's threshold, or its
+        thresholds of several labels. If replies may be rejected, each row also gets `guess`, the
+        best candidate, and the score is that of `guess`.
+    prefix (str): Prefix of the names of the added fields.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
-        None: the first of them is raised.
-    encoding (Optional[str]): Of the file; if None, that of the tasks' or UTF-8, or as a byte order
-        mark says.
-    output (Optional[str]): Name of the file that ``lines`` are for: .csv, .tsv or .jsonl, each
-        with .gz behind it or not; if None, or it ends in something else, as the source.
+        if None, the first such row raises an error.
+    encoding (Optional[str]): Encoding of the file; if None, that of a byte order mark, of the
+        tasks, or UTF-8.
+    output (Optional[str]): Name of the file that ``lines()`` is for: .csv, .tsv or .jsonl, each
+        with or without .gz after it. If None, or with another suffix, the source's format is used.
     **reading (Any): Fields of ``InputReading``: `format` (also the name of a layout, or its
-        file), `text_field`, `label_speaker`, `system_turns`, `columns`, `delimiter`; None as if
-        it was not given.
-    RAISES (DialogError): If there is no such format, or it cannot hold what the model reads; when
-        rows come, if there is a threshold and the model gives no probabilities.
+        file), `text_field`, `label_speaker`, `system_turns`, `columns`, `delimiter`; None counts
+        as missing.
+    RAISES (DialogError): If there is no such format, or it cannot hold the model's input; during
+        iteration, if there is a threshold and the model returns no probabilities.
 
-    form (str): What ``lines`` gives: "csv", "tsv" or "jsonl".
-    bad (BadData): How many rows were read so far, and what could not be; its `n_answered` is
-        the number of answers.
+    form (str): Format of ``lines()``: "csv", "tsv" or "jsonl".
+    bad (BadData): Number of rows that were read so far, and those that could not be read; its
+        `n_answered` is the number of answers.
     """
 
     def __init__(
@@ -136,8 +136,7 @@ class Answers:
         own_encoding, own_layout = of_tasks.pop("encoding", None), of_tasks.pop("layout", None)
         self.encoding = encoding or own_encoding
         self.separator = of_tasks.pop("label_separator", "|")
-        # A format that is named, or a field, says that it is not that of the tasks; so does the
-        # name of a text.
+        # A given format or text field replaces the layout of the tasks.
         name = given.get("format", None if "text_field" in given else own_layout)
         layout = None
         if name is not None:
@@ -150,7 +149,7 @@ class Answers:
         if layout is not None:
             given["format"] = None
             if "text_field" in given:
-                raise DialogError(f"text_field has no meaning beside the layout '{name}'")
+                raise DialogError(f"text_field has no meaning with the layout '{name}'")
         elif "system_turns" in given:
             raise DialogError("system_turns has a meaning only with a layout, such as 'messages'")
         self._begin()
@@ -184,7 +183,7 @@ class Answers:
             check_format(self.files[0], form, self.reading)
 
     def _looks_like(self, layout: CorpusLayout) -> bool:
-        """Whether the source may be in the layout of the model's data."""
+        """Return whether the source may be in the layout of the model's data."""
         path = self.files[0] if self.files else None
         if not is_of_lines(layout):
             return has_records(path)
@@ -217,7 +216,7 @@ class Answers:
             yield from read_inputs(path, self.reading, self._at)
 
     def lines(self) -> Iterator[str]:
-        """The same as lines: of a table if ``form`` says so, else of JSON.
+        """Yield the same rows as lines of text, in the format ``form``.
 
         RAISES (DataError): If a row has a field that the table has no column for.
         """
@@ -270,7 +269,7 @@ class Answers:
 
 
 class _TellingBadData(BadData):
-    """Tells of each problem as it comes, and gives up where nothing else comes."""
+    """Report each problem as it occurs, and raise an error if the first rows have nothing else."""
 
     def __init__(self, path: str, on_error: Optional[OnError]):
         super().__init__(path)
@@ -286,16 +285,16 @@ class _TellingBadData(BadData):
 
 
 def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
-    """How the tasks of a config read their data, where they agree."""
+    """Return the reading settings of a model's tasks that are the same in all of them."""
     tasks = model.checked.interpolated["tasks"].values()
     found: Dict[str, Any] = {}
     for name in OF_TASKS:
         values = [task[name] for task in tasks if name in task]
-        # Tasks of a user's may call something else so.
+        # A custom teacher may use the name for something else.
         is_known = all(
             _is_text(value) or name == "columns" and _are_texts(value) for value in values
         )
-        # What is of another task alone says nothing of JSON lines of others.
+        # A layout that only some tasks have does not apply to JSON lines of the others.
         is_known &= name != "layout" or len(values) == len(tasks)
         if values and is_known and all(value == values[0] for value in values):
             found[name] = values[0]
@@ -303,7 +302,7 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
 
 
 def _as_tasks(model: TrainedModel, path: str, encoding: Optional[str]) -> Optional[str]:
-    """The format of ParlAI that the tasks read their files in, if a file looks like it."""
+    """Return the format of ParlAI in which the tasks read their files, if a file looks like it."""
     forms = set()
     for task in model.checked.interpolated["tasks"].values():
         form = FORMS.get(task["@teachers"])
@@ -311,7 +310,7 @@ def _as_tasks(model: TrainedModel, path: str, encoding: Optional[str]) -> Option
     if forms.isdisjoint(OF_PARLAI) or len(forms) > 1 or path == STDIN:
         return None
     (form,) = forms
-    with suppress(DataError):  # That it cannot be told.
+    with suppress(DataError):  # Raised if the format cannot be guessed.
         found = guess_format(path, encoding)
         return form if found == form or {found, form} == {"babi", "fbdialog"} else None
     return None

@@ -1,4 +1,4 @@
-"""What an agent replied to every example of a split."""
+"""An agent's replies to all examples of a split."""
 
 from array import array
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from ..metrics.example_metric import can_score
 
 @dataclass
 class Prediction:
-    """A reply to one example.
+    """Hold a reply to one example.
 
-    id (str): Of the example.
-    labels (Optional[Sequence[str]]): What would have been right; None: it is not scored, and with
-        none it is only if a metric compares sets.
-    reply (Message): What the agent answered.
-    text (Optional[str]): What it answered to; None for features.
-    context (Sequence[Turn]): The turns before, where the example brings them along.
-    task (str): "" of one task.
-    conversation (str): Examples of the same conversation have the same; else the id.
-    n_candidates (int): How many replies it was to choose from; 0 if it was not told.
+    id (str): Id of the example.
+    labels (Optional[Sequence[str]]): The right replies. If None, the reply is not scored; if
+        empty, it is scored only if a metric compares sets.
+    reply (Message): The agent's reply.
+    text (Optional[str]): The text that it answers; None for features.
+    context (Sequence[Turn]): The turns before, if the example has them.
+    task (str): Name of the task; "" if there is only one.
+    conversation (str): Common name of the examples of one conversation; for others, the id.
+    n_candidates (int): Number of candidates that the example gave; 0 if it gave none.
     """
 
     id: str
@@ -34,10 +34,10 @@ class Prediction:
     n_candidates: int = 0
 
     def as_json(self, metrics: Sequence[ExampleMetric], n_best: int = 10) -> Dict[str, Any]:
-        """What stands in a file of predictions.
+        """Return the prediction as a row of a predictions file.
 
-        metrics (Sequence[ExampleMetric]): What to score by.
-        n_best (int): So many candidates with their scores.
+        metrics (Sequence[ExampleMetric]): The metrics to score by.
+        n_best (int): Number of candidates to include, with their scores.
         """
         row: Dict[str, Any] = {"id": self.id}
         if self.task:
@@ -71,19 +71,19 @@ class Prediction:
 
 
 def reply_of(reply: Message) -> Any:
-    """What an agent replied: a text, None for nothing, or a list of labels."""
+    """Return an agent's answer: a text, None for nothing, or a list of labels."""
     return reply.get("predicted_labels", reply.get("text"))
 
 
 def is_right(reply: Message, labels: Sequence[str]) -> bool:
-    """Whether a reply is one of the labels; of a set of labels, whether it is the same set."""
+    """Return whether a reply is one of the labels; for a set of labels, whether it is the same."""
     if "predicted_labels" in reply:
         return set(reply["predicted_labels"]) == set(labels)
     return reply.get("text") in labels
 
 
 def example_report(prediction: Prediction, metrics: Sequence[ExampleMetric]) -> Dict[str, Metric]:
-    """What the metrics report of one example alone; nothing without labels."""
+    """Report the metrics of one example alone; {} without labels."""
     report: Dict[str, Metric] = {}
     labels = prediction.labels
     if labels is not None and can_score(labels, metrics):
@@ -95,19 +95,19 @@ def example_report(prediction: Prediction, metrics: Sequence[ExampleMetric]) -> 
 
 
 def is_mean_of_examples(metric: Metric) -> bool:
-    """Whether a metric of one example is a number whose mean over all is the metric."""
+    """Return whether the metric of all examples is the mean of its values for single examples."""
     if not isinstance(metric, AverageMetric) or float(metric.denominator) != 1:
         return False
     return type(metric).value is AverageMetric.value
 
 
 class Recorder:
-    """Keeps what is said in an evaluation; see ``evaluate_agent``.
+    """Record the replies of an evaluation; see ``evaluate_agent()``.
 
-    rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" of one) to replies as they came, and
-        whether each ended its episode.
+    rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" if there is only one) to replies in
+        the order in which they were recorded, and whether each ended its episode.
     predictions (Dict[str, List[Prediction]]): The same in the order of the data.
-    reports (Dict[str, Dict[str, Metric]]): Task to all that was measured.
+    reports (Dict[str, Dict[str, Metric]]): Task to all its metrics.
     """
 
     def __init__(self) -> None:
@@ -118,10 +118,10 @@ class Recorder:
     def record(
         self, task: str, acts: Iterable[Sequence[Any]], ids: Optional[Dict[int, List[str]]] = None
     ) -> None:
-        """Take the acts of a world, parley by parley, until its epoch is done.
+        """Record the acts of a world, parley by parley, until its epoch is done.
 
-        ids (Optional[Dict[int, List[str]]]): Is filled meanwhile (see ``Teacher.keeping_ids``);
-            emptied if no replies are kept.
+        ids (Optional[Dict[int, List[str]]]): Filled by the teacher (see
+            ``Teacher.keeping_ids()``); emptied here if no replies are kept.
         """
         rows = self.rows.setdefault(task, [])
         for messages, replies in acts:
@@ -135,14 +135,14 @@ class Recorder:
                     ids.clear()
 
     def join(self, other: "Recorder") -> None:
-        """Add what another recorder has taken of other examples."""
+        """Add the replies that another recorder has recorded for other examples."""
         for task, rows in other.rows.items():
             self.rows.setdefault(task, []).extend(rows)
 
     def arrange(self, task: str, ids: Iterable[str], report: Dict[str, Metric]) -> None:
-        """Put the replies of a task, which were all recorded, into the order of its data.
+        """Put the replies of a task into the order of its data, after all were recorded.
 
-        ids (Iterable[str]): Of all its examples, in this order.
+        ids (Iterable[str]): Ids of all its examples, in this order.
         """
         self.reports[task] = report
         rows, places = self.rows.pop(task, []), dict[str, int]()
@@ -153,14 +153,14 @@ class Recorder:
         self.predictions[task] = [row for row, _ in rows]
 
     def kept(self, row: Prediction) -> Optional[Prediction]:
-        """What is kept of a reply, if anything is."""
+        """Return the row to keep of a reply, or None."""
         return row
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
     reply = Message(reply)
     for name in ("candidate_scores", "candidate_probabilities", "probabilities"):
-        if reply.get(name) is not None:  # All replies are kept: four times as small.
+        if reply.get(name) is not None:  # All replies are kept: an array takes a quarter.
             reply[name] = array("d", reply[name])
     conversation = ""
     if "context" in message:  # A turn of a conversation that was flattened.
@@ -178,7 +178,7 @@ def _prediction(task: str, message: Message, reply: Message) -> Prediction:
 
 
 def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
-    """Say of rows in the order of the data which conversation each belongs to."""
+    """Set the conversation of each row; the rows are in the order of the data."""
     going = ""
     for row, is_end in rows:
         if going or not is_end:
@@ -189,11 +189,11 @@ def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
 
 
 def _conversation_of(example: str) -> str:
-    """The conversation's name in an id such as `<conversation>/<turn>`, else ""."""
+    """Return the conversation's name in an id such as `<conversation>/<turn>`, else ""."""
     name, _, turn = example.rpartition("/")
     return both_sides(name) if turn.isdecimal() else ""
 
 
 def both_sides(name: str) -> str:
-    """The name of a conversation whose two episodes are `<name>#first` and `<name>#second`."""
+    """Return the name of a conversation with the episodes `<name>#first` and `<name>#second`."""
     return name.removesuffix("#first").removesuffix("#second")

@@ -1,4 +1,4 @@
-"""Files of predictions: one JSON object a line, one line an example."""
+"""Files of predictions: one JSON object a line, one line for each example."""
 
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Union
@@ -24,9 +24,9 @@ def write_predictions(
     `text`, `labels`, `reply`, `candidates` with scores, whether the reply is a label
     (`right`), and the `metrics` of the example alone that are means over examples.
 
-    path (Union[str, Path]): Written whole or not at all; NAME.gz is compressed.
-    metrics (Sequence[ExampleMetric]): What to score by.
-    n_best (int): So many candidates of each reply.
+    path (Union[str, Path]): File to write, completely or not at all; NAME.gz is compressed.
+    metrics (Sequence[ExampleMetric]): The metrics to score by.
+    n_best (int): Number of candidates to write for each reply.
     RETURNS (int): Number of lines.
     RAISES (OutputError): If it cannot be written; an old file stays as it was.
     """
@@ -39,9 +39,10 @@ def write_predictions(
 
 
 def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
-    """The lines of a file of predictions.
+    """Read the rows of a file of predictions.
 
-    RETURNS (List[Dict[str, Any]]): With `id` (str), `labels` (list), `metrics` (name to number).
+    RETURNS (List[Dict[str, Any]]): Rows with `id` (str), `labels` (list) and `metrics` (name to
+        number).
     RAISES (DataError): If the file cannot be read, or is not such a file.
     """
     lines = read_lines(path)

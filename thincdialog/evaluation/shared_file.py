@@ -1,4 +1,4 @@
-"""Splits that hold the same examples, as they are read from the same file."""
+"""Detects splits with the same examples, because they are read from the same file."""
 
 from os.path import realpath
 from typing import Any, Tuple
@@ -7,17 +7,17 @@ from ..messages import Message
 from ..teachers import Teacher
 
 _SAYS = {
-    "train": "scores on it tell of memory",
+    "train": "scores on it measure memorisation",
     "dev": "the best model is chosen by it, so scores on it are too good",
 }
 
 
 def shared_file(task: Teacher, split: str) -> str:
-    """See whether a split is read from a file of an earlier one.
+    """Check whether a split is read from a file of an earlier one.
 
-    task (Teacher): Of one task.
-    RETURNS (str): A line for the user, if it is; else "". What is held out of a file, and
-        splits that stand in a file one beside the other, are no such.
+    task (Teacher): The teacher of one task.
+    RETURNS (str): A line for the user, if it is; else "". Different parts of one file do not
+        count: a part that is held out, or splits that the file itself names.
     """
     known = {realpath(path): path for path in task.data_files(split)}
     for earlier, says in _SAYS.items():

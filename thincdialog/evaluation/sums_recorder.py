@@ -1,5 +1,5 @@
-"""Keeps of every reply the numbers that intervals need, and not the reply: a stream may bring more
-text than memory holds."""
+"""Keeps the numbers that intervals need of every reply, but not the reply: the text of a stream may
+be larger than memory."""
 
 from array import array
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ Key = Tuple[str, Hashable]
 
 
 class UNTOLD:
-    """There are no sums. (A class, which is the same one in every process.)"""
+    """Mark a metric without sums. (A class, because it is the same object in every process.)"""
 
 
 @dataclass
 class Scored(Prediction):
-    """What is left of a prediction.
+    """Hold the sums of a prediction, without its texts.
 
-    keys (Sequence[Key]): Of its sums.
-    values (array[float]): One for each key.
+    keys (Sequence[Key]): Keys of its sums.
+    values (array[float]): One value for each key.
     """
 
     keys: Sequence[Key] = ()
     values: "array[float]" = field(default_factory=lambda: array("d"))
 
     def sums(self) -> AllSums:
-        """See ``bootstrap.sums_of``."""
+        """Return the same as ``bootstrap.sums_of()``."""
         found: Dict[str, Dict[Hashable, float]] = {}
         for (name, part), value in zip(self.keys, self.values):
             found.setdefault(name, {})[part] = value
@@ -38,10 +38,10 @@ class Scored(Prediction):
 
 
 class SumsRecorder(Recorder):
-    """A ``Recorder`` whose predictions are ``Scored``.
+    """Record replies as ``Scored``.
 
-    metrics (Sequence[ExampleMetric]): What replies are scored by.
-    most (int): If there are more examples, none is kept.
+    metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
+    most (int): Most examples that are kept; if there are more, none is.
     """
 
     def __init__(self, metrics: Sequence[ExampleMetric], most: int):
@@ -60,7 +60,7 @@ class SumsRecorder(Recorder):
         self.n_seen += cast(SumsRecorder, other).n_seen
 
     def kept(self, row: Prediction) -> Optional[Prediction]:
-        """The numbers of a prediction."""
+        """Return the numbers of a prediction."""
         self.n_seen += 1
         if not self.is_whole:
             self.rows.clear()

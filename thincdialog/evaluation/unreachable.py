@@ -1,4 +1,4 @@
-"""Labels that an agent can never give, as they are among nobody's candidates."""
+"""Labels that an agent can never give, because they are in no candidate list."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -7,23 +7,25 @@ from typing import Dict, List
 from ..protocol import Agent
 from ..teachers import Teacher
 
-# More than this share of labels is worth a word; so many examples of each task are looked at.
+# If more than this share of labels is unreachable, the user is warned.
 MOST_SHARE = 0.5
+# Number of examples of each task that are checked, at most.
 N_LOOKED_AT = 2000
-# Labels that are named.
+# Number of labels that are named.
 N_NAMED = 3
-NOBODYS = "are among nobody's candidates and can never be given"
+NOBODYS = "are in no candidate list and can never be given"
 
 
 @dataclass
 class Unreachable:
-    """What an agent can never give, of the first examples of a task.
+    """Count the labels that an agent can never give, among the first examples of a task.
 
-    count (int): Examples of which it can give no label.
-    n_labelled (int): Those that were looked at, have a label, and of which that can be told.
-    share (float): Of these, 0.0 to 1.0.
-    ids (List[str]): Labels of the first ones.
-    remedy (str): What the user can do, if there are any.
+    count (int): Number of examples of which the agent can give no label.
+    n_labelled (int): Number of examples that were checked: those with a label and a known list of
+        reachable replies.
+    share (float): ``count`` as a share of these, 0.0 to 1.0.
+    ids (List[str]): Labels of the first such examples.
+    remedy (str): Advice for the user; "" if there are no such examples.
     """
 
     count: int = 0
@@ -33,19 +35,19 @@ class Unreachable:
     remedy: str = ""
 
     def text(self, task: str = "") -> str:
-        """What was found, for the user.
+        """Describe the share for the user.
 
-        task (str): Its name, if there are several.
+        task (str): Name of the task, if there are several.
         """
         of_task = f" of {task}" if task else ""
         return f"{100 * self.share:.1f} % of {self.n_labelled:,} labels{of_task}"
 
 
 def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
-    """See which right replies an agent cannot give, by task.
+    """Find the right replies that an agent cannot give, by task.
 
-    agent (Agent): Has seen the training data (``survey``), at least.
-    teacher (Teacher): Of a split, to evaluate on.
+    agent (Agent): An agent that has at least seen the training data (``survey()``).
+    teacher (Teacher): Teacher of a split, to evaluate on.
     """
     return {name: _of_task(agent, task) for name, task in teacher.by_task().items()}
 
@@ -69,9 +71,9 @@ def _of_task(agent: Agent, teacher: Teacher) -> Unreachable:
 
 
 def _remedy(agent: Agent, has_own: bool) -> str:
-    """What helps, as the agent is set.
+    """Return advice that suits the agent's settings.
 
-    has_own (bool): Whether examples have candidates, and their label is none of them.
+    has_own (bool): Whether there are examples with candidates that lack the label.
     """
     if agent.has_classes:
         return "spell them as in the training data, or train on examples of them"
@@ -86,9 +88,9 @@ def _remedy(agent: Agent, has_own: bool) -> str:
 
 
 def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
-    """See whether an agent can give the right replies at all.
+    """Check whether an agent can give the right replies at all.
 
-    teacher (Teacher): Of a split, to evaluate on; its first examples are looked at.
+    teacher (Teacher): Teacher of a split, to evaluate on; its first examples are checked.
     RETURNS (str): A line for the user, if it cannot give most of them; else "".
     """
     of_tasks = find_unreachable(agent, teacher)

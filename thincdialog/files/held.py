@@ -1,5 +1,5 @@
-"""Temporary files and folders, each held by a lock. It goes with the process, however that ends:
-so whoever comes next sees what is left of dead ones, and takes it away."""
+"""Temporary files and folders, each held by a lock. The system releases the lock when the process
+ends, so the next process finds the files of dead processes, and removes them."""
 
 import fcntl
 import os
@@ -12,43 +12,43 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, Optional
 
-# What stands beside its place while it is written, and (old) while it is replaced.
+# Name of a file or folder while it is written, or (old) while it is replaced.
 _BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}", re.DOTALL)
-# Nothing that is read here is opened: a link, or a pipe that would be waited for.
+# Flags with which opening neither follows a link nor waits for a pipe.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 N_TRIES = 3
-# What worker processes get an agent from.
+# Name of the folder from which worker processes read an agent.
 AGENT = "thincdialog-agent"
 
 
 def temporary_folder() -> Path:
-    """Where runs that save nothing have their temporary folders. (``tempfile`` would try it with a
-    file, which a kill may leave there.)"""
+    """Return the parent of temporary folders of runs that save nothing. (``tempfile`` would test it
+    with a file, which stays there after a kill.)"""
     return Path(tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp")
 
 
-def beside(place: Path, old: str = "") -> Path:
-    """A new name beside a place."""
+def temporary_name(place: Path, old: str = "") -> Path:
+    """Return a new name in the same folder."""
     return place.with_name(f".{place.name}.{old}{uuid.uuid4().hex[:8]}")
 
 
 @contextmanager
 def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
-    """A new file or folder beside a place; at the end it is gone, unless it was moved. What dead
-    processes left beside the same place goes first.
+    """Make a file or folder next to its place; remove it at the end, unless it was moved. First,
+    remove files that dead processes left next to the same place.
 
-    mode (int): Who may do what with it, but for the process's umask.
+    mode (int): Its permissions, from which the process's umask is subtracted.
     RAISES (OSError): If it cannot be made.
     """
-    mend(place.parent, re.escape(place.name))
+    repair(place.parent, re.escape(place.name))
     for tries_left in reversed(range(N_TRIES)):
-        path = beside(place)
+        path = temporary_name(place)
         if is_folder:
             os.mkdir(path, mode)
         else:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         handle = _lock(path)
-        # Somebody may have found it before it was locked. Some file systems have no locks.
+        # Another process may have removed it before it was locked. Some file systems have no locks.
         if handle is not None or not tries_left:
             break
         _remove(path)
@@ -62,7 +62,7 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def holding(path: Path) -> Iterator[None]:
-    """A stretch in which a file or folder that is there is held, as far as that can be."""
+    """Lock an existing file or folder in this context, if the file system can."""
     handle = _lock(path)
     try:
         yield
@@ -71,13 +71,13 @@ def holding(path: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def mend(parent: Path, names: str, is_ours: bool = False) -> None:
-    """Undo what dead processes left half done: folders that were being replaced come back,
-    others that were being written go, and so do files.
+def repair(parent: Path, names: str, is_ours: bool = False) -> None:
+    """Undo the unfinished work of dead processes: restore folders that were being replaced, and
+    remove files and folders that were being written.
 
-    parent (Path): The folder around them; if it cannot be read, nothing is done.
-    names (str): Pattern of the names of whole folders and files.
-    is_ours (bool): Whether nobody else can be at work there, so that locks say nothing.
+    parent (Path): The folder that contains them; if it cannot be read, nothing is done.
+    names (str): Pattern of the final names of files and folders.
+    is_ours (bool): Whether no other process can be writing there, so that locks can be ignored.
     """
     try:
         found = [path for path in sorted(parent.iterdir()) if _BESIDE.fullmatch(path.name)]
@@ -100,9 +100,9 @@ def mend(parent: Path, names: str, is_ours: bool = False) -> None:
 
 
 def _lock(path: Path) -> Optional[int]:
-    """Hold a file or folder of this user's until the handle is closed.
+    """Lock a file or folder of this user until the handle is closed.
 
-    RETURNS (Optional[int]): None if it is gone, somebody holds it, or it cannot be held.
+    RETURNS (Optional[int]): The handle; None if it is gone, locked, or cannot be locked.
     """
     with suppress(OSError):
         handle = os.open(path, _READ)
@@ -120,7 +120,7 @@ def _lock(path: Path) -> Optional[int]:
 
 
 def _remove(path: Path) -> None:
-    """Take a file or folder away, as far as it can be."""
+    """Remove a file or folder, if that is possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

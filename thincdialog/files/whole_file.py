@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: beside their place, then renamed."""
+"""Write files completely or not at all: under a temporary name, then renamed."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _STREAM = re.compile(r"/dev/(?:stdout|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
 def open_already(path: Path) -> Optional[int]:
-    """The file descriptor that a path such as /dev/stdout stands for, if it does."""
+    """Return the file descriptor that a path such as /dev/stdout names, if it names one."""
     match = _STREAM.fullmatch(os.path.abspath(path))
     if match is None:
         return None
@@ -22,8 +22,8 @@ def open_already(path: Path) -> Optional[int]:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a path is a plain file's, or can become one's: not that of a pipe or a device, nor
-    of what is open already, even if that leads to a plain file."""
+    """Return whether a path is that of a plain file, or of no file yet: not of a pipe, a device or
+    an open stream, even if the stream writes to a plain file."""
     if open_already(path) is not None:
         return False
     return path.is_file() or not path.exists()
@@ -31,11 +31,11 @@ def is_plain(path: Path) -> bool:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file. At the end it is safe on the disk, and takes the place of
-    ``path``; after an error it is gone, and an old file stays as it was.
+    """Give a place to write a file. At the end the file is safe on the disk, and replaces ``path``;
+    after an error it is removed, and an old file stays as it was.
 
-    path (Path): Its place; a link stays a link, and what is no plain file (/dev/stdout)
-        is written to as it is. The folder around it is there already.
+    path (Path): Its place, in a folder that exists. A link stays a link, and a path that is not a
+        plain file (/dev/stdout) is written to directly.
     YIELDS (Path): Where to write.
     RAISES (OSError): If it cannot be brought to the disk, or to its place.
     """
@@ -43,19 +43,19 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield path
         return
     target = real_path(path)
-    with held(target, 0o666) as beside:
-        yield beside
-        sync(beside)
-        beside.replace(target)
-        with suppress(PermissionError):  # Names can be written there, but not read.
+    with held(target, 0o666) as temporary:
+        yield temporary
+        sync(temporary)
+        temporary.replace(target)
+        with suppress(PermissionError):  # The folder can be written to, but not read.
             sync(target.parent)
 
 
 @contextmanager
 def writing(path: Path, remedy: str = "", verb: str = "could not be") -> Iterator[None]:
-    """A stretch in which something is written to a path.
+    """Turn errors of writing to a path into errors for the user.
 
-    remedy (str): What to do if it fails, as a sentence for the user.
+    remedy (str): What the user can do if it fails, as a sentence.
     RAISES (OutputError): If it cannot be written.
     """
     try:

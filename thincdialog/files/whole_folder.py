@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all: beside their place, then renamed."""
+"""Write folders completely or not at all: under a temporary name, then renamed."""
 
 import shutil
 from contextlib import contextmanager
@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Iterator
 
 from ..errors import OutputError
-from .held import beside, held, holding
+from .held import held, holding, temporary_name
 from .whole_file import sync
 
 
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
-    """A new folder to write into. At the end it is safe on the disk, and takes the place
-    of ``folder``; after an error it is gone, and an old one stays as it was.
+    """Give a new folder to write into. At the end the folder is safe on the disk, and replaces
+    ``folder``; after an error it is removed, and an old folder stays as it was.
 
-    folder (Path): Its place; the folder around it is there already.
+    folder (Path): Its place, in a folder that exists.
     YIELDS (Path): Where to write.
     RAISES (OutputError): If something cannot be written.
     """
@@ -35,12 +35,12 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, folder: Path) -> None:
-    """Put a folder in the place of another; at no moment are both gone."""
+    """Replace a folder by a new one, so that one of them exists at any moment."""
     if not folder.exists():
         new.rename(folder)
         sync(folder.parent)
         return
-    old = beside(folder, "old.")
+    old = temporary_name(folder, "old.")
     with holding(folder):
         try:
             folder.rename(old)
@@ -54,11 +54,11 @@ def replace(new: Path, folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Take a folder away: at once from its place, so that no half of it is ever there.
+    """Remove a folder: rename it first, so that no part of it is ever left in its place.
 
-    folder (Path): If it cannot be taken away, it stays as it is.
+    folder (Path): The folder; it stays if it cannot be renamed.
     """
-    away = beside(folder)
+    away = temporary_name(folder)
     try:
         folder.rename(away)
     except OSError:

@@ -1,4 +1,4 @@
-"""Rows of Arrow and Parquet files, and of folders that the library datasets has saved."""
+"""Read rows of Arrow and Parquet files, and of folders that the library datasets has saved."""
 
 import os
 from pathlib import Path
@@ -13,17 +13,18 @@ from .packed import DATA_SUFFIXES, MAX_TIMES, MAX_UNPACKED, is_data
 from .wording import short
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
-# Rows that are taken out of a file together: a text may stand there once for all of them.
+# Rows that are read at a time. Few, because a file may store a text once for many rows.
 N_ROWS = 128
 
 
 def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[str, Any]]:
-    """Every row, as names with values. Lists of numbers become arrays, float32 or int64; a class
-    number that the file has a name for becomes the name.
+    """Yield every row as a dict of column names and values. Lists of numbers become arrays, float32
+    or int64. A class number becomes its name, if the file has one.
 
     path (Union[str, Path]): A .parquet, .arrow or .feather file; or the folder of a data set
         saved with ``save_to_disk``, which holds such files.
-    as_json (bool): Whether all values are such as JSON has: lists stay lists, dates become texts.
+    as_json (bool): Whether to convert all values to JSON types: lists stay lists, and dates become
+        strings.
     RAISES (DataError): If it cannot be read.
     RAISES (MissingPackageError): If pyarrow is not installed.
     """
@@ -35,18 +36,18 @@ def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[s
                 _check(batch, file)
                 rows = _rows(batch, _class_names(batch.schema))
                 yield from map(_as_json, rows) if as_json else rows
-        # Names of columns that are no text are told of as what Python makes of them.
+        # Column names that are not UTF-8 raise a UnicodeDecodeError.
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             text = f"cannot be read as {file.suffix[1:]}: {short(str(error), 200)}"
             raise DataError(file, text) from None
 
 
 def _check(batch: Any, file: Path) -> None:
-    """See that the places in a batch lie in it: Arrow follows them wherever they lead."""
+    """Check that all offsets in a batch are within it, because Arrow follows them unchecked."""
     batch.validate(full=True)
     if batch.nbytes > max(MAX_UNPACKED, MAX_TIMES * os.stat(file).st_size):
         text = f"{batch.num_rows:,} rows unpack to more than {MAX_TIMES} times the file's size"
-        raise DataError(file, f"{text}: it is no data that somebody wrote")
+        raise DataError(file, f"{text}: this does not look like real data")
 
 
 def _files(path: Path) -> List[Path]:
@@ -57,7 +58,7 @@ def _files(path: Path) -> List[Path]:
             raise DataError(path, f"ends in none of {', '.join(SUFFIXES)}")
         return [path]
     state = path / "state.json"
-    if state.is_file():  # It says which files, and in which order.
+    if state.is_file():  # Lists the files in their order.
         try:
             names = [entry["filename"] for entry in parse_json(read_plain(state))["_data_files"]]
             are_inside = all(Path(name).name == name != ".." for name in names)
@@ -92,7 +93,7 @@ def _batches(file: Path) -> Iterator[Any]:
         try:
             reader = ipc.open_file(source)
             batches = map(reader.get_batch, range(reader.num_record_batches))
-        except pyarrow.ArrowInvalid:  # What datasets writes is a stream.
+        except pyarrow.ArrowInvalid:  # The library datasets writes streams.
             source.seek(0)
             batches = iter(ipc.open_stream(source))
         for batch in batches:
@@ -115,7 +116,7 @@ def _rows(batch: Any, names: Dict[str, List[str]]) -> Iterator[Dict[str, Any]]:
 
 
 def _values(column: Any) -> List[Any]:
-    """What a column holds; what stands there once for many rows is one object."""
+    """Return the values of a column. A value that is stored once for many rows is one object."""
     from pyarrow import DictionaryArray
 
     if not isinstance(column, DictionaryArray):
@@ -125,7 +126,7 @@ def _values(column: Any) -> List[Any]:
 
 
 def _as_array(value: Any, kind: str) -> Any:
-    """Numbers as an array; as they are if it cannot hold them, or their rows differ in length."""
+    """Return numbers as an array, or unchanged if they do not fit or rows differ in length."""
     try:
         return None if value is None else np.array(value, dtype=kind)
     except (ValueError, TypeError, OverflowError):
@@ -147,7 +148,7 @@ def _named(value: Any, names: List[str]) -> Any:
 
 
 def _numbers_in(kind: Any) -> str:
-    """ "f" or "int64" for lists of numbers, or of such lists; "" for anything else."""
+    """Return "f" or "int64" for lists of numbers, or of such lists; "" for anything else."""
     import pyarrow.types as types
 
     depth = 0
@@ -159,7 +160,7 @@ def _numbers_in(kind: Any) -> str:
 
 
 def _class_names(schema: Any) -> Dict[str, List[str]]:
-    """Names of classes that the library datasets keeps in the schema, by column."""
+    """Return the class names that the library datasets keeps in the schema, by column."""
     try:
         info = parse_json((schema.metadata or {})[b"huggingface"])
         features = info["info"]["features"].items()
@@ -170,5 +171,5 @@ def _class_names(schema: Any) -> Dict[str, List[str]]:
 
 
 def is_arrow(path: Union[str, Path]) -> bool:
-    """Whether the name of a file says that it is Arrow or Parquet, or it is a folder of such."""
+    """Return whether a file has a suffix of Arrow or Parquet, or the path is a folder."""
     return Path(path).suffix.lower() in SUFFIXES or Path(path).is_dir()

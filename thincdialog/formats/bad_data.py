@@ -1,4 +1,4 @@
-"""What is left out of a file, counted; what cannot be read may be gathered to be shown at once."""
+"""Count the data of a file that is left out, and collect errors to show them together."""
 
 from dataclasses import dataclass, field
 from typing import List, Tuple
@@ -6,23 +6,25 @@ from typing import List, Tuple
 from ..errors import MAX_LISTED, DataError
 from .spellings import Counted
 
-# Problems that a summary of what was skipped names.
+# Number of problems that a summary shows.
 N_NAMED = 5
 
 
 @dataclass
 class BadData:
-    """What is left out of one file. A conversation is left out once, whatever is wrong in it.
+    """Count the data of one file that is left out. A conversation counts once, however many
+    problems it has.
 
     path (str): The file.
-    n_read (int): Conversations, or whatever `unit` says, that were read.
-    n_skipped (int): Those that cannot be read.
-    n_problems (int): What is wrong in them.
-    n_without (int): Of those that were read, those that give no example.
-    unit (str): What is counted: "conversations", "episodes", "examples".
-    note (str): What is odd about the whole file; "" if nothing.
+    n_read (int): Number of units (see `unit`) that were read.
+    n_skipped (int): Number of units that cannot be read.
+    n_problems (int): Number of problems in the units that cannot be read.
+    n_without (int): Number of units that were read and give no example.
+    unit (str): The unit of the counts: "conversations", "episodes" or "examples".
+    note (str): An oddity of the whole file; "" for none.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
-    names (List[Counted]): Of a part of a file, its speakers and its classes.
+    names (List[Counted]): Spellings of the speakers and classes, if these are the counts of a part
+        of a file.
     """
 
     path: str
@@ -38,7 +40,7 @@ class BadData:
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.
 
-        is_same (bool): Whether it is one more in a conversation that was counted already.
+        is_same (bool): Whether the problem is in a conversation that was counted already.
         """
         self.n_problems += 1
         self.n_skipped += not is_same
@@ -46,17 +48,17 @@ class BadData:
             self.first.append(error)
 
     def numbers(self) -> Tuple[int, int, int, int, str, str]:
-        """What was counted, its unit and note, as JSON values in the order of the arguments."""
+        """Return the counts, the unit and the note, as JSON values in the order of the fields."""
         counted = self.n_read, self.n_skipped, self.n_problems, self.n_without
         return *counted, self.unit, self.note
 
     @property
     def share(self) -> float:
-        """Of all there are, those that cannot be read; 0.0 to 1.0."""
+        """The fraction of units that cannot be read, 0.0 to 1.0."""
         return self.n_skipped / max(1, self.n_read + self.n_skipped)
 
     def summary(self) -> str:
-        """What was left out and why, with the first problems, a line each."""
+        """Describe the data that was left out: counts, reasons and the first problems, by line."""
         lines, of_all = [], f"of {self.n_read + self.n_skipped:,} {self.unit}"
         if self.n_skipped:
             head = f"{self.path}  {self.n_skipped:,} {of_all} skipped ({percent(self)}):"
@@ -70,27 +72,27 @@ class BadData:
         return "\n".join(lines)
 
     def listed(self, n_lines: int) -> List[str]:
-        """The first problems, a line each, and how many more there are.
+        """List the first problems, one per line, and the number of further problems.
 
-        n_lines (int): Problems to name, ``MAX_LISTED`` at most.
+        n_lines (int): Number of problems to list, ``MAX_LISTED`` at most.
         """
         lines = [f"  {error}" for error in self.first[:n_lines]]
         more = self.n_problems - len(lines)
         return [*lines, f"  ... and {more:,} more"] if more else lines
 
     def too_many(self, max_share: float) -> DataError:
-        """The error for a file of which too much would be left out."""
+        """Return the error for a file of which too much would be left out."""
         total = self.n_read + self.n_skipped
         text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
-        # Where reading began within the file, they may all lie before.
+        # If reading began within the file, all problems may be in the part before.
         return DataError(self.path, f"{text}; the first: {self.first[0]}" if self.first else text)
 
 
 class BadDataError(DataError):
-    """All that is wrong in some files, in one list.
+    """List the problems of several files in one error.
 
-    found (Sequence[BadData]): Of each file.
+    found (Sequence[BadData]): The problems of each file.
     """
 
     def __init__(self, found: List[BadData]):
@@ -104,12 +106,15 @@ class BadDataError(DataError):
 
 
 def percent(bad: BadData) -> str:
-    """The share that was left out, for a message."""
+    """Format the fraction of units that cannot be read, for a message."""
     return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
 
 
 def why_without(unit: str) -> str:
-    """Why some of what was read gives no example: conversations, or others."""
+    """Explain why some units that were read give no example.
+
+    unit (str): The unit, see ``BadData``.
+    """
     if unit == "conversations":
         return "label_speaker gives no reply in them"
     return "there is no text or no label in them"

@@ -1,4 +1,4 @@
-"""Where in its files a reader is, what is wrong there, and what it leaves out."""
+"""Keep a reader's position in its files, the problems there, and counts of omitted data."""
 
 from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
@@ -8,38 +8,40 @@ from ..messages import Episode
 from .bad_data import BadData
 from .spellings import Place, Spellings
 
-# A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
+# A position in a file: byte of the unpacked content at which a line begins, and lines before it.
 Spot = Tuple[int, int]
 
 
 class Bookmark:
-    """Lies where the next episode can be read from, whatever stands before it.
+    """Hold a position from which the next episode can be read without the data before it.
 
-    The reader of a file moves it as it goes. It never lies behind what an episode that
-    was handed out is made of; a reader that does not move it is read from the beginning.
+    The reader of a file moves the bookmark while it reads. The bookmark is never after the
+    beginning of the episode that was yielded last. If a reader does not move the bookmark, reading
+    resumes at the beginning of the file.
 
-    mark (Optional[Mapping]): Where to begin, from ``mark``; None for the beginning.
+    mark (Optional[Mapping]): Position to begin at, from ``mark``; None for the beginning.
     left_out, encoding: As below.
 
-    file (int): Number of the file.
-    spot (Spot): The place in it.
-    count (int): What the reader had counted up to there, for ids.
-    columns (Optional[List[str]]): A table's column names, which stand at its beginning.
-    delimiter (Optional[str]): What stands between a table's cells, once that is known.
-    begin, end (Spot): Where the line or row begins and ends that was read last.
-    path (object): The file that it was read from.
-    left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
-    encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
-    has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
-    counts (BadData): What was read of the file so far, and what was left out of it.
-    piece (Optional[Tuple]): Lines from the place on that were read already, and their encoding:
-        no more than these are to be read.
-    last (Optional[int]): Number of the unit, of a source that is read by numbers, that is not to
-        be read any more.
-    bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
-    speakers (Optional[Spellings]): Of all that were read; None: it does not matter.
-    lines (List[Optional[int]]): Those of the messages of the episode that was read last; none if
-        all stand in the line that was read last.
+    file (int): Index of the file.
+    spot (Spot): Position in the file.
+    count (int): Number of units that the reader had counted up to `spot`, for ids.
+    columns (Optional[List[str]]): Column names from the beginning of a table.
+    delimiter (Optional[str]): Delimiter of a table's cells, once it is known.
+    begin, end (Spot): Where the line or row that was read last begins and ends.
+    path (object): The file of the line or row that was read last.
+    left_out (Optional[Counter]): Number of omitted items that are no part of an episode, by kind.
+    encoding (Optional[str]): Encoding of the file; None for UTF-8, or the encoding of the byte
+        order mark.
+    has_flags (bool): Whether hints name the flags of a command instead of a config's settings.
+    counts (BadData): Number of units of the file that were read and left out so far.
+    piece (Optional[Tuple]): Lines from `spot` on that were read already, and their encoding. The
+        reader reads only these lines.
+    last (Optional[int]): Number of the first unit that must not be read, if the source is read by
+        numbers.
+    bad (Optional[BadData]): Collects errors of data that cannot be read; None to raise the first.
+    speakers (Optional[Spellings]): Spellings of the speakers so far; None to allow any spelling.
+    lines (List[Optional[int]]): Line numbers of the messages of the episode that was read last;
+        empty if all messages are in the line that was read last.
     """
 
     def __init__(
@@ -68,20 +70,20 @@ class Bookmark:
 
     @property
     def is_at_begin(self) -> bool:
-        """Whether nothing of the file stands before it, and all of it is to be read."""
+        """Whether the bookmark is at the beginning of a file that is to be read completely."""
         return self.spot == (0, 0) and self.piece is None
 
     def before(self, count: int = 0) -> None:
-        """Move it before the line or row that was read last.
+        """Move to the beginning of the line or row that was read last.
 
-        count (int): What was counted so far.
+        count (int): Number of units that were counted so far.
         """
-        # What is not read by lines stays where it is.
+        # The position stays the same if the source is not read by lines.
         if self.begin != self.spot:
             self.spot, self.count = self.begin, count
 
     def open(self, file: int) -> None:
-        """Move it to the beginning of a file, unless it lies in there."""
+        """Move to the beginning of a file, unless the bookmark is in this file already."""
         if file != self.file:
             self.file, self.spot, self.count = file, (0, 0), 0
             self.columns = self.delimiter = None
@@ -89,10 +91,10 @@ class Bookmark:
             self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
-        """Where it lies, as JSON values."""
+        """Return the position as JSON values."""
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
-        # From the beginning, the names of columns are read again, and all else is counted again.
+        # At the beginning of a file, column names are read again and units are counted again.
         more: Dict[str, Any] = {"columns": self.columns, "delimiter": self.delimiter}
         more.update({"counts": self.counts.numbers()} if byte else {"columns": None})
         mark.update((name, value) for name, value in more.items() if value is not None)
@@ -101,10 +103,12 @@ class Bookmark:
     def counted(
         self, episodes: Iterable[Episode], classes: Optional[Spellings] = None
     ) -> Iterator[Episode]:
-        """The same episodes. Each counts as read, unless the reader counts conversations, when
-        the next one is wanted: a mark that is made before leads to it.
+        """Yield the same episodes, and count them, unless the reader counts conversations.
 
-        classes (Optional[Spellings]): Of the labels; None: it does not matter.
+        An episode is counted only when the next one is requested, because a mark that is made
+        before leads to the beginning of this episode.
+
+        classes (Optional[Spellings]): Spellings of the labels; None to allow any spelling.
         RAISES (DataError): If labels differ only by case or blanks, and none may be left out.
         """
         for episode in episodes:
@@ -122,23 +126,23 @@ class Bookmark:
                 self.counts.n_read += self.counts.unit != "conversations"
 
     def check_speaker(self, name: str, line: Optional[int] = None, within: str = "") -> None:
-        """See that a speaker is spelled as before.
+        """Check that a speaker is spelled as before.
 
         line (Optional[int]), within (str): Where the name is (see ``Place``).
-        RAISES (DataError): If not.
+        RAISES (DataError): If the speaker is spelled differently.
         """
         if self.speakers is not None and name not in self.speakers.known:
             self.speakers.add(name, Place(self.counts.path, line, within))
 
     def error(self, text: str) -> DataError:
-        """What is wrong with the line that was read last."""
+        """Return an error about the line that was read last."""
         return DataError(self.path, text, self.end[1])
 
     def refuse(self, error: DataError, is_same: bool = False) -> None:
-        """Leave out what cannot be read, if that is wanted.
+        """Collect the error of data that cannot be read and is left out, or raise it.
 
-        is_same (bool): Whether something else is wrong in the same episode, too.
-        RAISES (DataError): What was given, if it is not.
+        is_same (bool): Whether an error of the same episode was collected before.
+        RAISES (DataError): The error, if data must not be left out.
         """
         if self.bad is None:
             raise error
@@ -146,10 +150,13 @@ class Bookmark:
 
     @property
     def n_refused(self) -> int:
-        """How much was left out so far."""
+        """The number of errors that were collected so far."""
         return self.bad.n_problems if self.bad else 0
 
     def leave_out(self, kind: str, n_times: int = 1) -> None:
-        """Count what is no part of an episode."""
+        """Count omitted items that are no part of an episode.
+
+        kind (str): The kind of the items, as a message names it.
+        """
         if self.left_out is not None:
             self.left_out[kind] += n_times

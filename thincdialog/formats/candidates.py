@@ -1,4 +1,4 @@
-"""Labels and their candidates: read from a file, seen to be lists of strings, and to agree."""
+"""Read candidates from a file, and check the candidates and labels of messages."""
 
 import re
 from pathlib import Path
@@ -10,14 +10,14 @@ from .text_file import read_lines
 from .tolerance import tolerance
 from .wording import short
 
-# What lines of ParlAI's numbered files begin with.
+# The beginning of a line in ParlAI's numbered files.
 NUMBERED = re.compile(r"\d+ ")
 
 
 def check_candidates(message: Message, path: object, line: Optional[int] = None) -> None:
-    """See that a message's labels are among its candidates, if it has any.
+    """Check that a message's labels are among its candidates, if it has any.
 
-    RAISES (DataError): If one is not, and that is not tolerated.
+    RAISES (DataError): If a label is not among them, and that is not tolerated.
     """
     candidates = message.get("label_candidates")
     if candidates is not None:
@@ -31,10 +31,11 @@ def check_candidates(message: Message, path: object, line: Optional[int] = None)
 
 
 def list_texts(message: Message, path: object, where: str, hint: str = "") -> None:
-    """Make lists of strings of a message's labels and candidates, which Python code gave.
+    """Turn the labels and candidates of a message from Python code into lists of strings.
 
-    where (str): The message, for errors; hint (str): what to say after them.
-    RAISES (DataError): If they hold anything else, or do not agree (``check_candidates``).
+    where (str): Name of the message, for errors.
+    hint (str): Advice to append to an error.
+    RAISES (DataError): If they are no strings, or do not agree (``check_candidates``).
     """
     for name in ("labels", "label_candidates"):
         if message.get(name) is not None:
@@ -48,9 +49,9 @@ def list_texts(message: Message, path: object, where: str, hint: str = "") -> No
 
 
 def read_list(path: Union[str, Path]) -> List[str]:
-    """The distinct non-blank lines of a file, in their order.
+    """Read the distinct non-blank lines of a file, in their order.
 
-    path (Union[str, Path]): The file, one text a line.
+    path (Union[str, Path]): The file, one text per line.
     RAISES (DataError): As ``read_lines``, or if all lines are blank.
     """
     lines = [line for _, line in read_lines(path) if line and not line.isspace()]
@@ -60,11 +61,11 @@ def read_list(path: Union[str, Path]) -> List[str]:
 
 
 def read_candidates(path: Union[str, Path]) -> List[str]:
-    """The distinct candidates in a file, one a line; `\\n` stands for a line end.
+    """Read the distinct candidates in a file, one per line; `\\n` is read as a line end.
 
     ParlAI's numbered forms are read as well. If every line begins with a number and the first of
     these is 1, the numbers are left out. If such lines have tabs, the candidates are the replies
-    behind the first tab, with `|` between several.
+    after the first tab, separated by `|`.
 
     path (Union[str, Path]): The file.
     RAISES (DataError): As ``read_list``, or if no line has a reply.
@@ -76,5 +77,5 @@ def read_candidates(path: Union[str, Path]) -> List[str]:
             cells = (line.split("\t")[1:2] for line in lines)
             lines = [text for replies in cells for text in "|".join(replies).split("|") if text]
     if not lines:
-        raise DataError(path, "holds no candidates: no line has a reply behind a tab")
+        raise DataError(path, "holds no candidates: no line has a reply after a tab")
     return list(dict.fromkeys(line.replace("\\n", "\n") for line in lines))

@@ -1,4 +1,4 @@
-"""Conversations in JSON lines, as turns with speakers or as ParlAI writes them."""
+"""Read and write conversations in JSON lines, as turns with speakers or in ParlAI's form."""
 
 import json
 from itertools import chain, groupby
@@ -16,14 +16,14 @@ Said = Tuple[str, str]  # Speaker and text.
 
 
 class Conversation(NamedTuple):
-    """One as it is read.
+    """Hold one conversation as it was read.
 
-    name (str): Its name.
-    said (List[Said]): What is said.
-    background (Sequence[str]): Lines to stand before the first text.
-    system (Sequence[str]): What a system told the speakers before they began.
-    turns (Sequence[Any]): Where each of what is said stands, if the reader keeps that.
-    unlearnt (Sequence[int]): Numbers in `said` of turns that are context only, never labels.
+    name (str): Name of the conversation.
+    said (List[Said]): The turns.
+    background (Sequence[str]): Lines to put before the first text.
+    system (Sequence[str]): System messages before the first turn.
+    turns (Sequence[Any]): Location of each turn in `said`, if the reader keeps locations.
+    unlearnt (Sequence[int]): Indexes in `said` of turns that are context only, never labels.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Conversation(NamedTuple):
     unlearnt: Sequence[int] = ()
 
 
-# Of a turn, the speaker and the text.
+# Get the speaker and the text of a turn.
 SPEAKER, TEXT = itemgetter(0), itemgetter(1)
 
 # Fields of conversations and their turns that have a meaning here.
@@ -43,21 +43,21 @@ OWN = ("id", "speaker", "text", "turns", "dialog")
 # Sides that need no name, see ``Conversations``.
 SIDES = ("first", "second", "both")
 
-# What ParlAI's first turns may be; they are left out.
+# ParlAI's conversations may begin with such turns, which are left out.
 CONTEXT = "turns of the speaker 'context'"
 
-# Who asks and who answers, where episodes are written as conversations.
+# Names of the two speakers if episodes are written as conversations.
 ASKS, ANSWERS = "A", "B"
 
 
 def read_conversations(
     path: File, label_speaker: str = "second", at: Optional[Bookmark] = None
 ) -> Iterator[Episode]:
-    """The episodes of one file.
+    """Yield the episodes of one file.
 
     path (File): The file.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
-    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    at (Optional[Bookmark]): Position to begin at; moved along.
     RAISES (DataError): With the line, if a conversation is malformed; without, if no
         conversation has a turn to answer and an answer.
     """
@@ -88,11 +88,11 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
 def conversation_turns(
     conversation: Dict[str, Any], at: Bookmark
 ) -> Iterator[Tuple[Optional[str], str, Dict[str, Any]]]:
-    """Speaker, text and JSON object of each turn; None is ParlAI's speaker `context`.
+    """Yield the speaker, text and JSON object of each turn; None is ParlAI's speaker `context`.
 
     conversation (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
-    at (Bookmark): Where it was read.
-    RAISES (DataError): If it is malformed.
+    at (Bookmark): Position of the conversation.
+    RAISES (DataError): If the conversation is malformed.
     """
     turns: Any
     if "turns" in conversation:
@@ -132,14 +132,14 @@ def spoken_episodes(
     at: Bookmark,
     system_as_context: bool = False,
 ) -> Iterator[Episode]:
-    """The episodes of a file's conversations, none or up to two of each.
+    """Yield the episodes of a file's conversations: none, one or several per conversation.
 
-    conversations (Iterable[Conversation]): As they are read.
+    conversations (Iterable[Conversation]): The conversations of the file.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     path (File): The file.
-    at (Bookmark): Lies where reading begins.
-    system_as_context (bool): Whether what a system told them is `context`, too, not only a
-        field `system`.
+    at (Bookmark): Position where reading begins.
+    system_as_context (bool): Whether system messages are added to the `context`, too, not only to
+        a field `system`.
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
@@ -164,7 +164,7 @@ def spoken_episodes(
             for part in _parts_to_learn(episode, left_out) if left_out else [episode]:
                 is_left_out = False
                 yield part
-        # Not before: a mark that is made meanwhile leads to the beginning of the conversation.
+        # Count only now: a mark that was made before leads to the beginning of the conversation.
         counts.n_read += 1
         counts.n_without += is_left_out
     if at.piece is not None or counts.n_without < counts.n_read:
@@ -180,7 +180,8 @@ def spoken_episodes(
 
 
 def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:
-    """What is between the messages with these numbers, which are context of what follows."""
+    """Split an episode at the messages with these numbers. Messages before a part, including those
+    at which the episode is split, become its context."""
     history: List[Turn] = list(episode[0].get("context", ()))
     for is_left_out, some in groupby(enumerate(episode), lambda pair: pair[0] in left_out):
         part = [message for _, message in some]
@@ -196,11 +197,11 @@ def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:
 def _episodes(
     said: List[Said], label_speaker: str, name: str, at: Bookmark, unlearnt: Sequence[int]
 ) -> Iterator[Tuple[Episode, Set[int]]]:
-    """Each with the numbers of its messages that shall not be learnt."""
+    """Yield each episode, with the numbers of its messages whose labels have weight 0."""
     is_name = label_speaker not in SIDES
     if is_name:
         if not tolerance().unlabelled and all(who != label_speaker for who, _ in said):
-            at.leave_out("turns that nobody answers", len(said))
+            at.leave_out("turns without an answer", len(said))
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
     sides = joined(said)
@@ -224,19 +225,19 @@ def _episodes(
             yield [Message(id=f"{name}/0", text=texts[0])], set()
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
-        at.leave_out("turns that nobody answers", len(texts) % 2)
+        at.leave_out("turns without an answer", len(texts) % 2)
 
 
 def joined(said: Iterable[Tuple[Any, str]]) -> List[Tuple[Any, str]]:
-    """Turns of which neighbours by one speaker are one."""
+    """Join neighbouring turns of the same speaker."""
     return [(who, "\n".join(map(TEXT, some))) for who, some in groupby(said, SPEAKER)]
 
 
 def conversation_line(episode: Episode, name: str) -> List[str]:
-    """An episode as a conversation in JSON; silence before an opening is left out.
+    """Write an episode as a conversation in JSON; silence before an opening is left out.
 
-    name (str): Its `id`.
-    RAISES (ValueError): If it has several labels, or fields for which there is no place.
+    name (str): The `id` of the conversation.
+    RAISES (ValueError): If a turn has several labels, or fields for which there is no place.
     """
     fields = {field for turn in episode for field in turn}
     surplus = sorted(fields - {"id", "source_id", "text", "labels"})
@@ -257,7 +258,7 @@ def conversation_line(episode: Episode, name: str) -> List[str]:
 
 
 def conversation_name(episode: Episode) -> Optional[str]:
-    """What the ids of an episode's examples (`name/0`, `name/1`, ...) have in common."""
+    """Return the common part of the ids of an episode's examples (`name/0`, `name/1`, ...)."""
     names = [message.get("source_id") for message in episode]
     if not isinstance(names[0], str):
         return None

@@ -1,4 +1,4 @@
-"""Converts data from one text format to another, without silent loss."""
+"""Convert data from one text format to another, without silent loss."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ from .spellings import Spellings
 from .text_file import PathOrPaths, read_json_lines
 from .wording import short
 
-# What is written: the lines of an episode with a name.
+# Format to function that returns the lines of an episode with a name.
 WRITERS: Dict[str, Callable[[Episode, str], List[str]]] = {
     "parlai": parlai_lines,
     "conversations": conversation_line,
@@ -37,17 +37,17 @@ TALKS = ("conversations", "parlai-conversations")
 
 @dataclass
 class Conversion:
-    """What was converted.
+    """Hold the result of a conversion.
 
     from_format (str): Name of the format that was read.
     to_format (str): Name of the format that was written.
-    was_guessed (bool): Whether the first was told by the file.
-    n_episodes (int): Episodes (or conversations) written.
-    n_examples (int): Examples written, or turns.
-    unit (str): Which of them: "example" or "turn".
-    bad (Optional[BadData]): What cannot be read, or does not fit into the format, and was left
-        out; None if nothing may be.
-    left_out (Counter): What else was read and not written: its kind, and how often.
+    was_guessed (bool): Whether `from_format` was guessed from the file.
+    n_episodes (int): Number of episodes (or conversations) written.
+    n_examples (int): Number of examples (or turns) written.
+    unit (str): The unit of `n_examples`: "example" or "turn".
+    bad (Optional[BadData]): Data that was left out because it cannot be read, or does not fit into
+        the format; None if such data is an error.
+    left_out (Counter): Number of other items that were read and not written, by kind.
     """
 
     from_format: str
@@ -76,40 +76,43 @@ def convert(
     skip: bool = False,
     force: bool = False,
 ) -> Conversion:
-    """Write data in another format, episode by episode, whole or not at all.
+    """Convert data to another format, episode by episode. The target is written completely or not
+    at all.
 
-    What travels are episodes: texts, labels, candidates, rewards, ids and, where the format
-    has a place, any other field; what it cannot hold is an error. From a format or layout of
-    conversations to "conversations", every turn travels with its speaker and, of JSON lines, all
-    other fields.
+    Episodes are written with their texts, labels, candidates, rewards, ids and, if the format has
+    a place for them, all other fields. Data that the format cannot hold is an error. From a format
+    or layout of conversations to "conversations", every turn is written with its speaker and, from
+    JSON lines, all other fields.
 
     source (Union[Path, str, List[str]]): The file or files, as a teacher takes them: plain or
         packed, a folder, or a pattern. All are in the same format.
-    target (Union[str, Path]): The file to write; gzip'd if its name ends in .gz.
+    target (Union[str, Path]): The file to write; gzip-compressed if its name ends in .gz.
     from_format (Optional[str]): A name in ``FORMATS``, or a layout of
-        `thincdialog.JSONLayout.v1` (a name, or its file's path); None to tell by the file.
+        `thincdialog.JSONLayout.v1` (a name, or its file's path); None to guess it from the file.
     to_format (Optional[str]): "parlai", "conversations" or "jsonl".
-    label_speaker (Optional[str]): Whose turns are labels; "second", or the layout's, if None.
+    label_speaker (Optional[str]): Whose turns are labels; None for the layout's label speaker, or
+        without a layout "second".
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (Optional[str]): Name of the label's field in labelled text that is read; "label"
-        if None. Of conversations in a layout, the place of the label of each text that is not the
+        if None. For conversations in a layout, the place of the label of each text that is not the
         label speaker's: in its turn, in the turn after it, or, for the last one, in the record.
         None takes the answers as labels.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
-    delimiter (Optional[str]): Between the cells of a CSV file; told by its first line if None.
-    encoding (Optional[str]): Of the source; UTF-8, or as a byte order mark says, if None.
-    drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
-        "history": the turns before, so that each turn is an example of its own.
-    skip (bool): Leave out episodes that the format cannot hold, and what cannot be read.
-    force (bool): Whether a target that is there may be replaced; never a file that is read.
-    RETURNS (Conversion): What was done, and what was left out.
+    delimiter (Optional[str]): Delimiter of a CSV file; None to detect it from the first line.
+    encoding (Optional[str]): Encoding of the source; None for UTF-8, or the encoding of the byte
+        order mark.
+    drop (Sequence[str]): Fields to leave out. "labels": all labels except the first;
+        "history": the turns before, so that each turn becomes a separate example.
+    skip (bool): Leave out episodes that the format cannot hold, and data that cannot be read.
+    force (bool): Whether an existing target may be replaced; a source file is never replaced.
+    RETURNS (Conversion): Counts of the data that was written and left out.
     RAISES (DialogError): If a format is unknown.
-    RAISES (DataError): If the source is malformed, or something cannot be held.
-    RAISES (OutputError): If the target is there, or cannot be written.
+    RAISES (DataError): If the source is malformed, or the format cannot hold the data.
+    RAISES (OutputError): If the target exists, or cannot be written.
     """
     paths = file_list(source if isinstance(source, list) else str(source))
     if to_format is None:
-        raise DialogError(f"{target}  tells no format: give one of {', '.join(WRITERS)}")
+        raise DialogError(f"{target}  needs a format: give one of {', '.join(WRITERS)}")
     check_name(to_format, WRITERS, " to be written")
     own_layout = [from_format] if from_format and is_layout_file(from_format) else []
     has_fields = bool(label_field or columns or text_field != "text")
@@ -146,7 +149,7 @@ def convert(
                 left_out = f": left out are {', '.join(done.left_out)}" if done.left_out else ""
                 raise DataError(path, f"holds nothing to write{left_out}")
         except DataError as error:
-            # That nothing is there follows from what was left out.
+            # Nothing was written because of the data that was left out: show its first error.
             if done.n_episodes or not counts.first:
                 raise
             raise DataError(path, f"nothing is left to write: {counts.first[0]}") from error
@@ -163,7 +166,7 @@ def _episodes(
     done: Conversion,
     at: Bookmark,
 ) -> Iterator[Tuple[int, List[str]]]:
-    """For each episode its number of examples, and its lines."""
+    """Yield the number of examples and the lines of each episode."""
     if layout is None:
         reads = FORMATS[done.from_format]
     else:
@@ -204,25 +207,25 @@ def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
 def _carried(
     message: Message, reads: Format, done: Conversion, drop_id: bool, at: Bookmark
 ) -> Message:
-    """The message with `source_id` for its id in the file, if it has one and may keep it."""
+    """Return the message with its id in the file as `source_id`, if it has one and may keep it."""
     name = message.pop("id", None)
     if not reads.has_ids:
         name = message.pop("source_id", None)
     elif at.file:
         name = f"{at.file}:{name}"
     if name is not None and not drop_id:
-        # Only in JSON, a number is another thing than its digits.
+        # Only JSON distinguishes a number from a string of its digits.
         is_number = type(name) is int and done.to_format != "jsonl"
         message["source_id"] = str(name) if is_number else name
     if message.get("reward") == 0:
-        del message["reward"]  # The same as none.
+        del message["reward"]  # Means the same as no reward.
     return message
 
 
 def _conversations(
     source: str, layout: Optional[CorpusLayout], choices: Dict[str, Any], at: Bookmark
 ) -> Iterator[Dict[str, Any]]:
-    """The conversations of a file in the form of JSON lines."""
+    """Yield the conversations of a file in the form of JSON lines."""
     if layout is None:
         yield from (conversation for _, conversation in read_json_lines(source, at))
         return
@@ -244,7 +247,7 @@ def _turns(
     drop: Sequence[str],
     at: Bookmark,
 ) -> Iterator[Tuple[int, List[str]]]:
-    """For each conversation its number of turns, and its line."""
+    """Yield the number of turns and the line of each conversation."""
     at.counts.unit = "conversations"
     for conversation in _conversations(source, layout, choices, at):
         try:
@@ -263,7 +266,7 @@ def _turns(
 def _turns_of(
     conversation: Dict[str, Any], drop: Sequence[str], at: Bookmark
 ) -> List[Dict[str, object]]:
-    """The turns of a conversation, as they are to be written."""
+    """Return the turns of a conversation in the form in which they are written."""
     own = ("speaker" if "turns" in conversation else "id", "text", *drop)
     turns: List[Dict[str, object]] = []
     for speaker, text, turn in conversation_turns(conversation, at):

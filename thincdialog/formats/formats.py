@@ -1,4 +1,4 @@
-"""The text formats by name: how each is read."""
+"""Map the names of the text formats to their readers."""
 
 from functools import partial
 from typing import Callable, Dict, Iterable, Iterator, NamedTuple, Sequence
@@ -13,11 +13,11 @@ from .wording import nearest
 
 
 class Format(NamedTuple):
-    """One text format.
+    """Describe how one text format is read.
 
-    read (Callable): Gives the episodes of a file.
-    takes (Sequence[str]): What the reader may have to be told, see ``convert``.
-    has_ids (bool): Whether the ids that the reader gives stand in the file.
+    read (Callable): Yields the episodes of a file.
+    takes (Sequence[str]): Arguments of ``convert`` that the reader takes.
+    has_ids (bool): Whether the ids that the reader returns are from the file.
     """
 
     read: Callable[..., Iterator[Episode]]
@@ -43,10 +43,10 @@ FORMATS: Dict[str, Format] = {
 
 
 def check_name(name: str, known: Iterable[str], use: str = "") -> None:
-    """See that there is a format of that name.
+    """Check that there is a format with a name.
 
-    use (str): What it is for, in the error.
-    RAISES (DialogError): If there is none.
+    use (str): Use of the format, for the error.
+    RAISES (DialogError): If there is no such format.
     """
     names = list(known)
     if name not in names:

@@ -1,4 +1,4 @@
-"""Tells the format of a file by its name and its first lines, or by what can read it."""
+"""Guess the format of a file from its name and first lines, or by trying the readers."""
 
 import re
 from contextlib import suppress
@@ -25,10 +25,10 @@ GIVE = f"give it ({', '.join(FORMATS)}, or a layout)"
 WRITE_LAYOUT = "write a layout for thincdialog.JSONLayout.v1 (docs/load-your-data.md)"
 # Suffixes of files that hold JSON or YAML.
 VALUES = (".json", ".jsonl", ".ndjson", ".yml", ".yaml")
-# Largest file in bytes that is tried with all layouts: some are read as a whole.
+# Largest file in bytes that is tried with all layouts, because some are read as a whole.
 MAX_TRIED = 1 << 26
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
-# What the first lines of files hold that nothing here reads, and what to do.
+# Regular expressions of first lines of files that cannot be read here, with advice for each.
 HINTS = {
     r"^.* \+\+\+\$\+\+\+ ": "Cornell's raw movie lines: ConvoKit's 'movie-corpus' holds the same "
     "as utterances.jsonl, for the layout convokit of thincdialog.JSONLayout.v1",
@@ -41,28 +41,28 @@ HINTS = {
 
 
 def format_by_name(path: str) -> Optional[str]:
-    """The format that a file's name alone tells, if it does: csv or tsv."""
+    """Return the format of a file, csv or tsv, if the suffix determines it; otherwise None."""
     suffix = suffix_of(path)
     return suffix[1:] if suffix in (".csv", ".tsv") else None
 
 
 def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = False) -> str:
-    """A name in ``FORMATS``, or of a bundled layout.
+    """Guess the format of a file: a name in ``FORMATS``, or of a bundled layout.
 
     path (str): A plain file.
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     is_labelled (bool): Whether a table has columns for a text and a label, whatever their names.
-    RAISES (DataError): If it cannot be told, or the file cannot be read.
+    RAISES (DataError): If the format cannot be guessed, or the file cannot be read.
     """
     known = format_by_name(path)
     if known is not None and (is_labelled or is_pipe(path)):
         return known
     if is_pipe(path):
-        raise DataError(path, f"is no plain file, so its format cannot be told: {GIVE}")
+        raise DataError(path, f"is no plain file, so its format cannot be guessed: {GIVE}")
     check_readable(path, or_folder=True)
     if known is not None:
         at = Bookmark(encoding=encoding)
-        with suppress(DataError):  # It comes again.
+        with suppress(DataError):  # Reading the file later raises it again.
             next(read_table(path, at), None)
         are_there = {"text", "label"} <= {*(at.columns or ())}
         return known if are_there else readable_format(path, encoding) or known
@@ -78,14 +78,14 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
         raise DataError(path, f"looks like {what}")
     if found is None:
         first = next(iter(_first_lines(path, Bookmark(encoding=encoding))), "")
-        text = f"its format cannot be told, it begins {short(first)}: {GIVE}"
+        text = f"its format cannot be guessed, it begins {short(first)}: {GIVE}"
         raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
     return found
 
 
 def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
-    """What can read the first episode of a file: a name in ``FORMATS``, or of a bundled layout;
-    None if nothing can.
+    """Find a format that can read the first episode of a file: a name in ``FORMATS``, or of a
+    bundled layout; None if there is no such format.
 
     path (str): A plain file, or a folder of Parquet files.
     encoding (Optional[str]): Of the file, see ``Bookmark``.
@@ -96,7 +96,7 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
         name = None if is_arrow(path) else format_by_name(path) or _format_of_text(path, start())
         if name is not None and next(FORMATS[name].read(path, at=start()), None):
             return name
-    if name == "parlai":  # With a mistake in it: its fields are no speakers.
+    if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.
         return name
     has_values = is_arrow(path) or suffix_of(path) in (*VALUES, ".csv", ".tsv")
     with suppress(DialogError):
@@ -112,10 +112,10 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
 
 
 def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_field: str) -> None:
-    """See that a file is not taken for lines of text, or rows, that a format or a layout reads.
+    """Check that a file is not read as plain lines or rows although another format or layout fits.
 
-    text_field (str): Field of the text; rows that have it are rows.
-    RAISES (DataError): If it is.
+    text_field (str): Field of the text. A file whose first row has this field is read as rows.
+    RAISES (DataError): If another format or layout fits the file, or the file is YAML.
     """
     suffix = suffix_of(path)
     if form not in (None, "jsonl") or is_arrow(path) or not Path(path).is_file():
@@ -130,13 +130,13 @@ def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_fi
         lines = "" if suffix in VALUES else ", or --format text to answer its lines"
         raise DataError(path, f"looks like {name}: say --format {name}{lines}")
     if suffix in (".yml", ".yaml"):
-        read_value(path, Bookmark(encoding=encoding))  # It says what is wrong.
+        read_value(path, Bookmark(encoding=encoding))  # Raises an error if it is no YAML.
         raise DataError(path, f"looks like {about(path, encoding)}")
 
 
 def about(path: str, encoding: Optional[str] = None) -> str:
-    """What a file is that no format and no bundled layout can read, and what to do; "" if that
-    cannot be told.
+    """Describe a file that no format and no bundled layout can read, with advice; "" if the kind
+    of the file is not known.
 
     path (str): A plain file.
     encoding (Optional[str]): Of the file, see ``Bookmark``.
@@ -163,7 +163,7 @@ def about(path: str, encoding: Optional[str] = None) -> str:
 
 
 def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
-    """The format that the first lines have the form of."""
+    """Return the format that the first lines look like, or None."""
     lines = _first_lines(path, at)
     first = lines[0] if lines else ""
     if is_json_lines(path) or first.startswith("{"):
@@ -188,7 +188,7 @@ def _are_turns(found: Any) -> bool:
 
 
 def _first_object(path: str, lines: List[str]) -> Dict[str, Any]:
-    """The object in the first line, if JSON lines are there; else an empty one."""
+    """Return the object in the first line of JSON lines; an empty dict for other files."""
     try:
         return json_object(path, 1, lines[0]) if lines else {}
     except DataError:
@@ -200,8 +200,8 @@ def _first_lines(path: str, at: Bookmark) -> List[str]:
 
 
 def is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
-    """Whether the first lines of a file look as if a layout of text were for them: most of these
-    read any line as something.
+    """Return whether the first lines of a file look as if they were written for a layout of text.
+    Reading them is not enough, because most of these layouts can read any line.
 
     at (Bookmark): Names the encoding.
     """
@@ -218,7 +218,7 @@ def is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
 
 
 def _has_support(lines: List[str]) -> bool:
-    """Whether third columns hold numbers of lines that stand before."""
+    """Return whether third columns hold numbers of earlier lines."""
     thirds = []
     for line in lines:
         cells = line.split("\t")

@@ -1,4 +1,4 @@
-"""What a model is to answer: rows of any format, each with the message that it stands for."""
+"""Read inputs of a model: rows of any format, each with the message to answer."""
 
 from functools import partial
 from itertools import chain, groupby
@@ -33,24 +33,24 @@ from .text_file import LostLine, is_json_lines, json_object, read_lines, suffix_
 from .tolerance import tolerating
 from .wording import kind, short
 
-# What a file can hold, if no layout says it; "jsonl" are texts or conversations.
+# Formats of files that need no layout; "jsonl" holds texts or conversations.
 OF_PARLAI = ("parlai", "fbdialog", "babi")
 TABLES = ("csv", "tsv")
 INPUTS = ("text", "jsonl", *TABLES, *OF_PARLAI)
-# Of the numbers that a model can be given: it reads 32 bits.
+# Largest number that a model can read, because it reads 32 bits.
 LARGEST = 3.4028234663852886e38
 
-# Makes an error of what is wrong with a row.
+# Makes an error from the description of a problem in a row.
 Wrong = Callable[[str], DataError]
 
 
 class InputRow(NamedTuple):
-    """One row, and what is to be answered.
+    """Hold one row and the message to answer.
 
-    row (Dict[str, Any]): All that stands in it.
-    message (Optional[Message]): Its `text`, with `context`, `label_candidates` and `features` if
-        it has. None if the row only keeps its place: a line of text that is blank or cannot be
-        read, and in a conversation whose rows are its turns, every row but the one to answer.
+    row (Dict[str, Any]): All fields of the row.
+    message (Optional[Message]): The `text` of the row, with its `context`, `label_candidates` and
+        `features`, if any. None if the row needs no answer: a line of text that is blank or cannot
+        be read, or a turn of a conversation (if turns are rows) that is not the one to answer.
     """
 
     row: Dict[str, Any]
@@ -58,23 +58,22 @@ class InputRow(NamedTuple):
 
 
 class InputReading(NamedTuple):
-    """How rows are read.
+    """Hold the settings for reading rows.
 
-    format (Optional[str]): One of ``INPUTS``; if None, told by the file's name, and where that
-        tells nothing by the first line: JSON lines or text.
-    layout (Optional[CorpusLayout]): Where things stand in JSON and tables; None: as the other
-        settings say.
+    format (Optional[str]): One of ``INPUTS``. If None, the file's suffix determines the format; if
+        the suffix is unknown, the first line does: JSON lines or text.
+    layout (Optional[CorpusLayout]): Layout of JSON and tables; None to use the other settings.
     system_turns (str): With a layout, see `thincdialog.JSONLayout.v1`.
     text_field (str): Without a layout, field or column of the text.
-    label_speaker (Optional[str]): In conversations, whose turns are the model's own; if None, as
-        the layout says, or else those of everybody but the last speaker.
+    label_speaker (Optional[str]): In conversations, whose turns are the model's own. None for the
+        layout's label speaker, or without a layout for all speakers except the last one.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
-    delimiter (Optional[str]): Of a table, see ``read_table``.
-    taken (Sequence[str]): Names that a row must not have: they are for the answers.
-    n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
-        text, None if that is not known.
-    other_fields (bool): Whether the model reads further fields of a row, whatever is in them.
-    classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
+    delimiter (Optional[str]): Delimiter of a table, see ``read_table``.
+    taken (Sequence[str]): Field names that a row must not have, because the answers use them.
+    n_features (Optional[int]): Number of features that the model reads instead of text; 0 if it
+        reads text, None if that is not known.
+    other_fields (bool): Whether the model reads further fields of a row, of any kind.
+    classes (Optional[FrozenSet[str]]): Classes of the model, if it has classes.
     may_have_header (bool): See ``read_table``.
     """
 
@@ -93,7 +92,7 @@ class InputReading(NamedTuple):
 
 
 def layout_of(name: str) -> Optional[CorpusLayout]:
-    """The layout that a format's name stands for; None if it is one of ``INPUTS``.
+    """Return the layout that a format's name refers to; None if it is one of ``INPUTS``.
 
     name (str): Such as "csv", "sharegpt" or "my.yml".
     RAISES (DialogError): If there is no such format.
@@ -106,27 +105,28 @@ def layout_of(name: str) -> Optional[CorpusLayout]:
 
 
 def has_records(source: Any) -> bool:
-    """Whether JSON, YAML or a table is to be expected: by a file's name, or as it is no file."""
+    """Return whether a source may hold records: JSON, YAML or a table by a file's suffix, or rows
+    that are no file."""
     known = (".csv", ".tsv", *VALUES, *SUFFIXES)
     return not isinstance(source, str) or suffix_of(source) in known
 
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:
-    """The format of a file; None if its first line is to tell."""
+    """Return the format of a file; None if its first line determines it."""
     found = reading.format or format_by_suffix(path)
     return found or ("jsonl" if reading.layout is not None else None)
 
 
 def format_by_suffix(path: str) -> Optional[str]:
-    """What the name of a file of rows or answers tells: csv, tsv, jsonl, or nothing."""
+    """Return the format of a file of rows or answers by its suffix: csv, tsv, jsonl or None."""
     return format_by_name(path) or ("jsonl" if is_json_lines(path) else None)
 
 
 def check_format(path: str, form: Optional[str], reading: InputReading) -> None:
-    """See that a file can hold what the model reads.
+    """Check that a file can hold inputs of the model.
 
-    form (Optional[str]): Its format; None if that is not known yet.
-    RAISES (DataError): If not.
+    form (Optional[str]): Format of the file; None if that is not known yet.
+    RAISES (DataError): If the file cannot hold features, but the model reads features.
     """
     holds = "a layout" if reading.layout is not None else f"the format '{form}'"
     if reading.n_features and (reading.layout is not None or form not in (None, "jsonl")):
@@ -135,10 +135,10 @@ def check_format(path: str, form: Optional[str], reading: InputReading) -> None:
 
 
 def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
-    """The rows of a file, one after the other; line n of a text is row n, also if it is blank.
+    """Yield the rows of a file in order; line n of a text is row n, even if it is blank.
 
-    path (str): The file, plain or gzip'd; "-" for what is piped in.
-    at (Bookmark): Lies at the beginning; takes what cannot be read.
+    path (str): The file, plain or gzip-compressed; "-" for standard input.
+    at (Bookmark): Bookmark at the beginning; collects errors of rows that cannot be read.
     RAISES (DataError): If the file, or a row where none may be left out, cannot be read.
     """
     form, is_empty = format_of(path, reading), True
@@ -185,7 +185,8 @@ def _of_rows(
 def _of_lines(
     path: str, form: Optional[str], reading: InputReading, at: Bookmark
 ) -> Iterator[InputRow]:
-    """Text or JSON lines: the first line that is not blank tells, if nothing else does."""
+    """Yield rows of text or JSON lines. If the format is not known, the first line that is not
+    blank determines it."""
     lines, head = read_lines(path, at, with_lost=True), list[Tuple[int, str]]()
     while form is None and (numbered := next(lines, None)) is not None:
         head.append(numbered)
@@ -210,10 +211,10 @@ def _is_something(line: str) -> bool:
 
 
 def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
-    """Every turn of ParlAI's formats, with the turns before it."""
+    """Yield every turn of ParlAI's formats, with the turns before it."""
     episodes = iter(FORMATS[form].read(path, at=at))
     while True:
-        # Only while something is read: between rows others may read with labels.
+        # Only while an episode is read: other code may read labelled data between rows.
         with tolerating(unlabelled=True):
             episode = next(episodes, None)
         if episode is None:
@@ -234,7 +235,7 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
 
 
 def _turns_of(example: Message) -> List[Turn]:
-    """What an example adds to the context of the next one."""
+    """Return the turns that an example adds to the context of the next one."""
     return [(PARTNER, example["text"]), *((SELF, one) for one in example.get("labels", ())[:1])]
 
 
@@ -244,7 +245,7 @@ def _turns_of(example: Message) -> List[Turn]:
 def _of_layout(
     records: Iterator[Located], reading: InputReading, at: Bookmark
 ) -> Iterator[InputRow]:
-    """The rows of each conversation or episode: one, unless its rows are turns."""
+    """Yield the rows of each conversation or episode: one, unless its rows are turns."""
     assert reading.layout is not None
     make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading)
     for rows in read_parts(records, reading.layout, at, make):
@@ -287,7 +288,7 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
 
 
 def _fields(record: Located) -> Dict[str, Any]:
-    """The fields of a record; of a list its elements, by the names that a layout has for them."""
+    """Return the fields of a record. Fields of a list are its elements, named as in a layout."""
     value = record.value
     if isinstance(value, list):
         return {str(number): each for number, each in enumerate(value)}
@@ -302,10 +303,10 @@ def _wrong(record: Located, text: str) -> DataError:
 
 
 def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
-    """Rows that stand in no file: texts, or mappings as JSON lines hold them.
+    """Yield rows that are not in a file: texts, or mappings with the fields of JSON lines.
 
-    at (Bookmark): Takes what cannot be read.
-    RAISES (TypeError): If one is something else.
+    at (Bookmark): Collects errors of rows that cannot be read.
+    RAISES (TypeError): If a row is neither a string nor a mapping.
     """
     at.path = "rows"
     numbered = _numbered(rows, at)
@@ -327,16 +328,16 @@ def _numbered(rows: Iterable[Any], at: Bookmark) -> Iterator[Tuple[int, Any]]:
         yield number, row
 
 
-# Of a row, what is looked at otherwise, or is no input.
+# Fields of a row that are handled separately, or are no input.
 _ROW_FIELDS = ("turns", "dialog", "label", "labels", "label_candidates")
 
 
 def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> InputRow:
-    """A row with the message that it stands for.
+    """Return a row with the message to answer.
 
     row (Dict[str, Any]): With a text, `features`, or the turns of a conversation.
-    at (Bookmark): Where it was read.
-    RAISES (DataError): If there is nothing to answer in it.
+    at (Bookmark): Position of the row.
+    RAISES (DataError): If the row has nothing to answer, or is malformed.
     """
     message = Message()
     if "turns" in row or "dialog" in row:
@@ -366,7 +367,7 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
 def _checked(
     row: Dict[str, Any], message: Message, reading: InputReading, wrong: Wrong
 ) -> InputRow:
-    """A row and its message, in which nothing is wrong."""
+    """Check a row and its message, and return both."""
     taken = next((name for name in reading.taken if name in row), None)
     if taken is not None:
         raise wrong(f"has a field '{taken}' of its own: --prefix NAME renames the answer's")
@@ -392,7 +393,7 @@ def _check_features(features: Any, wrong: Wrong) -> None:
     )
     if not is_numbers:
         raise wrong("'features' must be a list of numbers")
-    # Compared this way around, NaN is none either.
+    # The comparison is negated so that it finds NaN, too.
     bad = next((value for value in features if not abs(value) <= LARGEST), None)
     if bad is not None:
         raise wrong(f"'features' must be finite numbers of 32 bits, got {bad}")
@@ -416,9 +417,9 @@ def _check_kind(message: Message, reading: InputReading, wrong: Wrong) -> None:
 def _last_turn(
     said: Sequence[Said], label_speaker: Optional[str], background: Sequence[str], wrong: Wrong
 ) -> Tuple[Message, int]:
-    """The last turn that is not the model's own, with those before it, and how many turns these
-    are; neighbours of one side are joined. What the model's side said to it is a label, and not
-    looked at."""
+    """Return the last turn that is not the model's own, with the turns before it as context, and
+    the number of all these turns. Neighbouring turns of the same side are joined. The model's turns
+    after it are labels, and are ignored."""
     sides = [list(side) for _, side in groupby(said, SPEAKER)]
     if label_speaker in ("first", "second"):
         is_own = [number % 2 == (label_speaker == "second") for number in range(len(sides))]

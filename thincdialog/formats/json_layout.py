@@ -1,4 +1,4 @@
-"""Corpora in JSON or tables, read as a layout describes them."""
+"""Read corpora in JSON or tables as a layout describes them."""
 
 import re
 from contextlib import suppress
@@ -33,13 +33,13 @@ from .tables import missing
 from .tolerance import NEEDS_LABEL, tolerance
 from .wording import short
 
-# What becomes of the turns of a system.
+# How the turns of a system are used.
 SystemTurns = Literal["context", "field", "drop"]
 
-# Examples of which nothing can be learnt.
+# Examples that cannot be used for training.
 NOTHING = "examples without a text or a label"
 
-# Where a turn of a model has its calls of tools; it need not have a text then.
+# Fields with a model's calls of tools; a turn that has one needs no text.
 CALLS = ("tool_calls", "function_call")
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
@@ -49,7 +49,7 @@ _TAG = re.compile(r"</?[a-z][^>]*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 
 
 class Part(NamedTuple):
-    """What is one conversation or episode: its name; its rows (one, unless rows are turns) in the
+    """Hold one conversation or episode: its name; its rows (one, unless rows are turns) in the
     order of the file; and its turns or examples."""
 
     name: str
@@ -68,19 +68,19 @@ def read_layout_file(
     system_turns: SystemTurns = "context",
     label_field: Optional[str] = None,
 ) -> Iterator[Episode]:
-    """The episodes of one file.
+    """Yield the episodes of one file.
 
     path (str): The file.
-    layout (CorpusLayout): Where things stand in it.
-    split (str): The split, where one file holds several.
-    label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
+    layout (CorpusLayout): Layout of the file.
+    split (str): The split, if one file holds several.
+    label_speaker (Optional[str]): Whose turns are the labels; None for the layout's label speaker.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
-    delimiter (Optional[str]): Of a table, see ``read_table``.
-    at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
+    delimiter (Optional[str]): Delimiter of a table, see ``read_table``.
+    at (Optional[Bookmark]): Position to begin at; moved along, unless the file is one value.
     system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
-    label_field (Optional[str]): Of conversations, where the label of a text is, see ``convert``:
-        each text that is not the label speaker's becomes an example of its own.
-    RAISES (DataError): With the line and the place in it, if something is not there.
+    label_field (Optional[str]): In conversations, the place of the label of a text, see
+        ``convert``. Each text that is not the label speaker's becomes a separate example.
+    RAISES (DataError): With the line and the place in it, if a value is missing.
     """
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
@@ -111,12 +111,12 @@ def read_layout_file(
 def read_parts(
     records: Iterator[Located], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
 ) -> Iterator[Any]:
-    """What is made of each conversation or episode that can be read.
+    """Yield the result of `make` for each conversation or episode that can be read.
 
-    make (Callable): Is given a ``Part``, the layout and the bookmark.
+    make (Callable): Called with a ``Part``, the layout and the bookmark.
     """
     parts = _parts(records, layout, at)
-    names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
+    names: Set[str] = set()  # Names of groups; those before the bookmark are not known.
     for number, rows in enumerate(parts, start=at.count):
         if not layout.group:
             at.before(number)
@@ -131,7 +131,7 @@ def read_parts(
 def _parts(
     records: Iterator[Located], layout: CorpusLayout, at: Bookmark
 ) -> Iterator[List[Located]]:
-    """The rows that are one conversation or episode each."""
+    """Yield the rows of each conversation or episode."""
     if layout.only and not layout.turns:
         records = (record for record in records if _is_wanted(record, layout))
     if layout.order and layout.group:
@@ -148,7 +148,7 @@ def _is_wanted(found: Located, layout: CorpusLayout) -> bool:
 
 
 def _elements(record: Located, layout: CorpusLayout, at: Bookmark) -> List[Located]:
-    """What stands in a record, if each of that is an episode; else itself."""
+    """Return the elements of a record if each is an episode; otherwise the record itself."""
     if not layout.each:
         return [record]
     try:
@@ -164,8 +164,8 @@ def _elements(record: Located, layout: CorpusLayout, at: Bookmark) -> List[Locat
 def _sorted_groups(
     rows: Iterator[Located], layout: CorpusLayout, at: Bookmark
 ) -> Iterator[List[Located]]:
-    """The rows of each group in the order of its turns, wherever they stand in the file; all are
-    in memory at once."""
+    """Yield the rows of each group in the order of its turns. The rows of a group may be anywhere
+    in the file, so all rows are in memory at once."""
     groups: Dict[str, List[Located]] = {}
     for row in rows:
         try:
@@ -183,15 +183,15 @@ def _sorted(rows: List[Located], layout: CorpusLayout) -> List[Located]:
     if layout.order in (AS_IN_FILE, NEWEST_FIRST):
         return rows if layout.order == AS_IN_FILE else rows[::-1]
     timed = [(_moment(row.find(layout.order), layout), row) for row in rows]
-    # Rows of the same moment keep their order, which is the opposite in a file of the newest first.
+    # Rows with the same time keep the order of the file, reversed if its newest rows come first.
     timed = timed[::-1] if timed and timed[0][0] > timed[-1][0] else timed
     return [row for _, row in sorted(timed, key=itemgetter(0))]
 
 
 def _moment(found: Located, layout: CorpusLayout) -> float:
-    """What a row is sorted by.
+    """Return the number or time by which a row is sorted.
 
-    RAISES (DataError): If it is no number and no date.
+    RAISES (DataError): If the value is neither a number nor a date.
     """
     value = found.value
     try:
@@ -200,7 +200,7 @@ def _moment(found: Located, layout: CorpusLayout) -> float:
         elif isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             value = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
         if isinstance(value, datetime):
-            # Without a zone: in any, but in the same one everywhere.
+            # Times without a zone are all taken to be in the same zone, so any zone will do.
             return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
         return float(value)
     except (TypeError, ValueError):
@@ -210,9 +210,9 @@ def _moment(found: Located, layout: CorpusLayout) -> float:
 
 
 def _group(row: Located, layout: CorpusLayout) -> str:
-    """The name of a row's group.
+    """Return the name of a row's group.
 
-    RAISES (DataError): If it has none.
+    RAISES (DataError): If the row has no group.
     """
     found = row.find(layout.group)
     if found.value in (None, ""):
@@ -221,9 +221,10 @@ def _group(row: Located, layout: CorpusLayout) -> str:
 
 
 def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iterator[List[Located]]:
-    """The rows of each group that has all its rows: without one it would be another
-    conversation. Where a row was lost between two groups, it may have been of either."""
-    n_groups = 0  # Groups that were refused, which are no lost rows.
+    """Yield the rows of each group that is complete, because a group without one of its rows would
+    be a different conversation. A row that was lost between two groups may belong to either, so
+    both groups are left out."""
+    n_groups = 0  # Errors of whole groups, which are no lost rows.
 
     def keyed() -> Iterator[Tuple[str, Located, int]]:
         for row in rows:
@@ -234,7 +235,7 @@ def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iter
 
     n_before = at.n_refused
     for number, (_, group) in enumerate(groupby(keyed(), itemgetter(0)), start=at.count):
-        # Here the first row of the group was read, and no more.
+        # At this point, only the first row of the group has been read.
         at.before(number)
         _, found, n_lost = zip(*group)
         if n_before == n_lost[0] == at.n_refused - n_groups:
@@ -250,7 +251,7 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
         found = first.find(layout.group)
         name = str(found.value)
         if name in names:
-            text = f"is {found.value!r} again: rows of one conversation must stand together, "
+            text = f"is {found.value!r} again: rows of one conversation must be consecutive, "
             text += "unless the layout has an 'order'"
             raise found.error(text)
         names.add(name)
@@ -263,14 +264,14 @@ def _named(number: int, rows: List[Located], layout: CorpusLayout, names: Set[st
 
 
 def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
-    """The rows of a group, each behind the one that it answers."""
+    """Return the rows of a group, each directly after the row that it answers."""
     if not layout.reply_to:
         return rows
     names = {str(row.find(layout.turn_id).value) for row in rows}
     answers: Dict[Optional[str], Located] = {}
     for row in rows:
         target = row.find(layout.reply_to, None)
-        # What answers nothing, or nothing here, begins.
+        # A row that answers no row of this group comes first.
         key = str(target.value) if str(target.value) in names else None
         if key in answers:
             what = "a second answer to the same turn" if key is not None else "a second beginning"
@@ -288,7 +289,7 @@ def _in_order(rows: List[Located], layout: CorpusLayout) -> List[Located]:
 
 
 def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversation:
-    """The conversation that some turns are."""
+    """Return the conversation of a part's turns."""
     said: List[Said] = []
     spoken: List[Located] = []
     system: List[str] = []
@@ -322,7 +323,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
 
 
 def _speaker(who: Located, layout: CorpusLayout) -> str:
-    """Who speaks: the role, if the layout names one for the speaker."""
+    """Return the speaker's role, if the layout has one for the speaker; otherwise the name."""
     name = str(who.value) if type(who.value) is int else _mended(who.text(), layout)
     if not name.strip():
         raise who.error("is empty: it is not known who speaks")
@@ -340,10 +341,10 @@ def _has_text(turn: Located, layout: CorpusLayout) -> bool:
 def labelled_texts(
     part: Part, layout: CorpusLayout, at: Bookmark, answers: str, label_field: str
 ) -> Episode:
-    """The texts of a conversation that have a label in their turn, or in the answer to it, or, for
-    the last of them, in the record.
+    """Return the texts of a conversation that have a label in their own turn, in the answer to it
+    or, for the last text, in the record.
 
-    answers (str): Who answers.
+    answers (str): The speaker who answers.
     """
     name, rows, turns = part
     speakers = [_speaker(turn.find(layout.speaker), layout) for turn in turns]
@@ -368,7 +369,7 @@ def labelled_texts(
 
 
 def examples_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Episode:
-    """The episode that some examples are."""
+    """Return the episode of a part's examples."""
     episode: Episode = []
     at.lines = [place.line for place in part.places]
     for place in part.places:
@@ -406,11 +407,12 @@ def _background(record: Located, layout: CorpusLayout) -> List[str]:
 
 
 def _texts(found: Located, layout: CorpusLayout) -> List[str]:
-    """The strings of a list, or one; whole numbers, too, as classes have them."""
+    """Return the strings of a list, or of a single value. Whole numbers become strings, because
+    classes may be numbered."""
     parts = found.items() if isinstance(found.value, list) else [found]
     texts = [str(part.value) if type(part.value) is int else part.text() for part in parts]
     if layout.label_separator:
-        # Commas may stand between them, too.
+        # There may be commas around the separator, too.
         several = (part for text in texts for part in text.split(layout.label_separator))
         texts = [part.strip(" \t,") for part in several if part.strip(" \t,")]
     return [_clean(text, layout) for text in texts]
@@ -431,9 +433,9 @@ def _text(place: Located, layout: CorpusLayout, at: Bookmark) -> str:
 
 
 def _joined(found: Located, layout: CorpusLayout, at: Bookmark) -> str:
-    """The text of content in parts, such as texts and images.
+    """Join the texts of content that consists of parts, such as texts and images.
 
-    RAISES (DataError): If none is a text.
+    RAISES (DataError): If no part is a text.
     """
     parts = [part if isinstance(part.value, str) else part.find("text", None)
              for part in found.items()]  # fmt: skip

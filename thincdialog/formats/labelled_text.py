@@ -1,4 +1,4 @@
-"""Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
+"""Read and write labelled texts, such as utterances with intents, in JSONL, CSV or TSV."""
 
 import json
 from functools import partial
@@ -13,7 +13,7 @@ from .text_file import File, is_json_lines, read_json_lines, read_lines, suffix_
 from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind, short
 
-# Cells of a column that is named after a label: whether the text has it.
+# Cells of a column that is named after a label, and whether they mean that the text has it.
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
@@ -29,21 +29,21 @@ def read_labelled_text(
     split_field: Optional[str] = None,
     split: str = "train",
 ) -> Iterator[Episode]:
-    """The examples of one file, each an episode of one turn.
+    """Yield the examples of one file, each an episode of one turn.
 
-    path (File): The file; its suffix tells the format.
+    path (File): The file; its suffix determines the format.
     text_field (str): Name of the text's field or column.
     label_field (Union[str, Sequence[str]]): Name of the label's field or column, or of several:
         a column of several holds labels, or 1, 0, true or false, which say whether the text has
         the label that the column is named after. Cells may be empty.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
-    keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
-    delimiter (Optional[str]): What stands between cells, see ``read_table``.
-    at (Optional[Bookmark]): Lies where to begin, and is moved along.
-    label_separator (Optional[str]): Separates the labels within a cell or string; None: each is
-        one label.
-    split_field (Optional[str]): Name of the field or column with the name of a row's split; None:
-        all rows are of the split.
+    keep_fields (bool): Whether to keep other fields; a row's `id` becomes `source_id`.
+    delimiter (Optional[str]): Delimiter of the cells, see ``read_table``.
+    at (Optional[Bookmark]): Position to begin at; moved along.
+    label_separator (Optional[str]): Separator of the labels within a cell or string; None if each
+        cell or string is one label.
+    split_field (Optional[str]): Field or column with the name of a row's split; None if all rows
+        belong to the split.
     split (str): The split whose rows are read.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
@@ -58,8 +58,8 @@ def read_labelled_text(
     elif is_json_lines(path):
         rows = read_json_lines(path, at)
     else:
-        next(read_lines(path), None)  # It may be packed, or no text: the error says so.
-        known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
+        next(read_lines(path), None)  # Raises the right error if the file is no text.
+        known = ".jsonl, .csv or .tsv, each with or without .gz"
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     if split_field is not None:
         rows = of_split(rows, split, partial(_split_of, split_field, at), path, at)
@@ -124,10 +124,10 @@ def _message(
 def _check_marks(
     row: Dict[str, Any], label_fields: Sequence[str], first_cells: Dict[str, Any], at: Bookmark
 ) -> None:
-    """See that a column does not mix labels with marks of the label that it is named after.
+    """Check that a column does not mix labels with marks of the label that it is named after.
 
-    first_cells (Dict[str, Any]): The first cell of each column that is not empty; is added to.
-    RAISES (DataError): If it does.
+    first_cells (Dict[str, Any]): First cell of each column that is not empty; updated.
+    RAISES (DataError): If a column mixes them.
     """
     for field in label_fields:
         cell = row.get(field)
@@ -140,15 +140,15 @@ def _check_marks(
 
 
 def _mark(cell: Any) -> Optional[bool]:
-    """Whether the text has the label that the cell's column is named after; None if the cell is a
-    label."""
+    """Return whether the text has the label that the cell's column is named after; None if the cell
+    is a label."""
     return MARKS.get(str(cell).lower())
 
 
 def _labels(
     value: Any, field: str, separator: Optional[str], may_be_empty: bool, at: Bookmark
 ) -> List[str]:
-    """The labels in one field of a row."""
+    """Return the labels in one field of a row."""
     if value == "" or (value is None and may_be_empty):
         return [] if may_be_empty or tolerance().empty_labels else [""]
     labels = value if isinstance(value, list) else [value]
@@ -171,7 +171,7 @@ def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: B
 
 
 def labelled_json_line(episode: Episode, name: str) -> List[str]:
-    """A labelled text in JSON, with all other fields.
+    """Write an episode as a labelled text in JSON, with all other fields.
 
     RAISES (ValueError): If it has several turns, an empty label or a field called "label".
     """

@@ -1,4 +1,4 @@
-"""Layouts: where in a corpus's JSON or table its texts and labels stand."""
+"""Read layouts, which describe where a corpus in JSON or a table has its texts and labels."""
 
 import re
 from dataclasses import dataclass, fields
@@ -12,63 +12,64 @@ from .wording import kind, nearest, short
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
 FOLDER = Path(__file__).parent / "layouts"
 
-# A place inside a value: names and numbers (from 0, or from -1 backwards) with dots between them,
-# and "*" for every element of a list; "" for the value itself. " | " divides places of which the
-# first that holds something counts.
+# A place inside a value: names and indexes (from 0, or from -1 backwards) with dots between them,
+# and "*" for every element of a list; "" for the value itself. " | " separates alternative places,
+# of which the first with a value is used.
 Where = str
 
-# How the rows of one conversation are ordered if no column tells.
+# Orders of the rows of one conversation that need no column.
 AS_IN_FILE, NEWEST_FIRST = "$file", "$reversed"
 
 
 @dataclass
 class CorpusLayout:
-    """Where things stand. A record is one conversation or one example: a line of a JSONL
-    file or table, an element of a JSON list, a value of a JSON object.
+    """Describe where a corpus has its texts and labels. A record is one conversation or one
+    example: a line of a JSONL file or table, an element of a JSON list, a value of a JSON object.
 
-    about (str): What it is for, in a few words.
-    separator (str): In a text file, what stands between the parts of a line: each line is a list.
-    pattern (str): In a text file, a regular expression with named groups: each line that it
-        matches is an object of these; other lines continue the text of the turn above them.
+    about (str): Short description of the corpus.
+    separator (str): In a text file, the separator of the parts of a line: each line is a list.
+    pattern (str): In a text file, a regular expression with named groups. Each line that it
+        matches is an object of the groups; other lines continue the text of the turn above them.
     blocks (bool): In a text file, whether a record is a block of lines with a blank line after
-        it: `rows` of cells, and what its comments such as `# intent: greet` say.
-    records (Union[Where, Dict]): Where in a JSON or YAML file the records are, or that of each
+        it: `rows` of cells, and the values of comments such as `# intent: greet`.
+    records (Union[Where, Dict]): Where in a JSON or YAML file the records are, or a place for each
         split.
     split (Where): In a record, the name of its split.
-    only (Dict[Where, str]): What must stand at some places of a turn (if turns are rows or in a
-        list) or record, "*" for anything; others are left out.
+    only (Dict[Where, str]): Required values at some places of a turn (if turns are rows or in a
+        list) or record, "*" for any value; other turns or records are left out.
     id (Where): In a record, its name; `$key` for its name in an object; "" for none.
     turns (Where): In a record, the list of turns of a conversation.
-    group (Where): In a row, what all rows of one conversation have in common; each row is a turn.
+    group (Where): In a row, a value that all rows of one conversation share; each row is a turn.
         `$file` if one file is one conversation, `$key` if a blank line ends one.
-    order (Where): In a turn, a number or date by which the turns are sorted; `$file` takes them
-        in the order of the file, `$reversed` in the opposite one. "" for the order of the file,
-        where the rows of a group must be together.
-    date_format (str): Of `order`, as Python's `strptime` takes it; "" for dates such as
+    order (Where): In a turn, a number or date by which the turns are sorted; `$file` for the order
+        of the file, `$reversed` for the opposite order. "" for the order of the file if the rows of
+        each group are consecutive.
+    date_format (str): Format of `order` for Python's `strptime`; "" for dates such as
         2024-05-31 10:15.
-    turn_id (Where): In a row of a group, its name.
-    reply_to (Where): In a row of a group, the row that it answers: turns go in this order.
+    turn_id (Where): In a row of a group, the id of its turn.
+    reply_to (Where): In a row of a group, the id of the turn that it answers. Turns are sorted so
+        that each follows the turn that it answers.
     speaker (Where): In a turn, who speaks; "" for two who take turns.
     speakers (Dict[str, List]): Roles, and the names of the speakers who have them, with "*" for
-        any letters. The first role that fits counts.
+        any characters. The first role that fits counts.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     weight (Where): In a turn, 0 or false if it is context only and never a label.
-    background (Where): In a record, a text or list of texts to stand before the first turn.
-    background_speakers (List[str]): Speakers whose turns are no part of the talk, such as a
-        system; what they say before it begins is kept apart, see `thincdialog.JSONLayout.v1`.
+    background (Where): In a record, a text or list of texts to put before the first turn.
+    background_speakers (List[str]): Speakers whose turns are no part of the conversation, such as a
+        system. Their turns before it begins are kept separately, see `thincdialog.JSONLayout.v1`.
     skip (str): Regular expression of turns to leave out, such as "<Media omitted>".
     examples (Where): In a record, the list of examples of an episode; "" for one example.
     each (Where): In a record, a list, or a text of several lines: every element is an episode of
-        one example. `$record` is the record that it stands in.
+        one example. `$record` is the record around it.
     text (Union[Where, List]): In a turn or example, the text; several are joined.
-    join (str): What stands between joined texts.
+    join (str): Separator between joined texts.
     label (Where): In an example, the label or list of labels.
-    label_separator (str): Separates several labels in a text.
+    label_separator (str): Separator of several labels in a text.
     label_candidates (Where): In an example, the list of candidates; "" for none.
-    html (bool): Whether texts are HTML: tags are removed, and entities become letters.
+    html (bool): Whether texts are HTML: tags are removed, and entities become characters.
     latin1 (bool): Whether names and texts are UTF-8 whose bytes were written as characters of
         Latin-1, as in exports of Facebook.
-    replace (Dict[str, str]): What to put in texts for what a regular expression matches.
+    replace (Dict[str, str]): Regular expressions, and replacements for their matches in texts.
     """
 
     about: str = ""
@@ -105,31 +106,31 @@ class CorpusLayout:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it has turns of speakers, not examples."""
+        """Whether the corpus has turns of speakers instead of examples."""
         return not self.label
 
 
 def shipped_layouts() -> Dict[str, Path]:
-    """Name to file of every bundled layout."""
+    """Map the name of every bundled layout to its file."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
 
 
 def is_layout_file(name: str) -> bool:
-    """Whether a layout's name is the path of a file."""
+    """Return whether a layout's name is the path of a file."""
     return Path(name).suffix.lower() in (".yml", ".yaml", ".json")
 
 
 def find_layout(name: str) -> CorpusLayout:
-    """The layout with a name or a path (see ``find_layout_file``).
+    """Read the layout with a name or a path (see ``find_layout_file``).
 
-    RAISES (ConfigError): If there is none.
+    RAISES (ConfigError): If there is no layout of that name.
     RAISES (DataError): If the file cannot be read, or is no layout.
     """
     return read_layout(find_layout_file(name))
 
 
 def find_layout_file(name: str) -> Path:
-    """The file of a shipped layout, or your own one.
+    """Return the file of a bundled layout, or of a custom layout.
 
     name (str): The layout's name, or the path of a .yml, .yaml or .json file.
     RAISES (ConfigError): If there is no such name.
@@ -145,18 +146,18 @@ def find_layout_file(name: str) -> Path:
 
 
 def layout_place(folder: Path, name: str) -> Path:
-    """Where a saved model keeps a custom layout.
+    """Return the path at which a saved model keeps a custom layout.
 
-    folder (Path): Of the model.
+    folder (Path): Folder of the model.
     name (str): The layout's path in the config.
     """
     return folder / "reading" / f"{Path(name).stem}.json"
 
 
 def read_layout(path: Path) -> CorpusLayout:
-    """The layout in a file.
+    """Read the layout in a file.
 
-    RAISES (DataError): If it cannot be read, or is no layout.
+    RAISES (DataError): If the file cannot be read, or is no layout.
     """
     values = read_value(path, most=MAX_LAYOUT)
     if not isinstance(values, dict):
@@ -183,7 +184,7 @@ def read_layout(path: Path) -> CorpusLayout:
             "text": (is_text or is_list, "a place, or a list of some"),
         }.get(name, (is_text, "a text"))
         if not good:
-            # Aliases let a short file say a text of terabytes.
+            # With aliases, a short file can describe a text of terabytes.
             shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
             raise DataError(path, f"'{name}' is {shown}: expected {wanted}")
     layout = CorpusLayout(**values)
@@ -195,7 +196,7 @@ def read_layout(path: Path) -> CorpusLayout:
             raise DataError(path, text) from None
     if not layout.label and not layout.turns and not layout.group:
         text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
-        raise DataError(path, f"the layout does not say where answers stand: {text}")
+        raise DataError(path, f"the layout does not say where answers are: {text}")
     for names in (("turns", "group", "label"), ("separator", "pattern", "blocks")):
         given = [name for name in names if getattr(layout, name)]
         if len(given) > 1:
@@ -207,7 +208,7 @@ def read_layout(path: Path) -> CorpusLayout:
 
 
 def _texts(value: Any) -> Any:
-    """A value of a layout, in which a place may be a number."""
+    """Convert numbers in a value of a layout to strings, because a place may be an index."""
     if isinstance(value, dict):
         return {_texts(name): str(one) if type(one) is int else one for name, one in value.items()}
     if isinstance(value, list):

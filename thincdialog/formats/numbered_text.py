@@ -1,4 +1,4 @@
-"""Numbered lines, as fbdialog and the bAbI tasks have them."""
+"""Read numbered lines, the format of fbdialog and the bAbI tasks."""
 
 from typing import Iterator, List, Optional
 
@@ -16,11 +16,11 @@ TRAILING = "statements that no question follows"
 def read_numbered_text(
     path: File, supporting: bool = True, at: Optional[Bookmark] = None
 ) -> Iterator[Episode]:
-    """The episodes of one file.
+    """Yield the episodes of one file.
 
     path (File): The file.
-    supporting (bool): What the third column is, see ``NumberedText``.
-    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    supporting (bool): Meaning of the third column, see ``NumberedText``.
+    at (Optional[Bookmark]): Position to begin at; moved along.
     RAISES (DataError): With the line, if it breaks the format or has a label that is
         not among its candidates; without, if there is no question with an answer.
     """
@@ -48,19 +48,19 @@ def read_numbered_text(
             reading.add(rest, f"{n_episodes}/{len(reading.episode)}", path, line_number)
         except DataError as error:
             at.refuse(error, is_same=is_bad)
-            # The whole episode goes: later questions ask for what stood there.
+            # The whole episode is left out, because later questions may need this line.
             is_bad = True
     if reading.end() and not is_bad:
         yield reading.episode
     elif not n_episodes:
-        raise DataError(path, "holds no examples: no line has an answer behind a tab")
+        raise DataError(path, "holds no examples: no line has an answer after a tab")
 
 
 class _Episode:
-    """An episode as far as it was read.
+    """Collect the lines of an episode.
 
-    supporting (bool): What the third column is, see ``NumberedText``.
-    at (Bookmark): Where it is read.
+    supporting (bool): Meaning of the third column, see ``NumberedText``.
+    at (Bookmark): Position of the reader.
 
     episode (Episode): The questions so far.
     """
@@ -75,10 +75,11 @@ class _Episode:
     def add(self, rest: str, name: str, path: File, line: int) -> None:
         """Add a line: a statement or a question.
 
-        rest (str): What stands behind its number.
-        name (str): Id of the question, if it is one.
-        path (File), line (int): Where it stands.
-        RAISES (DataError): If it breaks the format.
+        rest (str): The line without its number.
+        name (str): Id of the question, if the line is a question.
+        path (File): The file.
+        line (int): Position of the line in the file, from 1.
+        RAISES (DataError): If the line breaks the format.
         """
         cells = rest.split("\t")
         self._statements.append(cells[0].strip().replace("\\n", "\n"))
@@ -104,7 +105,10 @@ class _Episode:
         self._statements, self._reward = [], 0.0
 
     def end(self) -> bool:
-        """Count what stands behind the last question. RETURNS (bool): Whether there is any."""
+        """Count the statements after the last question.
+
+        RETURNS (bool): Whether the episode has a question.
+        """
         self.at.leave_out(TRAILING, len(self._statements))
         return bool(self.episode)
 

@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all, line by line."""
+"""Write a file line by line, completely or not at all."""
 
 import gzip
 import os
@@ -15,15 +15,16 @@ from ..files.whole_file import is_plain, open_already, whole_file
 def open_output(
     path: Union[str, Path], force: bool = False, reads: Iterable[Union[str, Path]] = ()
 ) -> Iterator[Callable[[str], object]]:
-    """A function that writes one line; the file is there when all went well.
+    """Yield a function that writes one line. The file appears at the end, if there was no error.
 
-    What was there stays as it was until then. A name that ends in .gz is compressed, the same
-    bytes for the same lines. What is no plain file (/dev/stdout) is written to as it is.
+    An existing file is unchanged until then. If the name ends in .gz, the file is compressed; the
+    same lines give the same bytes. A path that is no plain file (/dev/stdout) is written to
+    directly.
 
-    path (Union[str, Path]): The file; missing folders are made.
-    force (bool): Whether a file that is there may be replaced.
-    reads (Iterable[Union[str, Path]]): Files that what is written is made from: never replaced.
-    RAISES (OutputError): If it is there and must not be replaced, or cannot be written.
+    path (Union[str, Path]): The file; missing folders are created.
+    force (bool): Whether an existing file may be replaced.
+    reads (Iterable[Union[str, Path]]): The source files of the output, which are never replaced.
+    RAISES (OutputError): If the file exists and must not be replaced, or cannot be written.
     """
     target = Path(path)
     check_output_file(path, force, reads)
@@ -31,12 +32,13 @@ def open_output(
         if is_plain(target):
             real_path(target).parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as place, ExitStack() as files:
-            # What is open already is written on, behind what is in it.
+            # A file that is open already, such as /dev/stdout, is continued at its position.
             number = open_already(target)
             opened = open(place if number is None else os.dup(number), "wb")
             stream: BinaryIO = files.enter_context(opened)
             if str(path).endswith(".gz"):
-                # Neither name nor time: the same lines give the same bytes. Level 6 is gzip's own.
+                # No name and no time, so that the same lines give the same bytes. Level 6 is the
+                # default of gzip.
                 packed = gzip.GzipFile("", "wb", 6, stream, mtime=0)
                 stream = cast(BinaryIO, files.enter_context(packed))
             yield lambda line: stream.write(line.encode("utf-8") + b"\n")
@@ -47,10 +49,9 @@ def open_output(
 def check_output_file(
     path: Union[str, Path], force: bool = False, reads: Iterable[Union[str, Path]] = ()
 ) -> None:
-    """See that a file may be written; for who works long before that. Arguments as of
-    ``open_output``.
+    """Check that a file may be written, before long work. Arguments are those of ``open_output``.
 
-    RAISES (OutputError): If it is there and must not be replaced.
+    RAISES (OutputError): If the file exists and must not be replaced.
     """
     target = Path(path)
     for source in reads:

@@ -1,4 +1,4 @@
-"""ParlAI's text format: one message a line, `key:value` fields between tabs."""
+"""Read and write ParlAI's text format: one message per line, `key:value` fields between tabs."""
 
 import difflib
 import re
@@ -16,26 +16,26 @@ from .wording import short
 LISTS = ("labels", "label_candidates", "text_candidates")
 FIELDS = (*LISTS, "text", "id", "episode_done", "reward")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
-# What people call them otherwise, without signs.
+# Other names that people use for the fields, without punctuation.
 ALIASES = {
     **dict.fromkeys(["candidate", "candidates", "cands", "labelcands"], "label_candidates"),
     **dict.fromkeys(["done", "episodeend", "endofepisode", "episodefinished"], "episode_done"),
     "evallabel": "labels",
     "textcands": "text_candidates",
 }
-# In a line that cannot be read as a whole.
+# Finds the end of an episode in a line that cannot be read.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
-HINT = r"in it \n, \t and __PIPE__ stand for a line end, a tab and a bar"
-# ParlAI's order; other fields stand behind.
+HINT = r"in it \n, \t and __PIPE__ mean a line end, a tab and a bar"
+# ParlAI's order of fields; other fields come after these.
 ORDER = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")
 
 
 def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Episode]:
-    """The episodes of one file.
+    """Yield the episodes of one file.
 
     path (File): The file.
-    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    at (Optional[Bookmark]): Position to begin at; moved along.
     RAISES (DataError): With the line, if a line breaks the format, has no text or no
         labels, or a label that is not among its candidates.
     """
@@ -54,7 +54,7 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
             check_candidates(message, path, line_number)
         except DataError as error:
             at.refuse(error, is_same=is_bad)
-            # The whole episode goes: without a turn it would be another one.
+            # The whole episode is left out, because without this turn it would be a different one.
             is_bad, is_last = True, bool(LAST.search(line))
         else:
             is_last = message.pop("episode_done", False)
@@ -105,7 +105,7 @@ def _message(line: str, at: Bookmark) -> Message:
 
 @lru_cache(maxsize=1 << 10)
 def _meant(key: str) -> str:
-    """The known field that an unknown one is a slip for; "" if it is another one."""
+    """Return the known field that an unknown name is a misspelling of; "" if there is none."""
     word = re.sub(r"[\W_]", "", key).lower()
     if key in FIELDS or not word.isalpha():
         return ""
@@ -137,9 +137,9 @@ def _unescaped(value: str) -> str:
 
 
 def parlai_lines(episode: Episode, name: str) -> List[str]:
-    """An episode in ParlAI's text format, a line for each message.
+    """Write an episode in ParlAI's text format, one line per message.
 
-    RAISES (ValueError): If something would be read as something else.
+    RAISES (ValueError): If the format cannot hold a field so that the same value is read back.
     """
     lines = []
     for message in [*episode[:-1], Message(episode[-1], episode_done=True)]:

@@ -1,4 +1,4 @@
-"""Records of JSON, YAML, tables and text, and what is found inside them."""
+"""Read records of JSON, YAML, tables and text, and find values inside them."""
 
 from pathlib import Path
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
@@ -16,14 +16,14 @@ from .wording import kind, nearest, short
 
 
 class Located(NamedTuple):
-    """A value and where it stands, for error messages.
+    """Hold a value and its location, for error messages.
 
-    value (Any): From JSON.
+    value (Any): A JSON value.
     path (str): The file.
-    line (Optional[int]): Its line, where a record is a line.
-    name (str): The way to it from the record, or from the whole of the file.
-    key (str): Of a record in an object, its name there; of a line of text, that of its block.
-    record (Optional[Located]): What a layout calls `$record` in it.
+    line (Optional[int]): Line of the record, if a record is a line.
+    name (str): Place of the value in the record or in the whole file.
+    key (str): Name of a record in its object; for a line of text, the name of its block.
+    record (Optional[Located]): The record that a layout calls `$record`.
     """
 
     value: Any
@@ -34,15 +34,15 @@ class Located(NamedTuple):
     record: Optional["Located"] = None
 
     def error(self, text: str) -> DataError:
-        """What is wrong with it."""
+        """Return an error about the value."""
         return DataError(self.path, f"{self.name or 'the record'} {text}", self.line)
 
     def find(self, where: str, default: Any = ...) -> "Located":
-        """The value at a place inside this one.
+        """Find the value at a place inside this one.
 
         where (str): Such as "history.-1", see ``CorpusLayout``; "" for this value itself.
-        default (Any): What to take where there is nothing.
-        RAISES (DataError): If there is nothing and no default.
+        default (Any): The value to return if the place does not exist.
+        RAISES (DataError): If the place does not exist and there is no default.
         """
         found = self
         if " | " in where:
@@ -76,9 +76,9 @@ class Located(NamedTuple):
         return found
 
     def text(self) -> str:
-        """The value, a string.
+        """Return the value, a string.
 
-        RAISES (DataError): If it is none.
+        RAISES (DataError): If the value is no string.
         """
         if not isinstance(self.value, str):
             texts = self.value.items() if isinstance(self.value, dict) else ()
@@ -88,16 +88,16 @@ class Located(NamedTuple):
         return self.value
 
     def items(self) -> Iterator["Located"]:
-        """The elements of a list.
+        """Yield the elements of a list.
 
-        RAISES (DataError): If it is none.
+        RAISES (DataError): If the value is no list.
         """
         if not isinstance(self.value, list):
             raise self.error(f"is {kind(self.value)}, not a list")
         return (self.inside(number, value) for number, value in enumerate(self.value))
 
     def inside(self, step: object, value: Any, key: str = "") -> "Located":
-        """A value that stands in this one, one step away."""
+        """Return a value one step inside this one."""
         name = f"{self.name}.{step}" if self.name else str(step)
         return Located(value, self.path, self.line, name, key, self.record)
 
@@ -121,19 +121,20 @@ def read_records(
     columns: Optional[Sequence[str]] = None,
     delimiter: Optional[str] = None,
 ) -> Iterator[Located]:
-    """Every record of a file.
+    """Yield every record of a file.
 
     Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json or YAML
     file is read as a whole, unless it turns out to be JSON lines as well.
 
     path (str): The file, plain or packed.
-    layout (CorpusLayout): Where the records are, and whether a line is one of another form.
-    split (Optional[str]): The split, where one file holds several; None for all of its records,
-        or, where they are in several places, those that nothing is learnt from.
-    at (Optional[Bookmark]): Of lines, where to begin; is told where each begins and ends.
+    layout (CorpusLayout): Where the records are, and how lines of text become records.
+    split (Optional[str]): The split, if one file holds several. None for all records; if each split
+        has a place in the layout, None for the test split, or the last one if there is no test.
+    at (Optional[Bookmark]): Position to begin at in a file that is read by lines; updated with the
+        beginning and end of each record.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
-    delimiter (Optional[str]): Of a table; told by its first line if None.
-    RAISES (DataError): If it cannot be read, or there are no records.
+    delimiter (Optional[str]): Delimiter of a table; None to detect it from the first line.
+    RAISES (DataError): If the file cannot be read, or has no records.
     """
     where = _place_of(layout, split, path)
     at = at or Bookmark()
@@ -170,7 +171,7 @@ def _located(
     elif suffix in (".csv", ".tsv"):
         rows = read_table(path, at, **table)
     else:
-        # A mark within it was made by lines; a pipe can be read once only.
+        # A position within the file comes from reading lines; a pipe can be read only once.
         are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
         if not are_lines and at.is_at_begin:
             whole = read_value(path, at)

@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV files."""
+"""Read rows of CSV and TSV files."""
 
 import csv
 from collections import deque
@@ -11,7 +11,7 @@ from .wording import nearest, short
 
 Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
 
-# What may stand between the cells of a CSV file; of equally likely ones the first is taken.
+# Possible delimiters of a CSV file; if several are equally likely, the first is used.
 DELIMITERS = (",", ";", "\t", "|")
 
 NO_HEADER = 'if the file has no header, name its columns, such as columns = ["text", "label"]'
@@ -26,17 +26,16 @@ def read_table(
     delimiter: Optional[str] = None,
     may_have_header: bool = False,
 ) -> Iterator[Row]:
-    """Line number and cells by column name of each row.
+    """Yield the line number of each row and its cells by column name.
 
     path (File): The file; .csv or .tsv.
-    at (Optional[Bookmark]): Where to begin; is told where each row begins and ends, and the
-        names and the delimiter that were found.
-    columns (Optional[Sequence[str]]): Names of the columns; in the first line if None.
-    fields (Sequence[str]): Columns that must be there.
-    delimiter (Optional[str]): What stands between cells. If None, tabs in .tsv, if its first line
-        can be read so; in .csv one of ``DELIMITERS``, whichever makes of the first line what it
-        should be.
-    may_have_header (bool): Whether ``columns`` count only if the first line lacks ``fields``.
+    at (Optional[Bookmark]): Position to begin at; updated with the beginning and end of each row,
+        the column names and the delimiter.
+    columns (Optional[Sequence[str]]): Names of the columns; None if they are in the first line.
+    fields (Sequence[str]): Columns that must exist.
+    delimiter (Optional[str]): Delimiter of the cells. If None, a tab in .tsv, if it fits the first
+        line; otherwise the one of ``DELIMITERS`` that fits it best, see ``find_delimiter``.
+    may_have_header (bool): Whether ``columns`` are used only if the first line lacks ``fields``.
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
@@ -89,7 +88,7 @@ def read_table(
             error = f"expected {len(header)} columns, found {len(cells)}: {hint}"
         if error is not None:
             at.refuse(at.error(error))
-            # A quote too many may have taken good rows along.
+            # A surplus quote may have joined good rows to this one.
             row_end = lines.go_back()
             table = read()
         elif not header:
@@ -107,17 +106,17 @@ def read_table(
 
 
 class _Lines:
-    """The lines of a table with their ends, which a quoted cell may hold; those of a row that
-    was misread can be read again.
+    """Iterate over the lines of a table, with line ends, because a quoted cell may hold them. The
+    lines of a row that was misread can be read again.
 
     path (File): The file.
-    at (Bookmark): Is told where each line begins and ends.
+    at (Bookmark): Position to begin at; updated with the beginning and end of each line.
     """
 
     def __init__(self, path: File, at: Bookmark):
         self.lines, self.at = read_lines(path, at), at
-        # Lines to be read next, and those of the row that is read now, if they may be wanted
-        # again; each with its end.
+        # Lines to be read next, and lines of the current row if they may have to be read again;
+        # each with the position of its end.
         self.again: Deque[Tuple[str, Spot]] = deque()
         self.read: List[Tuple[str, Spot]] = []
 
@@ -137,7 +136,7 @@ class _Lines:
             yield f"{line}\n"
 
     def first(self) -> str:
-        """The next line that is not blank; it stays to be read, with those before it."""
+        """Return the next line that is not blank, without consuming it or the lines before it."""
         before, line, begin = [], "", self.at.end
         while not line or line.isspace():
             following = next(self.lines, None)
@@ -152,7 +151,7 @@ class _Lines:
     def go_back(self) -> Spot:
         """Read the lines of the row again, except its first.
 
-        RETURNS (Spot): Where its second line begins.
+        RETURNS (Spot): Where the second line of the row begins.
         """
         self.again.extendleft(reversed(self.read[1:]))
         if self.read:
@@ -163,12 +162,12 @@ class _Lines:
 def find_delimiter(
     line: str, columns: Optional[Sequence[str]] = None, fields: Sequence[str] = ()
 ) -> str:
-    """What stands between the cells of a CSV file: what gives as many cells as there are
-    names, or the fields that must be there; else what gives the most cells.
+    """Find the delimiter of a CSV file: one that gives as many cells as there are column names, or
+    gives the required columns; otherwise the one that gives the most cells.
 
-    line (str): The first one.
-    columns (Optional[Sequence[str]]): Names of the columns, if they do not stand in it.
-    fields (Sequence[str]): Columns that must be there.
+    line (str): The first line.
+    columns (Optional[Sequence[str]]): Names of the columns, if they are not in the first line.
+    fields (Sequence[str]): Columns that must exist.
     """
     cut = {sign: _cells(line, sign) for sign in DELIMITERS}
     if columns:
@@ -196,11 +195,11 @@ def _check_header(header: Sequence[str], fields: Sequence[str], at: Bookmark) ->
 
 
 def missing(field: str, names: Iterable[str], what: str) -> str:
-    """That a row lacks a field, what may be meant, and which ones there are.
+    """Return a message that a field is missing, with a similar name and the existing fields.
 
-    field (str): The field's name.
-    names (Iterable[str]): Those that there are.
-    what (str): What a field is called.
+    field (str): Name of the missing field.
+    names (Iterable[str]): Names of the existing fields.
+    what (str): The word for a field, such as "column".
     """
     names = list(names)
     have = ", ".join(short(name, 30) for name in names[:10]) or "none"

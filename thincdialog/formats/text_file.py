@@ -1,4 +1,4 @@
-"""Read text files line by line, plain or packed, and say exactly what is wrong."""
+"""Read text files line by line, plain or packed, with exact errors."""
 
 import codecs
 import errno
@@ -34,7 +34,7 @@ PathOrPaths = Union[str, List[str]]
 # Number, from 1, and text without its line end.
 Line = Tuple[int, str]
 
-# Longest line in bytes. A longer one is hardly text, and would be held in memory whole.
+# Longest line in bytes. A longer line is hardly text, and would have to fit into memory.
 MAX_LINE = 1 << 26
 
 # Largest file in bytes that is read as a whole. A small gzip file can hold any number.
@@ -43,7 +43,7 @@ MAX_FILE = 1 << 31
 LONE_CR = "a line ends with CR alone: save the file with LF or CRLF, or put the text in quotes"
 
 UTF8_BOM = b"\xef\xbb\xbf"
-# Byte order marks, and the encodings that they tell of; the longer ones first.
+# Byte order marks and their encodings. UTF-32 is before UTF-16, whose mark begins UTF-32's, too.
 BOMS = {
     UTF8_BOM: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -52,11 +52,11 @@ BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-# The path that stands for what is piped in.
+# The path that means standard input.
 STDIN = "-"
 
-# What no encoding can read becomes half of a character, which UTF-8 cannot hold: the line's
-# reader finds it.
+# Bytes that cannot be decoded become half of a surrogate pair. It is not valid in UTF-8, so the
+# reader of the line finds it.
 codecs.register_error("thincdialog.unreadable", lambda error: ("\udcff", error.end))  # type: ignore
 
 
@@ -64,16 +64,16 @@ File = Union[str, Path]
 
 
 class LostLine(str):
-    """A line that cannot be read, as far as it can; the rest of it is replaced.
+    """Hold a line that cannot be read completely; unreadable parts are replaced.
 
-    error (DataError): What is wrong with it.
+    error (DataError): The error of the line.
     """
 
     error: DataError
 
 
 def suffix_of(file: File) -> str:
-    """The suffix of a file's name without .gz, such as ".csv"; of the file inside a zip file."""
+    """Return the suffix of a file, or of the file in a zip file, without .gz, such as ".csv"."""
     name = str(file)
     name = name[:-3] if name.lower().endswith(".gz") else name
     name = name_inside(name) if name.lower().endswith(".zip") else name
@@ -81,23 +81,23 @@ def suffix_of(file: File) -> str:
 
 
 def is_json_lines(file: File) -> bool:
-    """Whether the name of a file says that there is a record in each line."""
+    """Return whether a file's suffix is one of files with a record in each line."""
     return suffix_of(file) in (".jsonl", ".json", ".ndjson")
 
 
 def read_lines(
     path: File, at: Optional[Bookmark] = None, with_lost: bool = False
 ) -> Iterator[Line]:
-    """Every line of a text file without its line end, with its number from 1.
+    """Yield every line of a text file without its line end, with its number from 1.
 
-    Lines end with LF or CRLF; a byte order mark at the start of one is dropped. Gzip and zip
-    are known by their content, whatever the file's name. The encoding is UTF-8 if neither the
+    Lines end with LF or CRLF; a byte order mark at the start of a line is dropped. Gzip and zip
+    are recognised by their content, not by the file's name. The encoding is UTF-8 if neither the
     bookmark nor a byte order mark names another.
 
-    path (File): The file; "-" for what is piped in.
-    at (Optional[Bookmark]): Lies where to begin; is told where each line begins and ends.
-    with_lost (bool): Where lines that cannot be read are left out, give them as
-        ``LostLine``: whoever reads several lines together has to know of the gap.
+    path (File): The file; "-" for standard input.
+    at (Optional[Bookmark]): Position to begin at; updated with the beginning and end of each line.
+    with_lost (bool): Whether lines that are left out because they cannot be read are yielded as
+        ``LostLine``, because a reader that combines several lines must know of the gap.
     RAISES (DataError): If the file is missing, a directory, empty, unreadable,
         damaged, not text, or has a NUL byte or a line of more than MAX_LINE bytes.
     """
@@ -138,7 +138,7 @@ def read_lines(
 
 
 def _skip(stream: BinaryIO, n_bytes: int) -> None:
-    """Go to a place. A pipe is read up to there, what is gzip'd is unpacked."""
+    """Move to a byte. A pipe is read up to there, and gzip-compressed content is unpacked."""
     n_left = n_bytes - (stream.seek(n_bytes) if stream.seekable() else 0)
     while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
         n_left -= len(part)
@@ -147,14 +147,14 @@ def _skip(stream: BinaryIO, n_bytes: int) -> None:
 def cut_lines(
     paths: Sequence[str], at: Bookmark, size: Callable[[], int]
 ) -> Iterator[Tuple[Dict[str, Any], bytes, str]]:
-    """Whole lines of files as they stand there, so many at once that they have about a size; none
-    at the end of each file.
+    """Cut files into pieces of whole lines, each of about a given size. The last piece of each file
+    is empty.
 
     paths (Sequence[str]): The files.
-    at (Bookmark): Lies where to begin.
-    size (Callable[[], int]): Bytes that are wanted, asked for each time.
-    RETURNS (Iterator[Tuple]): Where each piece begins (see ``Bookmark.mark``); its bytes; and
-        their encoding.
+    at (Bookmark): Position to begin at; moved along.
+    size (Callable[[], int]): Returns the number of bytes for the next piece.
+    RETURNS (Iterator[Tuple]): Position of each piece (see ``Bookmark.mark``), its bytes, unchanged,
+        and their encoding.
     RAISES (DataError): If a file cannot be read.
     """
     for number, path in enumerate(paths[at.file :], start=at.file):
@@ -172,12 +172,12 @@ def cut_lines(
 
 
 def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> str:
-    """All of a text file, plain or gzip'd, in the encoding that ``read_lines`` would take.
+    """Read a whole text file, plain or packed, in the encoding that ``read_lines`` would use.
 
     path (Union[str, Path]): The file.
     at (Optional[Bookmark]): Names the encoding.
     most (int): Largest number of bytes.
-    RAISES (DataError): If it cannot be read, see ``read_lines``, or is too large.
+    RAISES (DataError): If the file cannot be read, see ``read_lines``, or is too large.
     """
     with opened(path, at) as (stream, encoding):
         content = _all_of(stream, path, most)
@@ -191,7 +191,7 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
 def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
     most_unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))
-    # Not read(most): it takes the memory for that at once.
+    # Not read(most), which would allocate that much memory at once.
     while len(content) <= min(most, most_unpacked) and (part := stream.read(1 << 20)):
         content += part
     if not content:
@@ -205,7 +205,7 @@ def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
 
 
 def _weight(path: object) -> int:
-    """Bytes of a file on the disk; of a pipe as many as one may have."""
+    """Return the size of a file in bytes; for a pipe, the largest size allowed."""
     facts = None if str(path) == STDIN else os.stat(str(path))
     return facts.st_size if facts is not None and stat.S_ISREG(facts.st_mode) else MAX_FILE
 
@@ -213,10 +213,10 @@ def _weight(path: object) -> int:
 def read_json_lines(
     path: File, at: Optional[Bookmark] = None
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Every object of a JSONL file with its line number; blank lines are skipped.
+    """Yield every object of a JSONL file with its line number; blank lines are skipped.
 
     path (File): The file.
-    at (Optional[Bookmark]): Where to begin, see ``read_lines``.
+    at (Optional[Bookmark]): Position to begin at, see ``read_lines``.
     RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
     """
     at = at or Bookmark()
@@ -232,11 +232,11 @@ def read_json_lines(
 
 
 def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
-    """What stands in a line of JSON lines.
+    """Parse a line of JSON lines.
 
     path (object): The file.
-    number (int): Of the line.
-    RAISES (DataError): If it is no JSON object.
+    number (int): Number of the line.
+    RAISES (DataError): If the line is no JSON object.
     """
     try:
         value = parse_json(line, MAX_LINE_VALUES)
@@ -254,7 +254,7 @@ def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
 
 
 def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> None:
-    """See that a value from JSON has no half of a surrogate pair, which no file can hold.
+    """Check that a value from JSON has no half of a surrogate pair, which no file can hold.
 
     RAISES (DataError): If it has one.
     """
@@ -267,10 +267,10 @@ def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> No
 
 
 def check_readable(path: Union[str, Path], or_folder: bool = False) -> None:
-    """See that a file is there, without opening it: it may be a pipe.
+    """Check that a file can be read, without opening it, because it may be a pipe.
 
-    or_folder (bool): Whether a directory will do, too.
-    RAISES (DataError): If it is missing, a directory, or must not be read.
+    or_folder (bool): Whether a directory is allowed, too.
+    RAISES (DataError): If it is missing, a directory, or the user has no permission to read it.
     """
     try:
         if stat.S_ISDIR(os.stat(path).st_mode) and not or_folder:
@@ -282,26 +282,26 @@ def check_readable(path: Union[str, Path], or_folder: bool = False) -> None:
 
 
 def is_pipe(path: Union[str, Path]) -> bool:
-    """Whether a file can be read once only."""
+    """Return whether a file can be read only once."""
     is_other = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     return str(path) == STDIN or is_other
 
 
 def check_encoding(name: str) -> None:
-    """See that there is an encoding of text of that name.
+    """Check that there is an encoding of text with a name.
 
-    RAISES (LookupError): If not.
+    RAISES (LookupError): If there is no such encoding.
     """
     "\n".encode(name)
 
 
 @contextmanager
 def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tuple[BinaryIO, str]]:
-    """A file's content, unpacked, and its encoding. Content that cannot be cut into lines by
-    bytes (UTF-16) is made UTF-8.
+    """Open a file, and yield its unpacked content and its encoding. Content that cannot be cut into
+    lines by bytes (UTF-16) is converted to UTF-8.
 
-    at (Optional[Bookmark]): Names the encoding, and the last line that was read.
-    RAISES (DataError): Whatever goes wrong with the file.
+    at (Optional[Bookmark]): Names the encoding, and for errors the last line that was read.
+    RAISES (DataError): If the file cannot be opened or read, or changes while it is read.
     """
     if at is not None and at.piece is not None:
         piece, encoding = at.piece
@@ -322,8 +322,8 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
                 raise DataError(path, "changed while it was read: begin again when it is whole")
     except (EOFError, gzip.BadGzipFile, BadZipFile, zlib.error) as error:
         line = at.end[1] if at and at.end[1] else None
-        text = f"the packed data is damaged or cut off{' behind this line' if line else ''}"
-        raise DataError(path, f"{text} ({error}): copy the file anew", line) from None
+        text = f"the packed data is damaged or cut off{' after this line' if line else ''}"
+        raise DataError(path, f"{text} ({error}): copy the file again", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -343,7 +343,7 @@ def _as_text(stream: Any, path: object, at: Optional[Bookmark]) -> Tuple[BinaryI
 
 
 class _Recoded(io.RawIOBase):
-    """A stream of text in another encoding, as UTF-8."""
+    """Convert a stream of text in another encoding to UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str):
         self.stream = stream
@@ -366,7 +366,7 @@ class _Recoded(io.RawIOBase):
 def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
     if len(raw) > MAX_LINE:
         raise at.error(f"the line is longer than {MAX_LINE >> 20} MB: is this a text file?")
-    raw = raw.removeprefix(UTF8_BOM)  # In the middle, too, where files were joined.
+    raw = raw.removeprefix(UTF8_BOM)  # Also within a file, if files were joined.
     if b"\0" in raw:
         text = f"NUL byte at byte {raw.index(0) + 1}: the file is binary, UTF-16 or damaged"
         setting = "--encoding utf-16-le" if at.has_flags else 'encoding = "utf-16-le"'
@@ -391,7 +391,7 @@ def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional
             f"{text}; see that {'--encoding' if has_flags else repr('encoding')} names the file's"
         )
     what, name, others = "Latin-1 or Windows-1252?", "cp1252", ""
-    # Languages of Latin letters have single letters beyond ASCII among others, not rows of them.
+    # In languages with Latin letters, several non-ASCII letters in a row are unusual.
     if re.search(rb"[\x80-\xff]{3}", raw[begin:].partition(b"\n")[0]):
         what, name, others = "of another script?", "shift_jis", " (or gb18030, cp1251, ...)"
     setting = f"--encoding {name}" if has_flags else f'encoding = "{name}"'

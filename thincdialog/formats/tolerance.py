@@ -1,4 +1,4 @@
-"""What is tolerated while data is read, and is an error in training."""
+"""Tolerate problems in data while it is read, which are errors in training."""
 
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,17 +9,18 @@ from .spellings import Spellings
 
 
 class Tolerance(NamedTuple):
-    """What is tolerated. (Data is read when somebody asks a teacher for it, who asks for other
-    reasons: so this is told to readers past those between.)
+    """Hold the problems that are tolerated. (They are kept in a context variable, because the code
+    between the caller and the readers, such as a teacher, does not know why data is read.)
 
-    unlabelled (bool): Examples without a label, so that they can be answered.
-    outside_labels (bool): Labels that are not among their candidates.
-    empty_labels (bool): Empty lists of labels, for agents that also learn from texts without any.
-    bad_data (Optional[Dict[str, BadData]]): Takes by path what cannot be read, whatever the
-        teachers' settings; no problem of a file then ends its reading.
-    classes (Optional[Spellings]): Those of the labels, if they are classes; None tolerates
+    unlabelled (bool): Whether examples without a label are tolerated, so that they can be answered.
+    outside_labels (bool): Whether labels that are not among their candidates are tolerated.
+    empty_labels (bool): Whether empty lists of labels are tolerated, for agents that also train on
+        texts without a label.
+    bad_data (Optional[Dict[str, BadData]]): Collects errors of data that cannot be read, by path.
+        If given, no error ends the reading of a file, whatever the teachers' settings.
+    classes (Optional[Spellings]): Spellings of the labels, if they are classes; None to tolerate
         labels that differ only by case or blanks, as replies may.
-    needs_text (bool): Whether nothing but text and features is read: other texts are no input.
+    needs_text (bool): Whether only text and features are read, so that other texts are no input.
     """
 
     unlabelled: bool = False
@@ -31,20 +32,22 @@ class Tolerance(NamedTuple):
 
 
 TRAINING = Tolerance()
-# What to do about an empty label that is not tolerated.
+# Advice for an empty label that is not tolerated.
 NEEDS_LABEL = "give the example a label (thincdialog.MultiLabel.v1 needs none)"
 _tolerance: ContextVar[Tolerance] = ContextVar("tolerance", default=TRAINING)
 
 
 def tolerance() -> Tolerance:
-    """What is tolerated now."""
+    """Return the current tolerance."""
     return _tolerance.get()
 
 
 @contextmanager
 def tolerating(**more: Any) -> Iterator[None]:
-    """A stretch in which this is tolerated, too: fields of ``Tolerance``. One that is None or
-    False stays as it was."""
+    """Tolerate more problems inside a ``with`` block.
+
+    more (Any): Fields of ``Tolerance``. A field that is None or False is unchanged.
+    """
     given = {name: value for name, value in more.items() if value not in (None, False)}
     token = _tolerance.set(tolerance()._replace(**given))
     try:

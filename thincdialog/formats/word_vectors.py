@@ -1,5 +1,5 @@
-"""Files of word vectors: word2vec (text and binary), fastText (.vec) and GloVe (text), also
-packed with gzip or zip. They are read as a stream, and nothing in them is run.
+"""Read word vectors: word2vec (text and binary), fastText (.vec) and GloVe (text), also
+compressed with gzip or zip. Files are read as a stream, and no code in them is run.
 
     400000 300                first line of word2vec and fastText: words, numbers of each
     the 0.418 0.24968 ...     a word and its numbers; GloVe begins with this
@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import DataError
 from .text_file import opened
 
-# A word in UTF-8, and its numbers, float32.
+# A word in UTF-8 and its vector, float32.
 Row = Tuple[bytes, np.ndarray]
 # Longest line, and longest word of a binary file, in bytes.
 MAX_LINE, MAX_WORD = 1 << 20, 1 << 12
@@ -28,10 +28,11 @@ _EXPECTED = (
 
 
 def read_word_vectors(path: str, wanted: Container[bytes], width: int) -> Iterator[Row]:
-    """Those of some words, in the order of the file: mostly the most frequent word first.
+    """Yield the vectors of some words, in the order of the file: usually the most frequent word
+    first.
 
     wanted (Container[bytes]): The words, in UTF-8.
-    width (int): Numbers that each must have.
+    width (int): Number of elements that each vector must have.
     RAISES (DataError): If the file is missing, malformed, cut off, or of another width.
     """
     if os.path.exists(path) and not os.path.isfile(path):
@@ -62,7 +63,10 @@ def _read(path: str, file: Any, wanted: Container[bytes], width: int) -> Iterato
 
 
 def check_width(path: str, found: int, width: int) -> None:
-    """RAISES (DataError): If vectors do not have the width of the table that they are for."""
+    """Check that vectors have the width of the table that they are for.
+
+    RAISES (DataError): If the widths differ.
+    """
     if found != width:
         text = f"has vectors of {found} numbers, but the table's are {width} wide"
         raise DataError(path, f"{text}: set embed_width (or width) to {found} in [agent.model]")
@@ -71,7 +75,10 @@ def check_width(path: str, found: int, width: int) -> None:
 def _read_text(
     path: str, file: BinaryIO, wanted: Container[bytes], width: int, line: int, n_words: int = 0
 ) -> Iterator[Row]:
-    """n_words (int): How many there are to be; 0 if the file does not say."""
+    """Yield the vectors of a text file.
+
+    n_words (int): Number of words that the file announces; 0 if it does not.
+    """
     n_read = 0
     for text, number in zip(iter(partial(file.readline, MAX_LINE), b""), count(line)):
         if len(text) == MAX_LINE:
@@ -82,9 +89,9 @@ def _read_text(
         n_read += 1
         n_numbers = rest.count(b" ") + 1 if rest else 0
         if n_numbers < width:
-            found = f"{n_numbers} numbers behind {_shown(word)}, expected {width}"
+            found = f"{n_numbers} numbers after {_shown(word)}, expected {width}"
             raise DataError(path, found, number)
-        # More of them: the word has spaces in it, and is no word of ours.
+        # If there are more numbers, the word contains spaces, so it is not one of `wanted`.
         if n_numbers == width and word in wanted:
             yield word, _numbers(path, rest.split(b" "), number)
     if n_read < n_words:

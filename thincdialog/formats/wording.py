@@ -1,24 +1,24 @@
-"""How values and names stand in error messages."""
+"""Format values and names for error messages."""
 
 import difflib
 from typing import Any, Sequence
 
 
 def kind(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """Describe the type of a JSON value in words."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     return "null" if value is None else names.get(type(value), "a number")
 
 
 def short(text: object, limit: int = 60) -> str:
-    """A value for an error message: quoted, and cut in its middle if long."""
+    """Format a value for an error message: quoted, and cut in the middle if it is long."""
     text = str(text)
     return repr(text if len(text) <= limit else f"{text[: limit - 20]} ... {text[-15:]}")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """``; did you mean 'x'?`` for an unknown name, or ""."""
-    # Longer ones take long to compare; quoted, for a name from data may hold a line end.
+    """Return ``; did you mean 'x'?`` for an unknown name, or "" if no name is similar."""
+    # Long names take long to compare. Quoted, because a name from data may hold a line end.
     known = {other.casefold(): other for other in names if len(other) <= 200 >= len(name)}
     matches = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.65)
     return f"; did you mean {known[matches[0]]!r}?" if matches else ""

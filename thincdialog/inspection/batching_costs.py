@@ -1,4 +1,4 @@
-"""What reading the training data costs, and what each way to make batches would pad."""
+"""The cost of reading the training data, and the padding of each way to make batches."""
 
 import time
 from dataclasses import dataclass, field
@@ -19,19 +19,19 @@ from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 
-# Examples that are looked at, and rows in a batch where the config says nothing of batches.
+# Examples that are read, and rows of a batch if the config has no batcher.
 N_EXAMPLES, N_ROWS = 8192, 32
 
 
 @dataclass
 class Padding:
-    """How a batcher would cut the examples.
+    """Describe how a batcher would divide the examples.
 
-    name (str): Of the batcher, with its size.
-    n_batches (int): Batches of the examples that were looked at.
-    fraction (float): Cells of all rectangles that hold no token, 0.0 to 1.0; a rectangle for
+    name (str): Name of the batcher, with its size.
+    n_batches (int): Number of batches of the examples that were read.
+    fraction (float): Fraction of padding, 0.0 to 1.0, in the rectangles of all batches: one for
         the contexts of a batch, and one for its labels.
-    largest (int): Cells of the largest batch.
+    largest (int): Size of the largest batch in tokens, including padding.
     """
 
     name: str
@@ -42,15 +42,15 @@ class Padding:
 
 @dataclass
 class BatchingCosts:
-    """Of the first training examples.
+    """Hold the costs of the first training examples.
 
-    n_examples (int): How many were looked at.
-    reading_seconds (float): Wall time to read one and put it through its mutators.
-    encoding_seconds (float): CPU time to make tokens of one; 0 if the agent reads no text.
-    workers (List[str]): Of each task that is read, what ``[loader] workers = "auto"`` would choose,
-        and why.
-    pads (bool): Whether the model pays for padding: most of ours do not.
-    paddings (List[Padding]): The config's own batcher first.
+    n_examples (int): Number of examples that were read.
+    reading_seconds (float): Wall time to read one example and apply its mutators.
+    encoding_seconds (float): CPU time to tokenize one example; 0 if the agent reads no text.
+    workers (List[str]): Choice of ``[loader] workers = "auto"`` for each task that is read, with
+        the reason.
+    pads (bool): Whether the model spends time on padding; most models of this library do not.
+    paddings (List[Padding]): Padding of several batchers, the config's own first.
     """
 
     n_examples: int = 0
@@ -64,11 +64,11 @@ class BatchingCosts:
 def batching_costs(
     experiment: Experiment, encoder: Any, limits: Dict[str, int], sizes: Dict[str, int]
 ) -> BatchingCosts:
-    """Read the first training examples once more, and cut them in several ways.
+    """Read the first training examples once more, and divide them into batches in several ways.
 
-    encoder (Optional[TextEncoder]): Like the agent's, but it cuts nothing.
+    encoder (Optional[TextEncoder]): An encoder like the agent's that does not truncate.
     limits (Dict[str, int]): "max_context" and "max_label" tokens that the agent keeps; 0: all.
-    sizes (Dict[str, int]): Training examples of each task.
+    sizes (Dict[str, int]): Number of training examples of each task.
     """
     rows: List[Message] = []
     costs = BatchingCosts()
@@ -83,7 +83,7 @@ def batching_costs(
         rows += found
         split = task.data_of("train")
         if found and not isinstance(split.source, Store):
-            # Of all that will be read, from what was read of it here.
+            # Estimated time to read the whole split, from the time for these examples.
             whole = Spent(*(each * sizes[name] / len(found) for each in spent))
             costs.workers.append(choice("auto", split, whole).text)
     costs.n_examples, costs.reading_seconds = len(rows), seconds / max(1, len(rows))

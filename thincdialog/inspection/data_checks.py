@@ -1,4 +1,4 @@
-"""What a report of data warns of."""
+"""The checks that add warnings to a report of data."""
 
 from itertools import chain
 from typing import Iterator, List, Tuple, Union
@@ -11,9 +11,9 @@ CHECKS = (
     "reading", "size", "texts", "labels", "candidates", "class sizes", "balance", "new labels",
     "duplicates", "contradictions", "overlap", "ids", "unknown words", "truncation",
 )  # fmt: skip
-# The check, what was found, and what can be done.
+# Name of the check, finding, and hint.
 Finding = Tuple[str, str, str]
-# Verbs of many, and of one.
+# Plural forms of verbs to their singular forms.
 _OF_ONE = {"have": "has", "were": "was", "are": "is"}
 
 
@@ -43,14 +43,14 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
             yield "reading", f"{text}: {named}", 'fix them; on_bad_data = "error" lists them all'
         if bad.n_without:
             text = f"{bad.n_without:,} {of_all} are left out: {why_without(bad.unit)}"
-            yield "reading", text, "training leaves them out: see that it is meant so"
+            yield "reading", text, "training leaves them out: check that this is intended"
         if bad.note:
-            yield "reading", f"{bad.path}: {bad.note}", "see that it is meant so"
+            yield "reading", f"{bad.path}: {bad.note}", "check that this is intended"
     if part.null_labels:
         named = ", ".join(f"{label!r} ({count:,})" for label, count in part.null_labels)
         yield "labels", f"labels that may be missing values: {named}", "correct or rename them"
     see = "see that the fields have the names that the teacher reads"
-    unlearnt = "nothing is learnt from them, and they are not scored"
+    unlearnt = "they are neither trained on nor scored"
     for check, some, what, hint in (
         ("texts", part.without_text, "neither text nor features", see),
         ("texts", part.empty_text, "an empty text", "fill it in or leave them out"),
@@ -69,7 +69,10 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
 
 
 def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding]:
-    """noun (str): What labels are called if they are classes; else ""."""
+    """Yield findings about labels.
+
+    noun (str): "class" or "label", the name of labels if they are classes; else "".
+    """
     plural = {"class": "classes", "label": "labels"}.get(noun)
     is_train = part.split == "train"
     if is_train and part.n_examples < limits.min_train:
@@ -96,7 +99,7 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
             yield "balance", f"{text}, {_short(name)}", hint
     if noun and part.new_labels.count:
         text = f"{_share(part.new_labels, 'have')} a {noun} that training lacks"
-        hint = "no classifier can find it; split anew"
+        hint = "no classifier can predict it; split the data again"
         yield "new labels", f"{text}: {_names(part.new_labels)}", hint
 
 
@@ -113,11 +116,11 @@ def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterato
         yield "overlap", part.shared, "give each split its own file, or set dev_share"
     elif part.in_train.share > limits.max_overlap:
         text = f"{_share(part.in_train, 'are')} in the training data as they are"
-        hint = "scores on them tell of memory; take them out of one side"
+        hint = "scores on them measure memorisation; remove them from one side"
         yield "overlap", f"{text}: {_names(part.in_train)}", hint
     if part.near_train.share > limits.max_overlap:
         text = f"{_share(part.near_train, 'are')} nearly in the training data"
-        hint = "scores on them may tell of memory; see whether both come from one source"
+        hint = "scores on them may measure memorisation; check whether both are from one source"
         yield "overlap", f"{text}: {_names(part.near_train)}", hint
 
 

@@ -1,4 +1,4 @@
-"""From what was counted in a split, and in the training data, to what is reported."""
+"""Makes the report of a split from the counts of the split and of the training data."""
 
 from itertools import chain, islice
 from typing import Dict, Iterable, List, Sequence
@@ -15,7 +15,7 @@ from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import UNLABELLED, Survey
 from .near_duplicates import near_duplicates
 
-# Labels and words that a report names of each kind, and examples.
+# Most labels and words that a report names of each kind, and most ids of examples.
 N_NAMED = 10
 N_IDS = 3
 
@@ -30,20 +30,20 @@ def report_split(
     min_of_class: int,
     unreachable: Unreachable,
 ) -> SplitReport:
-    """What to say of a split.
+    """Make the report of a split.
 
-    task, split (str): Their names.
-    survey (Survey): Of the split.
-    teacher (Teacher): Gives the ids of examples.
-    train (Sequence[Survey]): Of the training data of all tasks.
-    train_teachers (Sequence[Teacher]): Of the same.
+    task, split (str): Names of the task and the split.
+    survey (Survey): Survey of the split.
+    teacher (Teacher): Teacher of the split, which knows the ids of examples.
+    train (Sequence[Survey]): Surveys of the training data of all tasks.
+    train_teachers (Sequence[Teacher]): Teachers of the same.
     min_of_class (int): A class with fewer examples is rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
     reading, pairs, answers = survey.reading, survey.prints("pairs"), survey.prints("answers")
     labelled = np.flatnonzero(answers != UNLABELLED)
     different = contradictions(survey.prints("inputs")[labelled], pairs[labelled])
-    # Examples of a kind by their numbers.
+    # Numbers of the examples of each kind.
     found: Dict[str, np.ndarray] = {
         "duplicates": repeats(pairs),
         "contradictions": labelled[different],
@@ -77,8 +77,8 @@ def report_split(
         some[kind] = _some(survey, survey.faults[kind], survey.faulty.get(kind, []))
     by_count = sorted(survey.labels.items(), key=lambda row: (-row[1], row[0]))
     classes = by_count if reading.has_classes else []
-    learnt = set().union(*(each.labels for each in train))
-    new_labels = [name for name, _ in by_count if name not in learnt] if len(new) else []
+    train_labels = set().union(*(each.labels for each in train))
+    new_labels = [name for name, _ in by_count if name not in train_labels] if len(new) else []
     n_labels = len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"])
     n_new = len(new)
     if reading.has_label_sets:  # Answers are whole sets.
@@ -131,7 +131,7 @@ def report_split(
 
 
 def repeats(values: np.ndarray) -> np.ndarray:
-    """Numbers of those that stood there before, ascending, int64.
+    """Return the numbers of values that repeat an earlier one, ascending, int64.
 
     values (np.ndarray): Fingerprints, shape (n,), int64.
     """
@@ -140,10 +140,10 @@ def repeats(values: np.ndarray) -> np.ndarray:
 
 
 def contradictions(inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Numbers of examples whose input stands elsewhere with another label, ascending, int64.
+    """Return the numbers of examples whose input also occurs with another label, ascending, int64.
 
-    inputs (np.ndarray): Fingerprints of what is read, shape (n,), int64.
-    pairs (np.ndarray): Of that and the labels, shape (n,), int64.
+    inputs (np.ndarray): Fingerprints of the inputs, shape (n,), int64.
+    pairs (np.ndarray): Fingerprints of the inputs with their labels, shape (n,), int64.
     """
     _, first = np.unique(pairs, return_index=True)
     different, n_pairs = np.unique(inputs[first], return_counts=True)
@@ -151,7 +151,7 @@ def contradictions(inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _common(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
-    """Numbers of the examples that have something in common with training ones."""
+    """Return the numbers of examples that share a fingerprint of this kind with training."""
     others = np.concatenate([each.prints(what) for each in train])
     return np.flatnonzero(np.isin(survey.prints(what), others))
 
@@ -165,7 +165,7 @@ def _most(counts: Iterable) -> List:
 
 
 def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
-    """Of the first inputs among some examples, one example with each label."""
+    """Return an example with each label of the first inputs among some examples."""
     inputs, pairs = survey.prints("inputs"), survey.prints("pairs")
     _, first = np.unique(pairs[numbers], return_index=True)
     each = np.sort(numbers[first]).tolist()
@@ -174,7 +174,7 @@ def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
 
 
 def _messages(teachers: Sequence[Teacher], numbers: Iterable[int]) -> Dict[int, Message]:
-    """Examples by their numbers, read once more up to the last of them."""
+    """Return examples by their numbers; reads the data again up to the last of them."""
     wanted = set(numbers)
     episodes = chain.from_iterable(teacher.episodes() for teacher in teachers)
     read = islice(chain.from_iterable(episodes), max(wanted, default=-1) + 1)

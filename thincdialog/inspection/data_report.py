@@ -1,4 +1,4 @@
-"""What ``debug data`` says of the data of a config."""
+"""The report of ``debug data`` on the data of a config."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
@@ -13,11 +13,11 @@ Count = Tuple[str, int]
 
 @dataclass
 class ExampleGroup:
-    """Examples of one kind.
+    """Hold examples of one kind.
 
-    count (int): How many.
-    share (float): Of all examples of the split, 0.0 to 1.0.
-    ids (List[str]): Of the first ones.
+    count (int): Number of examples.
+    share (float): Their share of all examples of the split, 0.0 to 1.0.
+    ids (List[str]): Ids of the first ones.
     """
 
     count: int = 0
@@ -27,15 +27,15 @@ class ExampleGroup:
 
 @dataclass
 class SkippedData:
-    """What is left out of a file.
+    """Count the rows that are left out of a file.
 
     path (str): The file.
-    n_read, n_skipped (int): Its conversations, or what `unit` says: those that can be read, and
-        those that cannot.
-    n_problems (int): What is wrong in the latter.
-    n_without (int): Of the former, those in which `label_speaker` has no turn.
-    unit (str): What is counted.
-    note (str): What is odd about the whole file; "" if nothing.
+    n_read, n_skipped (int): Number of its conversations (or of another `unit`) that can be read,
+        and that cannot.
+    n_problems (int): Number of problems in those that cannot be read.
+    n_without (int): Number of those that can be read in which `label_speaker` has no turn.
+    unit (str): The unit of these numbers, in the plural.
+    note (str): A suspicious property of the whole file; "" if there is none.
     first (List[str]): The first problems, with their lines.
     """
 
@@ -51,12 +51,12 @@ class SkippedData:
 
 @dataclass
 class SplitReport:
-    """What stands in a split of a task; counts are of examples if nothing else is said.
+    """Describe a split of a task; counts are of examples unless stated otherwise.
 
     lengths (Dict[str, LengthSurvey]): "turns" of an episode; "text words", "label words"; and,
-        as the agent reads them, before it cuts: "context tokens", "label tokens"; "labels of a
-        text" where it may have several.
-    truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent cuts.
+        as the agent reads them, before truncation: "context tokens", "label tokens"; "labels of
+        a text" if it may have several.
+    truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent truncates.
     n_words, n_unknown (int): Words of texts (labels too), and those not in the vocabulary.
     unknown_words (List[Count]): The most frequent ones.
     n_labels (int): Different first labels.
@@ -64,28 +64,32 @@ class SplitReport:
     pairs (List[Tuple[str, str, int]]): Labels that most often occur together, and in how many
         examples.
     n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
-    without_text, empty_text (ExampleGroup): With neither text nor features; with white space only.
-    without_label, empty_label (ExampleGroup): Likewise.
+    without_text, empty_text (ExampleGroup): Examples with neither text nor features; with a text
+        of white space only.
+    without_label, empty_label (ExampleGroup): The same for labels.
     null_labels (List[Count]): Labels that may be missing values, such as "NaN".
-    new_labels (ExampleGroup): Whose first label is not in the training data; labels for ids.
-    outside (ExampleGroup): With a label that is not among the candidates; likewise.
+    new_labels (ExampleGroup): Examples whose first label is not in the training data; `ids` are
+        the labels.
+    outside (ExampleGroup): Examples with a label that is not among the candidates; `ids` are the
+        labels.
     outside_examples (List[str]): Ids of the first of these.
-    unreachable (Unreachable): Labels of an evaluation that are among nobody's candidates.
-    duplicates (ExampleGroup): Read and answered before, in this split.
-    contradictions (ExampleGroup): Read elsewhere in this split with another answer.
-    in_train (ExampleGroup): Read and answered in training, too.
-    input_in_train, text_in_train (ExampleGroup): What is read, and its last text alone.
-    near_train (ExampleGroup): Of classes, whose text is not in training, but nearly (see
-        ``near_duplicates``).
+    unreachable (Unreachable): Labels of an evaluation that are in no candidate list.
+    duplicates (ExampleGroup): Examples whose input and labels occurred before in this split.
+    contradictions (ExampleGroup): Examples whose input also occurs in this split with another
+        label.
+    in_train (ExampleGroup): Examples whose input and labels are in the training data, too.
+    input_in_train, text_in_train (ExampleGroup): Examples whose input, or whose last text, is.
+    near_train (ExampleGroup): For classes, examples whose text is not in the training data, but
+        nearly the same (see ``near_duplicates``).
     near_texts (List[Tuple[str, str]]): Texts of the first of these, each with the one in training.
-    differing_texts (List[Tuple[str, List[str]]]): Of classes, the first texts that have different
-        labels, and these.
-    repeated_ids (ExampleGroup): Whose id occurred before.
-    shared_ids (int): Conversations that have their id from one that ended before.
-    held_out (str): Which part of its files the split is; "" if all of them.
-    shared (str): What its file is, too (see ``shared_file``); "" if nothing.
-    skipped (List[SkippedData]): Of each file, what is left out.
-    store (str): What ``[loader] store`` has of it; "" if the config names none.
+    differing_texts (List[Tuple[str, List[str]]]): For classes, the first texts with different
+        labels, and these labels.
+    repeated_ids (ExampleGroup): Examples whose id occurred before.
+    shared_ids (int): Number of conversations with the id of one that ended before.
+    held_out (str): The part of its files that the split is; "" if all of them.
+    shared (str): A line if an earlier split has the same file (see ``shared_file``); else "".
+    skipped (List[SkippedData]): The rows that are left out, one entry for each file.
+    store (str): State of the split in ``[loader] store``; "" if the config names none.
     """
 
     task: str
@@ -131,17 +135,17 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on ``debug data`` warns; shares are 0.0 to 1.0.
+    """Hold the limits beyond which ``debug data`` warns; shares are 0.0 to 1.0.
 
     min_train (int): Training examples of a task.
     min_of_class (int): Training examples of a class.
     max_label (float): Share of the most frequent training label.
-    max_duplicates (float): Share of training examples that were there before.
-    max_contradictions (float): Of training examples with other classes for the same input.
+    max_duplicates (float): Share of training examples that repeat an earlier one.
+    max_contradictions (float): Share of training examples with other classes for the same input.
     max_overlap (float): Share of dev or test examples that are in the training data.
     max_unknown (float): Share of unknown words.
-    max_truncated (float): Share of contexts, or labels, that are cut.
-    max_unreachable (float): Share of dev or test labels that are among nobody's candidates.
+    max_truncated (float): Share of contexts, or labels, that are truncated.
+    max_unreachable (float): Share of dev or test labels that are in no candidate list.
     """
 
     min_train: int = 100
@@ -157,12 +161,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class DataWarning:
-    """Something that may be wrong.
+    """Describe a likely problem.
 
     check (str): Name of the check.
-    task, split (str): Where.
-    text (str): What was found.
-    hint (str): What can be done.
+    task, split (str): The task and split that it is in.
+    text (str): The finding.
+    hint (str): Advice for the user.
     """
 
     check: str
@@ -174,18 +178,19 @@ class DataWarning:
 
 @dataclass
 class DataReport:
-    """What ``debug_data`` found.
+    """Hold the result of ``debug_data()``.
 
     splits (List[SplitReport]): One for each task and split.
     has_classes (bool): Whether labels are classes; else they are texts.
     has_label_sets (bool): Whether a text may have several labels, or none.
-    vocabulary (int): Different words that the training data has, or the tokenizer keeps.
-    limits (Limits): What the warnings go by.
-    warnings (List[DataWarning]): In the order of the checks.
+    vocabulary (int): Number of different words in the training data, or in the tokenizer's
+        vocabulary.
+    limits (Limits): The limits of the warnings.
+    warnings (List[DataWarning]): The warnings, in the order of the checks.
     passed (List[str]): Names of the checks that found nothing.
-    regime (str): How large the training data is, and what to expect of it; "" for replies.
-    costs (Optional[BatchingCosts]): Of reading, and of padding; None where training is not
-        looked at.
+    regime (str): Size of the training data and the accuracy to expect; "" for replies.
+    costs (Optional[BatchingCosts]): Costs of reading and padding; None if the report does not
+        include the training data.
     """
 
     splits: List[SplitReport]
@@ -199,5 +204,5 @@ class DataReport:
     regime: str = ""
 
     def as_dict(self) -> Dict[str, Any]:
-        """As JSON values."""
+        """Return the report as JSON values."""
         return asdict(self)

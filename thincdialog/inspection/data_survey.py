@@ -1,4 +1,4 @@
-"""Reads one split of a task and counts what stands in it."""
+"""Reads one split of a task and counts its texts, labels and words."""
 
 from array import array
 from collections import Counter
@@ -20,37 +20,37 @@ from ..teachers import Teacher
 LABELS = "labels of a text"
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens", LABELS)
 PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
-# Fingerprint of the label that is not there.
+# Fingerprint of a missing label.
 UNLABELLED = hash(None)
-# What is no input, or was looked at already.
+# Fields that are not inputs, or that are handled separately.
 _TOLD_APART = {"id", "text", "labels", "eval_labels", "label_candidates", "episode_done", "context"}
 # Examples whose tokens are counted at once.
 _BATCH = 1024
-# Labels that are counted by name; of more, the rare ones are forgotten.
+# Labels that are counted by name; if there are more, the rare ones are dropped.
 MAX_LABELS = 100_000
-# Unknown words that are counted by name; likewise.
+# Unknown words that are counted by name; if there are more, the rare ones are dropped.
 MAX_WORDS = 100_000
-# Ids of examples that lack something, of each kind.
+# Ids of faulty examples that are kept, of each kind.
 N_FAULTY = 3
-# Token rows that are remembered, about 16 bytes each.
+# Token rows that are cached, about 16 bytes each.
 _MAX_CACHED = 1 << 20
 _Cut = Callable[[str], List[str]]
 
 
 class Reading:
-    """How the agent of a config reads its data, with a tokenizer.
+    """Describe how the agent of a config reads its data, with a tokenizer.
 
-    agent (Agent): Need not have seen any data.
-    tokenizer (Optional[Tokenizer]): Built already.
+    agent (Agent): The agent, which need not have seen any data.
+    tokenizer (Optional[Tokenizer]): Its tokenizer, already built.
 
     history_size (int), use_reply (str), other_fields (bool): As in its ``ReadingOptions``.
     has_classes (bool): Whether labels are names of classes; else they are texts, too.
     has_label_sets (bool): Whether a text may have several labels, or none.
-    encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
+    encoder (Optional[TextEncoder]): Its encoder, without truncation; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
-    pieces (Optional[Callable]): Cuts a text into what the vocabulary holds; None for words.
-    words (Callable): Cuts a text into words and punctuation marks.
+    pieces (Optional[Callable]): Splits a text into entries of the vocabulary; None for words.
+    words (Callable): Splits a text into words and punctuation marks.
     allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
     """
 
@@ -76,10 +76,10 @@ class Reading:
 
 
 class Survey:
-    """What was counted in one split. Memory: 48 bytes an example, and of classes 8 for
-    each word of a text; different words and labels.
+    """Hold the counts of one split. Memory: 48 bytes an example, for classes 8 more for each word
+    of a text; and the different words and labels.
 
-    reading (Reading): How the agent reads.
+    reading (Reading): Describes how the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
     """
 
@@ -91,21 +91,21 @@ class Survey:
         self.n_words = self.n_unknown = 0
         self.n_episodes = self.n_examples = 0
         self.n_with_features = 0
-        # Examples that lack something: how many, and the ids of the first.
+        # Numbers of faulty examples by kind, and the ids of the first ones.
         self.faults: Counter[str] = Counter()
         self.faulty: Dict[str, List[str]] = {}
-        # As in ``SplitReport``: how often each length occurs.
+        # Lengths as in ``SplitReport``, with the number of times that each occurs.
         self.lengths: Dict[str, Counter[int]] = {name: Counter() for name in LENGTHS}
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
         # Labels that occur together in an example, in order, to the number of examples.
         self.pairs: Counter[Tuple[str, str]] = Counter()
-        # Fingerprints (Python's hashes of 64 bits) of each example, in order: what the agent
-        # reads, that and the labels, the current text, the first label, the id; and of each
-        # conversation its name. Different things have the same one by chance in less than one of
-        # a million data sets of ten million examples.
+        # Fingerprints (Python's hashes of 64 bits) of each example, in order: the agent's input,
+        # the input with the labels, the current text, the first label, the id; and of the name of
+        # each conversation. Two different values have the same fingerprint by chance in less than
+        # one of a million data sets of ten million examples.
         self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
-        # Of classes: fingerprints of the words of each text, each word once; how many there are.
+        # For classes: fingerprints of the words of each text, each word once, and their number.
         self._words, self._n_words = array("q"), array("q")
         self._conversation: Optional[str] = None
         self._candidates: Any = None
@@ -114,12 +114,12 @@ class Survey:
         self._waiting_labels: List[str] = []
 
     def prints(self, name: str) -> np.ndarray:
-        """RETURNS (np.ndarray): The fingerprints of one thing, shape (n,), int64."""
+        """Return the fingerprints of one kind (see ``PRINTS``), shape (n,), int64."""
         return np.array(self._prints[name], dtype=np.int64)
 
     def word_sets(self) -> List[FrozenSet[int]]:
-        """Fingerprints of the words of each text, whatever their case and order, without
-        punctuation; none where labels are no classes."""
+        """Return the fingerprints of the words of each text, in lower case, without order and
+        punctuation; [] if labels are not classes."""
         words = iter(self._words)
         return [frozenset(islice(words, n)) for n in self._n_words]
 
@@ -255,5 +255,5 @@ class Survey:
 
 
 def _print(value: Any) -> Any:
-    """What equal values have in common."""
+    """Return a hashable form of a value, the same for equal values."""
     return value.tobytes() if hasattr(value, "tobytes") else repr(value)

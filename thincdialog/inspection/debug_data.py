@@ -1,4 +1,4 @@
-"""``debug data``: reads all data of a config; says what is in it, and what may be wrong."""
+"""``debug data``: reads all data of a config, and reports its content and likely problems."""
 
 import math
 import sys
@@ -20,7 +20,7 @@ from .data_comparison import report_split
 from .data_report import DataReport, Limits, SplitReport
 from .data_survey import Reading, Survey
 
-# Examples a class, below which data has this name, and which accuracies to expect.
+# Examples per class below which data has this name, and the accuracies to expect.
 REGIMES = (
     (8, "Very small", "64 to 89 %"), (25, "Small", "76 to 91 %"), (100, "Medium", "89 to 97 %"),
     (math.inf, "Large", "92 to 98 %"),
@@ -38,19 +38,18 @@ def debug_data(
 ) -> DataReport:
     """Read all data of a config and report on it, without building a model's weights.
 
-    The training data is read in any case: others are compared with it. Equal examples are
-    found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
-    stream holds may be larger than memory; other data is held as for training. Labels that
-    are not among their candidates, which training refuses, are counted here. What cannot be
-    read does not end the reading: all of it is in one error, or, where it may be skipped, in
-    the report.
+    The training data is always read, because other splits are compared with it. Equal examples
+    are found by fingerprints, 48 bytes for each example in all, so streamed data may be larger
+    than memory; other data is kept in memory as in training. Labels that are not among their
+    candidates, which training refuses, are counted here. Rows that cannot be read do not stop
+    the reading: all of them are in one error, or, if they may be skipped, in the report.
 
-    splits (Optional[Sequence[str]]): What to report on; all that there are if None.
-    limits (Limits): From where on to warn.
+    splits (Optional[Sequence[str]]): Splits to report on; all if None.
+    limits (Limits): Limits beyond which to warn.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
-    RAISES (BadDataError): With all that cannot be read of the files.
+    RAISES (BadDataError): With all rows of the files that cannot be read.
     RAISES (DialogError): If config or data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
@@ -121,7 +120,7 @@ def _report(
         if reading.has_classes:
             report.regime = regime(reports)
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
-        # Of the survey's, the encoder knows these texts already.
+        # A new encoder: that of the survey has these texts in its cache already.
         encoder = Reading(agent, tokenizer).encoder
         sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
         report.costs = batching_costs(experiment, encoder, limits_of, sizes)
@@ -129,7 +128,7 @@ def _report(
 
 
 def regime(reports: Sequence[SplitReport]) -> str:
-    """How large training data of classes is, and what to expect of it."""
+    """Describe the size of training data with classes, and the accuracy to expect."""
     sizes = [part.n_examples / max(1, part.n_labels) for part in reports if part.split == "train"]
     name, accuracy = next(found for most, *found in REGIMES if min(sizes) < most)
     return (
@@ -141,15 +140,15 @@ def regime(reports: Sequence[SplitReport]) -> str:
 def _unreachable(
     experiment: Experiment, splits: Sequence[str]
 ) -> Dict[Tuple[str, str], Unreachable]:
-    """Labels that the agent could never give in an evaluation, by task and split. Of classes,
-    the new ones are told of already."""
+    """Return labels that the agent could never give in an evaluation, by task and split. Empty
+    for classes, because the check "new labels" reports these."""
     agent, splits = experiment.agent, list(filter(experiment.has_split, splits))
     if agent.has_classes or not splits:
         return {}
     try:
         agent.survey(experiment.training_split())
     except DataError:
-        return {}  # There are no labels, or the like: training says so.
+        return {}  # The data has no labels, for example: training raises the error.
     (only, *_) = experiment.tasks
     return {
         (name or only, split): found

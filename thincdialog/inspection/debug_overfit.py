@@ -1,4 +1,4 @@
-"""Can a model learn one batch by heart? One that cannot will learn nothing else."""
+"""Checks whether a model can memorise one batch. If it cannot, it cannot learn anything else."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,31 +16,32 @@ from ..models.node_names import node_names
 from ..training.experiment import CodeLike, Overrides
 from .trial import Trial, prepared
 
-# Share of what can be learnt of the batch that must be.
+# A batch counts as memorised at this fraction of the best possible score.
 ENOUGH = 0.95
-# Steps in which every layer should have got a gradient; in the first one, those below a
-# layer that begins with zeros get none.
+# Steps within which every layer should get a gradient; in the first one, layers below a
+# zero-initialised layer get none.
 FIRST_STEPS = 10
-# A loss that leaves nothing to learn.
+# Training stops at this loss: there is nothing left to learn.
 SMALL_LOSS = 1e-4
-# Below this share of its first value a loss has moved.
+# A loss has fallen if it is below this fraction of its first value.
 MOVED = 0.99
 
 
 @dataclass
 class Overfit:
-    """Outcome of ``debug_overfit``.
+    """Hold the result of ``debug_overfit()``.
 
-    examples (int): In the batch; those without labels are not counted.
-    labels (int): Different labels among them.
-    steps (int): Updates of the weights that were made.
+    examples (int): Number of examples with labels in the batch.
+    labels (int): Number of different labels among them.
+    steps (int): Number of updates of the weights.
     losses (List[float]): Mean loss before each update, and after the last.
-    first_score (float): Share of the batch answered rightly before the first update.
+    first_score (float): Share of the batch with the right answer before the first update.
     last_score (float): The same after the last.
-    best_possible (float): The highest share that can be: a context may have several labels.
+    best_possible (float): Highest possible share, which is below 1 if equal contexts have
+        different labels.
     without_gradient (List[str]): Parameters whose gradient was zero in the first steps.
-    unchanged (List[str]): Others that no update has changed.
-    hints (List[str]): What may be wrong if it has not learnt, as sentences.
+    unchanged (List[str]): Other parameters that no update has changed.
+    hints (List[str]): Likely causes if the batch was not memorised, as sentences.
     """
 
     examples: int
@@ -56,7 +57,7 @@ class Overfit:
 
     @property
     def is_learnt(self) -> bool:
-        """Whether the batch was learnt, or nearly so; one label alone is nothing to learn."""
+        """Whether the batch was memorised, or nearly; False if it has only one label."""
         return self.labels > 1 and self.last_score >= ENOUGH * self.best_possible
 
 
@@ -69,13 +70,13 @@ def debug_overfit(
     stderr: Optional[TextIO] = None,
 ) -> Overfit:
     """Train on the first training batch alone. Dropout is switched off, so that loss and
-    score can reach their best; the rest is as in training. Writes nothing.
+    score can reach their best; the rest is as in training. Writes no files.
 
-    steps (int): Updates at most, 1 or more; it ends earlier at a loss of next to nothing.
+    steps (int): Most updates, 1 or more; training stops earlier if the loss is almost 0.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
-    RETURNS (Overfit): Whether it has learnt, and what may be wrong if not.
+    RETURNS (Overfit): Whether the batch was memorised, and likely causes if it was not.
     RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.
     """
     if steps < 1:
@@ -86,7 +87,7 @@ def debug_overfit(
 
 
 def _first_batch(trial: Trial) -> Batch:
-    """What the agent learns from in the first step that has labels."""
+    """Return the batch of the first step that has labels."""
     agent, batches = trial.agent, []
     learn = agent.learn
 
@@ -132,7 +133,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
         first_score=first_score,
         last_score=_score(agent, batch),
         best_possible=_best_possible(agent, batch),
-        # Some agents make their steps without leaving a gradient.
+        # Some agents update weights without keeping a gradient.
         without_gradient=[
             name for name, has_some in has_gradient.items() if not (has_some or changed[name])
         ],
@@ -144,20 +145,20 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
 
 
 def _places(agent: Any, flags: Any) -> Dict[str, bool]:
-    """Whether any of the flags is set, by the name of the parameter where they lie."""
+    """Return whether any of a parameter's flags is set, by the name of the parameter."""
     names = node_names(agent.model)
     return {
         f"{slot.param} of {names[slot.node]}": bool(
             flags[slot.offset : slot.offset + slot.size].any()
         )
         for slot in agent.parameters.slots
-        # Others are frozen, or chosen on dev.
+        # Other parameters are frozen, or chosen on dev.
         if slot.offset < len(flags) and slot.param != THRESHOLDS
     }
 
 
 def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
-    """The loss of the batch, and its gradient in place of the last one."""
+    """Return the loss of the batch, and replace the last gradient by its gradient."""
     agent.give_up()
     agent.begin_microbatch(seed, step, 0)
     agent.learn(batch)
@@ -165,7 +166,7 @@ def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
 
 
 def _score(agent: Any, batch: Batch) -> float:
-    """The share of replies that are right."""
+    """Return the share of replies that are right."""
     agent.weights_changed()
     answers = agent.answer(_with_candidates(agent, batch))
     agent.weights_changed()
@@ -174,15 +175,15 @@ def _score(agent: Any, batch: Batch) -> float:
 
 
 def _wanted(agent: Any, batch: Batch) -> Sequence[Any]:
-    """The label of each example, or the set of its labels if all are right together."""
+    """Return the label of each example, or its set of labels if the agent predicts sets."""
     return (
         [*map(frozenset, batch.column("labels"))] if agent.has_label_sets else batch.first_labels()
     )
 
 
 def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
-    """The messages with the candidates that a ranker ranks their labels against in training, if
-    these are the candidates of the batch."""
+    """Return the messages with the candidates that a ranker ranks their labels against in
+    training, if these are the candidates of the batch."""
     source = getattr(agent, "candidates", None)
     if source not in ("batch", "batch_all"):
         return batch
@@ -194,8 +195,8 @@ def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
 
 
 def _best(answer: Message) -> Any:
-    """What has the highest score, even if the agent would rather reject it or keep it back; or the
-    set of predicted labels."""
+    """Return the reply with the highest score, even if the agent would reject it or not give it;
+    or the set of predicted labels."""
     if "predicted_labels" in answer:
         return frozenset(answer["predicted_labels"])
     texts, scores = answer.get("text_candidates"), answer.get("candidate_scores")
@@ -220,7 +221,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
             f"All labels of the batch ({found.examples} examples) are the same, so there was "
             "nothing to learn: look at the data (display-data), or take a larger batch."
         ]
-    if found.hints:  # Not finite: all else follows from that.
+    if found.hints:  # Not finite, which explains all other symptoms.
         return []
     if not learn_rate and not found.is_learnt:
         return ["The learning rate is 0."]

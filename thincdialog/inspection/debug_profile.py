@@ -1,4 +1,4 @@
-"""Where the time of training goes: each layer, the data, the optimizer, evaluation."""
+"""Measures the time of training by part: each layer, the data, the optimizer, evaluation."""
 
 import time
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ from .trial import Trial, prepared
 DATA, TEXT, LOSS, OPTIMIZER = "(data and world)", "(text to arrays)", "(loss)", "(optimizer)"
 PARTS = (DATA, TEXT, LOSS, OPTIMIZER)
 ENCODING = ("contexts", "labels", "pairs", "pack", "context_lengths", "label_lengths")
-# Steps before any is counted: caches are filled, memory is taken.
+# Steps before the measurement, which fill caches and allocate memory.
 WARM_UP = 3
 # Examples of each task that are evaluated, at most.
 MAX_EVALUATED = 1000
@@ -25,17 +25,17 @@ MAX_EVALUATED = 1000
 
 @dataclass
 class PartTime:
-    """Time of a layer, or of a part of a step that is no layer. All in milliseconds a step.
+    """Hold the time of a layer, or of another part of a step, in milliseconds per step.
 
-    name (str): The layer's, or the part's in parentheses.
-    calls (float): Forward passes a step.
-    forward (float): Without that of layers inside.
-    backward (float): Likewise.
-    own (float): Both together.
-    total (float): With the layers inside.
-    share (float): Of the whole step, by ``own``: those of all parts add up to 1.
-    launches (Optional[float]): Kernels a step on a GPU, without those of layers inside; times are
-        the GPU's then. None on the CPU.
+    name (str): Name of the layer; names of other parts are in parentheses.
+    calls (float): Forward passes per step.
+    forward (float): Time of forward passes, without layers inside.
+    backward (float): Time of backward passes, without layers inside.
+    own (float): Sum of both.
+    total (float): Time including layers inside.
+    share (float): ``own`` as a share of the whole step; the shares of all parts add up to 1.
+    launches (Optional[float]): Kernels per step on a GPU, without those of layers inside; times
+        are then the GPU's. None on the CPU.
     """
 
     name: str
@@ -50,17 +50,19 @@ class PartTime:
 
 @dataclass
 class Profile:
-    """Outcome of ``debug_profile``.
+    """Hold the result of ``debug_profile()``.
 
-    parts (List[PartTime]): Those that take most time first.
-    steps (int): Measured.
-    examples_per_step (float): On average.
-    step_ms (float): Milliseconds a step while measuring.
-    plain_ms (float): The same without.
-    eval_ms_per_example (Optional[float]): Of an evaluation; None without dev data.
-    eval_examples (Optional[int]): Of a whole evaluation, if known.
-    eval_share (Optional[float]): Of a run's time, as often as the config evaluates, if known.
-    device (Optional[DeviceUse]): Of a GPU; None on the CPU.
+    parts (List[PartTime]): Parts of a step, those that take most time first.
+    steps (int): Number of measured steps.
+    examples_per_step (float): Mean number of examples of a step.
+    step_ms (float): Milliseconds per step while measuring.
+    plain_ms (float): Milliseconds per step without measuring.
+    eval_ms_per_example (Optional[float]): Milliseconds per example of an evaluation; None without
+        dev data.
+    eval_examples (Optional[int]): Number of examples of a whole evaluation, if known.
+    eval_share (Optional[float]): Share of a run's time that evaluations take, as often as the
+        config evaluates, if known.
+    device (Optional[DeviceUse]): Use of the GPU; None on the CPU.
     """
 
     parts: List[PartTime]
@@ -75,7 +77,7 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """What measuring adds, as a share of a step without it; below 0 by noise."""
+        """Overhead of measuring, as a share of a step without it; noise can make it negative."""
         return self.step_ms / self.plain_ms - 1
 
 
@@ -87,10 +89,10 @@ def debug_profile(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Profile:
-    """Train for some steps and tell where the time goes. As many steps are run without
-    measuring, to see what measuring costs. Steps are those of training; writes nothing.
+    """Train for some steps and report the time of each part. As many steps are run without
+    measuring, to find the cost of measuring. Steps are those of training; writes no files.
 
-    steps (int): Steps to measure, 1 or more; as many more are not measured.
+    steps (int): Number of steps to measure, 1 or more; as many more are not measured.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
@@ -108,8 +110,8 @@ def debug_profile(
 def measure(trial: Trial, steps: int) -> Profile:
     """Take steps of training, half of which are measured.
 
-    steps (int): So many of each kind, after some that do not count.
-    RETURNS (Profile): Without evaluation.
+    steps (int): Number of steps of each kind, after some warm-up steps.
+    RETURNS (Profile): The profile, without evaluation.
     """
     gathered = trial.steps()
     for _ in range(WARM_UP):
@@ -121,7 +123,7 @@ def measure(trial: Trial, steps: int) -> Profile:
 
 
 def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
-    """Every second step is measured."""
+    """Measure every second step."""
     stopwatch = Stopwatch()
     seconds = {True: 0.0, False: 0.0}
     examples = 0
@@ -168,7 +170,7 @@ def _measure_gpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
 
 
 def _step(trial: Trial, gathered: Iterator[bool]) -> int:
-    """One that is not measured; RETURNS how many examples it had."""
+    """Take a step without measuring, and return its number of examples."""
     next(gathered)
     n_examples: int = trial.agent.n_gathered
     trial.agent.update(trial.optimizer)
@@ -191,7 +193,7 @@ def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch)
 def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartTime]:
     whole = sum(found.own for found in spent.values()) or 1.0
     parts = []
-    # Nodes that are run as one have a name together.
+    # Nodes that are run together share a name.
     others = [name for name in spent if not name.endswith(" backward")]
     for name in dict.fromkeys([*node_names(trial.model), *PARTS, *others]):
         there, back = spent.get(name, Spent()), spent.get(f"{name} backward", Spent())
@@ -211,7 +213,7 @@ def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartT
 
 
 def _evaluate(trial: Trial, profile: Profile) -> None:
-    """Add what an evaluation on dev costs."""
+    """Add the cost of an evaluation on dev."""
     training = trial.training
     if not trial.has_split("dev"):
         return

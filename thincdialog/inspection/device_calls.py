@@ -1,4 +1,4 @@
-"""What code asks of a GPU, as far as Python sees it: kernels, waits and copies."""
+"""Records the GPU requests of code, as far as Python can observe them: kernels, waits, copies."""
 
 import sys
 import threading
@@ -14,10 +14,10 @@ from thinc.api import Ops
 from ..ops.gpu import kernels
 
 LAUNCH, WAIT, FROM_HOST, TO_HOST = "launches", "waits", "from_host", "to_host"
-# What is asked for: its kind, its bytes and the line that asked.
+# Takes the kind of a request, its bytes and the source line that made it.
 Note = Callable[[str, int, str], None]
 
-# Of CuPy's own, what starts a kernel, or several; beside its ufuncs.
+# CuPy's functions that start one or more kernels, in addition to its ufuncs.
 _FUNCTIONS = """all allclose amax amin any arange argmax argmin argsort array_equal average bincount
 clip concatenate copyto count_nonzero cumprod cumsum diag dot einsum eye full full_like hstack inner
 linspace max mean min ones ones_like outer prod put_along_axis repeat searchsorted sort stack std
@@ -28,13 +28,13 @@ prod repeat scatter_add sort std sum take var""".split()
 _OPERATORS = "add and floordiv lshift matmul mod mul or pow rshift sub truediv xor".split()
 _METHODS += [f"__{more}{name}__" for name in _OPERATORS for more in ("", "r", "i")]
 _METHODS += [f"__{name}__" for name in "abs eq ge gt invert le lt ne neg pos".split()]
-# What does so only if it has to make a copy.
+# Functions that start a kernel only if they must make a copy.
 _PERHAPS = "array asanyarray asarray ascontiguousarray asfortranarray".split()
-# What the host waits for, as a number or an array comes to it.
+# Functions and methods that make the host wait, because they copy a number or an array to it.
 _WAITING_FUNCTIONS = "bincount nonzero unique".split()
 _WAITING = """get item nonzero tobytes tolist __bool__ __complex__ __float__ __format__ __int__
 __repr__ __str__""".split()
-# Whose lines nobody wants to know.
+# Libraries whose lines are not reported; the line that called them is reported instead.
 _NOT_SHOWN = ("cupy", "cupy_backends", "cupyx", "numpy", "thinc")
 _HERE = str(Path(__file__).parent)
 _OURS = str(Path(__file__).parent.parent.parent)
@@ -42,13 +42,13 @@ _OURS = str(Path(__file__).parent.parent.parent)
 
 @contextmanager
 def noting(ops: Ops, note: Note) -> Iterator[None]:
-    """A stretch in which calls that ask a GPU for something are noted, in all threads.
+    """Context manager in which GPU requests of all threads are noted.
 
-    Known are kernels of ours and of Thinc; products; CuPy's functions, operators and methods, of
-    which each counts as one kernel, though some start several; what CuPy's compiled code calls
-    itself is not seen, nor are ``Device.synchronize`` and copies by way of memory pointers.
+    It notes kernels of this library and of Thinc; matrix products; and CuPy's functions, operators
+    and methods, each of which counts as one kernel, though some start several. It does not notice
+    calls within CuPy's compiled code, ``Device.synchronize``, and copies through memory pointers.
 
-    ops (Ops): Those of a GPU.
+    ops (Ops): The ops of a GPU.
     """
     with ExitStack() as stack:
         _Calls(ops.xp, note, stack).replace_all()
@@ -97,9 +97,9 @@ class _Calls:
         self.replace(cupy.cuda.runtime, "deviceSynchronize", lambda *_: self.note(WAIT))
 
     def replace(self, owner: Any, name: str, told: Callable[..., Any]) -> None:
-        """Let a function tell of its calls, but for those that it makes itself.
+        """Let a function report its calls, except calls within other reported ones.
 
-        told (Callable): Gets the result and the arguments.
+        told (Callable): Called with the result and the arguments.
         """
         function = getattr(owner, name, None)
         if function is None:
@@ -108,9 +108,9 @@ class _Calls:
         before = vars(owner).get(name)
         try:
             setattr(owner, name, _method(telling) if isinstance(owner, type) else telling)
-        except (AttributeError, TypeError):  # A type of compiled code stays as it is.
+        except (AttributeError, TypeError):  # A type of compiled code cannot be changed.
             return
-        if before is None:  # It is a base's.
+        if before is None:  # The attribute is inherited.
             self.stack.callback(delattr, owner, name)
         else:
             self.stack.callback(setattr, owner, name, before)
@@ -145,7 +145,8 @@ class _Calls:
         self.note(FROM_HOST, array.nbytes)
 
     def taken(self, result: Any, array: Any, key: Any) -> bool:
-        """Cells are read; RETURNS whether by arrays of places, so that there is no view."""
+        """Note a read of array elements; RETURNS whether it is by index arrays, which make a copy
+        instead of a view."""
         places = [
             each
             for each in (key if isinstance(key, tuple) else (key,))
@@ -161,7 +162,8 @@ class _Calls:
         return bool(places)
 
     def filled(self, _: Any, array: Any, key: Any, value: Any) -> None:
-        """Cells are set; to themselves after ``X[key] += value``."""
+        """Note a write to array elements. (After ``X[key] += value``, Python also sets the
+        elements to themselves, which starts no kernel.)"""
         if self.taken(None, array, key):
             return
         view = array[key]
@@ -171,7 +173,7 @@ class _Calls:
 
 
 class _Telling:
-    """A function that tells of its calls."""
+    """Wrap a function so that it reports its calls."""
 
     def __init__(self, function: Any, told: Callable[..., Any], within: Any) -> None:
         self._function, self._told, self._within = function, told, within
@@ -196,7 +198,7 @@ def _method(telling: _Telling) -> Callable[..., Any]:
 
 
 def _line() -> str:
-    """The nearest line that is not of the libraries below."""
+    """Return the nearest line of the stack outside ``_NOT_SHOWN`` and this subpackage."""
     frame: Optional[Any] = sys._getframe(2)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_globals.get("__name__", "")

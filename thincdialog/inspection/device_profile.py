@@ -1,4 +1,4 @@
-"""What a step of training asks of a GPU, and how long the GPU works for it."""
+"""Measures the GPU requests of a training step, and the time that the GPU works for it."""
 
 import math
 import time
@@ -12,11 +12,11 @@ from .held_device import HeldDevice
 
 @dataclass
 class AskingLine:
-    """A line of code that lets the host wait, or copies.
+    """Describe a line of code that makes the host wait, or copies.
 
     kind (str): "waits", "from_host" or "to_host".
-    line (str): FILE:LINE, the nearest that is not of Thinc or CuPy.
-    times (float): A step.
+    line (str): FILE:LINE, the nearest outside Thinc and CuPy.
+    times (float): Number of times per step.
     """
 
     kind: str
@@ -26,15 +26,16 @@ class AskingLine:
 
 @dataclass
 class DeviceUse:
-    """Of a GPU by a step of training.
+    """Describe the use of a GPU by a step of training.
 
-    busy_ms (Optional[float]): Milliseconds in which it works; None if that cannot be told, as
-        the step waits for it, or asks for more than a GPU takes up while it is held.
-    idle_share (Optional[float]): Of the step, in which it has nothing to do.
-    launches, waits, from_host, to_host (float): Kernels, waits of the host and copies, as far as
-        ``device_calls`` knows of them.
-    from_host_bytes, to_host_bytes (float): Of the copies.
-    lines (List[AskingLine]): Of waits and copies, the most frequent first.
+    busy_ms (Optional[float]): Milliseconds in which the GPU works; None if it cannot be measured,
+        because the step waits for the GPU, or requests more than fits into the queue of a GPU
+        that is held.
+    idle_share (Optional[float]): Share of the step in which the GPU has nothing to do.
+    launches, waits, from_host, to_host (float): Number of kernels, waits of the host and copies,
+        as far as ``device_calls`` notices them.
+    from_host_bytes, to_host_bytes (float): Bytes of the copies.
+    lines (List[AskingLine]): Lines of waits and copies, the most frequent first.
     """
 
     busy_ms: Optional[float]
@@ -51,13 +52,13 @@ class DeviceUse:
 def measure_on_device(
     ops: Any, step: Callable[[], Any], timed_step: Callable[[DeviceWatch], Any], steps: int
 ) -> Tuple[DeviceWatch, DeviceUse, float, float]:
-    """Take steps, first as they are, one behind the other; then each for itself while the GPU is
-    held until all of it is asked for, so that no time is that of a gap.
+    """Take steps, first normally, one after the other; then each separately while the GPU is held
+    until the whole step is queued, so that the measured times contain no gaps.
 
-    timed_step (Callable): A step within the calls of a watch.
-    steps (int): Of each kind.
-    RETURNS (Tuple[DeviceWatch, DeviceUse, float, float]): Seconds of all steps as they are, and of
-        those that were held.
+    timed_step (Callable): Takes a step whose calls the given watch times.
+    steps (int): Number of steps of each kind.
+    RETURNS (Tuple[DeviceWatch, DeviceUse, float, float]): The watch, the use of the GPU, the
+        seconds of all normal steps, and of those on a held GPU.
     """
     wait = ops.xp.cuda.get_current_stream().synchronize
     wait()

@@ -1,4 +1,4 @@
-"""Tells how long a GPU works for calls, and what they ask it for."""
+"""Measures how long a GPU works for each call, and counts the requests of calls."""
 
 import threading
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from .stopwatch import Spent, Stopwatch
 
 
 class Asked(NamedTuple):
-    """What a line of code asked a GPU for.
+    """Name a kind of GPU request and the line of code that made it.
 
     kind (str): "launches", "waits", "from_host" or "to_host".
     line (str): FILE:LINE.
@@ -21,9 +21,9 @@ class Asked(NamedTuple):
 
 
 class _Call:
-    """A call that is timed.
+    """Hold a timed call.
 
-    within (Optional[_Call]): The one that made it.
+    within (Optional[_Call]): The timed call that made it, if any.
     """
 
     __slots__ = ("name", "within", "first", "last", "launches")
@@ -33,23 +33,24 @@ class _Call:
 
 
 class DeviceWatch(Stopwatch):
-    """A stopwatch of a GPU: its events stand around each call and are read when all is over, so
-    that nobody waits in between.
+    """Time calls on a GPU: events are recorded before and after each call and read at the end of
+    the step, so that the host does not wait in between.
 
     event (Callable): Records a new event.
-    between (Callable): Seconds between two events.
+    between (Callable): Returns the seconds between two events.
     launches (Counter): Kernels by the name of the innermost call that started them.
-    asked (Dict[Asked, float]): How often.
-    n_bytes (Dict[str, float]): Of copies, by their kind.
-    n_steps (int): All of them, also those that nothing is kept of.
-    is_open (bool): Whether what this thread asks for belongs to a step.
+    asked (Dict[Asked, float]): Number of requests.
+    n_bytes (Dict[str, float]): Bytes of copies, by their kind.
+    n_steps (int): Number of all steps, including those that were not kept.
+    is_open (bool): Whether requests of this thread belong to a step.
     """
 
     def __init__(self, event: Callable[[], Any], between: Callable[[Any, Any], float]) -> None:
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
-        # Two threads may note at once; and one within its own note, by what it lets go of.
+        # Two threads may note at once. One may also note within its own note, when Python
+        # releases objects there.
         self._lock = threading.RLock()
         self.launches: Counter = Counter()
         self.asked: Dict[Asked, float] = defaultdict(float)
@@ -61,7 +62,7 @@ class DeviceWatch(Stopwatch):
         self.forget()
 
     def forget(self) -> None:
-        """What this thread has noted since the last ``keep``."""
+        """Drop all notes of this thread since the last ``keep()``."""
         self._calls: List[_Call] = []
         self._inmost: Optional[_Call] = None
         self._noted: Counter = Counter()
@@ -69,7 +70,7 @@ class DeviceWatch(Stopwatch):
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A step: what was noted of one that was not kept is forgotten."""
+        """Begin and end a step; notes of a step that was not kept are dropped."""
         self.forget()
         self.is_open = True
         try:
@@ -89,8 +90,8 @@ class DeviceWatch(Stopwatch):
             call.last, self._inmost = self._event(), call.within
 
     def note(self, kind: str, n_bytes: int, line: str) -> None:
-        """Something is asked for; see ``device_calls``. What other threads ask for belongs to the
-        steps, too, whenever they do, but nobody who trains waits with them."""
+        """Note a request; see ``device_calls``. Requests of other threads belong to the steps,
+        too, at any time, except their waits: the training thread does not wait with them."""
         asked = Asked(kind, line)
         if threading.get_ident() != self._thread:
             if kind != WAIT:
@@ -104,11 +105,11 @@ class DeviceWatch(Stopwatch):
                 self._inmost.launches += 1
 
     def has_waited(self) -> bool:
-        """Since the last ``keep``."""
+        """Return whether this thread has waited since the last ``keep()``."""
         return any(asked.kind == WAIT for asked in self._noted)
 
     def keep(self) -> None:
-        """Add up what was noted of a step; the device is done with it."""
+        """Add up the notes of a step, after the device has finished it."""
         inside: Dict[int, float] = {}
         found: List[Tuple[_Call, float]] = []
         for call in self._calls:
@@ -127,9 +128,10 @@ class DeviceWatch(Stopwatch):
         self.forget()
 
     def keep_elsewhere(self, n: int) -> None:
-        """Add up what other threads asked for in all steps, which nobody can tell whose it was.
+        """Add up requests of other threads, which cannot be assigned to a single step: a part of
+        them in proportion to the steps that were kept.
 
-        n (int): Steps that were kept.
+        n (int): Number of steps that were kept.
         """
         if self.n_steps:
             with self._lock:

@@ -1,4 +1,4 @@
-"""Everything up to the first step of training, to see that it will run."""
+"""Runs everything up to the first step of training, to check that training will start."""
 
 import math
 import sys
@@ -20,25 +20,26 @@ from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.progress import TrainingLimits
 from ..training.selection import Selection
 
-# Examples of each task that are evaluated, at least.
+# Least number of examples of each task that are evaluated.
 LEAST_EVALUATED = 64
-# Steps that tell how large batches are, if they are by length.
+# Further steps to estimate the mean batch size, if batches are formed by length.
 MORE_STEPS = 9
 
 
 @dataclass
 class DryRun:
-    """Outcome of ``dry_run``. Sizes in bytes.
+    """Hold the result of ``dry_run()``. Sizes are in bytes.
 
-    examples (Dict[str, Dict[str, Optional[int]]]): Task to split to how many there are;
-        None where that is not known before all was read.
+    examples (Dict[str, Dict[str, Optional[int]]]): Task to split to the number of examples;
+        None if it is not known before all are read.
     n_parameters (int): Number of weights; 0 for an agent that has none.
-    step_examples (int): Examples that the first step learns from.
-    steps_per_epoch (Optional[int]): If all are like the first, or (by length) the first few.
-    total_steps (Optional[int]): Of the whole run, by its limits of epochs and steps.
-    loss (Optional[float]): Of the first step.
-    memory (Dict[str, int]): What the run will hold: weights, gradients, optimizer, best
-        weights, and the most that learning from the first batch took besides.
+    step_examples (int): Number of examples of the first step.
+    steps_per_epoch (Optional[int]): Steps of an epoch, if all are like the first, or (for batches
+        by length) like the first few.
+    total_steps (Optional[int]): Steps of the whole run, by its limits of epochs and steps.
+    loss (Optional[float]): Loss of the first step.
+    memory (Dict[str, int]): Memory of the run: weights, gradients, optimizer, best weights, and
+        the peak of additional memory in the first batch.
     dev (Dict[str, float]): Report on a small part of the dev data.
     """
 
@@ -62,16 +63,16 @@ def dry_run(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> DryRun:
-    """Do all that ``train`` does up to its first step, and an evaluation on a small part
-    of dev, with the baselines. Writes nothing, and does not set up loggers, which would.
+    """Do the same as ``train()`` up to its first step, and evaluate on a small part of dev, with
+    the baselines. Writes no files, and does not set up loggers, because they would.
 
-    output (Union[str, Path, None]): The run's folder: only what it holds is looked at.
-    force, resume (bool): As for ``train``.
+    output (Union[str, Path, None]): The run's folder; its content is checked, but not changed.
+    force, resume (bool): As for ``train()``.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
     RETURNS (DryRun): Counts, sizes, first loss.
-    RAISES (DialogError): What ``train`` would raise.
+    RAISES (DialogError): The errors that ``train()`` would raise.
     """
     experiment = Experiment.from_config(config, overrides, code)
     stream = stderr or sys.stderr
@@ -98,7 +99,7 @@ def dry_run(
 
 
 def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
-    """The first step of training, in memory only."""
+    """Take the first step of training, in memory only."""
     training, agent, optimizer = experiment.training, experiment.learner, experiment.optimizer
     n, seed = training["accumulate_gradient"], experiment.seed
     with experiment.make_world(teacher, agent) as world:
@@ -135,7 +136,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
 
 @contextmanager
 def _measuring(weights: Any) -> Iterator[List[int]]:
-    """Afterwards the list holds the most bytes that were taken meanwhile."""
+    """Measure memory: on exit, the yielded list holds the peak of additional bytes."""
     taken: List[int] = []
     held = held_bytes(weights)
     if held is not None:
@@ -152,12 +153,13 @@ def _measuring(weights: Any) -> Iterator[List[int]]:
 def _optimizer_bytes(optimizer: Any, weights: int) -> int:
     kept = [getattr(optimizer, name, None) or {} for name in ("mom1", "mom2")]
     size = sum(int(array.nbytes) for arrays in kept for array in arrays.values())
-    # Averages begin with a later step, and have the weights' size.
+    # Averages begin at a later step, and have the size of the weights.
     return size + (weights if getattr(optimizer, "averages", None) is not None else 0)
 
 
 def _evaluate(experiment: Experiment, found: DryRun) -> None:
-    """A part of dev and of test data: the score that is chosen by must be measured."""
+    """Evaluate a part of the dev and test data, and check that the score by which the best model
+    is selected is among the results."""
     few = max(LEAST_EVALUATED, found.step_examples)
     few = min(experiment.evaluation["max_examples"] or few, few)
     known = {
@@ -175,7 +177,7 @@ def _evaluate(experiment: Experiment, found: DryRun) -> None:
 
 
 def split_counts(found: DryRun) -> List[List[str]]:
-    """Header and rows of a table: the examples of each task and split."""
+    """Return the header and rows of a table: the number of examples of each task and split."""
     splits = list(dict.fromkeys(name for counts in found.examples.values() for name in counts))
     rows = [["examples", *splits]]
     for task, counts in found.examples.items():

@@ -1,4 +1,4 @@
-"""The learning-rate range test: which rates the model learns at.
+"""The learning-rate range test, which finds the rates at which the model learns.
 
 SOURCE: Smith 2017, Cyclical learning rates for training neural networks,
 https://arxiv.org/abs/1506.01186, section 3.3
@@ -14,35 +14,35 @@ from ..errors import ConfigError, DialogError, NothingToLearnError, Problem, Tra
 from ..training.experiment import CodeLike, Overrides
 from .trial import Trial, prepared
 
-# Width of the bell that smooths the curve, as a share of all steps.
+# Width of the Gaussian that smooths the curve, as a fraction of all steps.
 SMOOTHING = 0.03
-# Losses whose mean tells whether training diverges.
+# Training is judged to diverge by the mean of this number of losses.
 RECENT = 3
-# Chance makes smoothed values differ by this many times their noise at most, or nearly.
+# Differences of smoothed values up to this multiple of their noise may be due to chance.
 CLEARLY = 6.0
-# The loss turns upwards where it has lost this share of its fall again, or lies above
-# the lowest by this share of that.
+# The loss turns upwards when it has risen from the lowest value by this fraction of its fall,
+# or by this fraction of the lowest value.
 LOST = 0.1
 ABOVE_LOWEST = 0.25
-# Share of its fall that is most of it.
+# This fraction of the loss's fall counts as most of it.
 MOST = 0.7
-# Below the rate at which the loss turns upwards by this factor at least lies the suggestion.
+# The suggestion is below the rate at which the loss turns upwards by this factor or more.
 BELOW_TURN = 10.0
 
 
 @dataclass(frozen=True)
 class LearnRates:
-    """Outcome of ``find_lr``.
+    """Hold the result of ``find_lr()``.
 
-    learn_rates (List[float]): Of each step, rising.
+    learn_rates (List[float]): Rate of each step, rising.
     losses (List[float]): Mean loss of each step's batch, before its update.
     smoothed (List[float]): The same, smoothed without lag.
-    stopped_because (str): Why it ended, as a phrase for the user.
-    diverged (bool): Whether the loss ran off.
-    turn (Optional[float]): Rate from which on the smoothed loss rises, if it does.
+    stopped_because (str): The reason for the end, as a phrase for the user.
+    diverged (bool): Whether the loss diverged.
+    turn (Optional[float]): Rate at which the smoothed loss begins to rise, if it does.
     fallen (Optional[float]): Rate at which most of the smoothed loss's fall is done.
-    suggestion (Optional[float]): A rate to train with; None if nothing was learnt.
-    why (str): How the suggestion was found, as a sentence for the user.
+    suggestion (Optional[float]): A rate to train with; None if the model learned nothing.
+    why (str): The reason for the suggestion, as a sentence for the user.
     """
 
     learn_rates: List[float]
@@ -67,9 +67,9 @@ def find_lr(
     stderr: Optional[TextIO] = None,
 ) -> LearnRates:
     """Train for a few steps while the learning rate rises exponentially, and suggest one
-    by the losses. Everything else is as in training: agent, batches, optimizer; nothing
-    is written. A schedule of the learning rate is replaced, those of other settings run. An
-    epoch's last batch, if it is smaller than the others, is left out.
+    by the losses. Everything else is as in training: agent, batches, optimizer; no files are
+    written. A schedule of the learning rate is replaced, those of other settings run. An
+    epoch's last batch is left out if it is smaller than the others.
 
     start (float): Rate of the first step, above 0.
     end (float): Rate of the last step, above ``start``.
@@ -95,7 +95,7 @@ def find_lr(
 
 
 def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
-    """The loss of each step, and whether it ran off; then the rest is missing."""
+    """Return the loss of each step, and whether it diverged; if so, later steps are missing."""
     optimizer, agent = trial.optimizer, trial.agent
     schedules: Dict[str, Any] = getattr(optimizer, "schedules", {})
     schedules.pop("learn_rate", None)
@@ -103,8 +103,8 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
     gathered = trial.steps()
     for rate in rates:
         try:
-            # The rest of an epoch has no place on the curve: a label is easier to tell from the
-            # few others of a small batch.
+            # A smaller last batch of an epoch does not belong on the curve: it is easier to
+            # rank a label against the few others of a small batch.
             while next(gathered):
                 agent.give_up()
             optimizer.learn_rate = rate
@@ -120,8 +120,8 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
 
 
 def _runs_off(losses: List[float]) -> bool:
-    """Whether the loss is at least twice the lowest so far and above that of a model
-    that has learnt nothing; each a mean of a few steps."""
+    """Return whether the loss is more than twice the lowest so far and above that of the untrained
+    model; each is a mean of a few steps."""
     if len(losses) < 2 * RECENT:
         return False
     means = np.convolve(losses, np.ones(RECENT) / RECENT, "valid")
@@ -131,17 +131,17 @@ def _runs_off(losses: List[float]) -> bool:
 def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -> LearnRates:
     """Smooth the curve and suggest a rate.
 
-    rates (List[float]): As many as losses.
-    diverged (bool): Whether the loss ran off after the last of them.
-    steps (int): How many there would have been.
-    RETURNS (LearnRates): With the suggestion.
+    rates (List[float]): Rates of the losses.
+    diverged (bool): Whether the loss diverged after the last of them.
+    steps (int): Planned number of steps.
+    RETURNS (LearnRates): The smoothed curve and the suggestion.
     """
-    reason = f"the loss ran off at {rates[-1]:.2g}" if diverged and rates else "all rates tried"
+    reason = f"the loss diverged at {rates[-1]:.2g}" if diverged and rates else "all rates tried"
     if len(losses) < RECENT:
         why = f"{reason}, at once: begin with a lower --start."
         return LearnRates(rates, losses, list(losses), reason, diverged, None, None, None, why)
     width = max(1.0, SMOOTHING * steps)
-    # One that ran off must not lift the values before it.
+    # A loss that diverged must not raise the smoothed values before it.
     clipped = np.minimum(losses, 2 * np.mean(losses[:RECENT]))
     # Weighted means around each value: no lag, unlike a running mean.
     places = np.arange(len(clipped))
@@ -149,13 +149,13 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     smoothed: np.ndarray = weights @ clipped / weights.sum(axis=1)
     lowest = int(smoothed.argmin())
     calm = slice(None, max(lowest + 1, len(losses) // 4))
-    # Of a smoothed value: each is the mean of some 3.5 widths of the bell.
+    # Noise of a smoothed value, which is the mean over about 3.5 widths of the Gaussian.
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
     # The first rates are meant to be too low to learn anything.
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
-    # Well in the fall. (Where in it the slope is steepest, noise decides.)
+    # Suggest a rate well in the fall. (Noise decides where in it the slope is steepest.)
     is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
-    # Nothing is above in a curve that rises from its begin on.
+    # If the curve rises from its beginning, no value is above.
     before_fall = np.flatnonzero(is_above)
     fallen = rates[int(before_fall[-1])] if len(before_fall) else rates[0]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
@@ -182,5 +182,5 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
 
 
 def _round(rate: float) -> float:
-    """To two digits: no more can be known."""
+    """Round to two digits: the curve does not support more."""
     return float(f"{rate:.1e}")

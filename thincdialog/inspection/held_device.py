@@ -1,4 +1,4 @@
-"""Tells how long a GPU works, without what it waits for the host."""
+"""Measures how long a GPU works, without the time in which it waits for the host."""
 
 from typing import Any, Callable, Optional, Tuple
 
@@ -15,10 +15,10 @@ extern "C" __global__ void hold(float* x, long long n) {
 
 
 class HeldDevice:
-    """A GPU that is held by a kernel until all of some work is asked for: then it works without
-    gaps, and events tell how long.
+    """Hold a GPU with a kernel until all of some work is queued: then the GPU works without gaps,
+    and events measure the time.
 
-    fewest_turns, most_turns (int): Of the kernel's loop: about 10 ms, and half a second.
+    fewest_turns, most_turns (int): Iterations of the kernel's loop: about 10 ms, and half a second.
     """
 
     fewest_turns, most_turns = 1 << 22, 1 << 28
@@ -30,21 +30,23 @@ class HeldDevice:
         self._kernel((1,), (1,), (self._cell, numpy.int64(1)))  # Compiles it.
 
     def event(self) -> Any:
-        """What tells when the work so far is done."""
+        """Record an event that is done when the work so far is done."""
         event = self.cupy.cuda.Event()
         event.record()
         return event
 
     def between(self, first: Any, last: Any) -> float:
-        """Seconds between two events that are over."""
+        """Return the seconds between two events that are done."""
         return float(self.cupy.cuda.get_elapsed_time(first, last)) / 1e3
 
     def time(self, work: Callable[[], Any], waits: Optional[Callable[[], bool]] = None) -> float:
-        """How many seconds the GPU worked; nan if it was let go before all was asked for, as
-        by work that waits for it.
+        """Return the seconds that the GPU worked; nan if the hold ended before all work was
+        queued, for instance because the work waits for the GPU.
 
-        work (Callable): Done again, with a longer hold, as long as it was let go too early.
-        waits (Optional[Callable]): Whether the work has waited: then no hold is long enough.
+        work (Callable): The work, which is repeated with a longer hold if the hold ended too
+            early.
+        waits (Optional[Callable]): Returns whether the work has waited for the GPU: then no hold
+            is long enough.
         """
         turns = self._turns
         while turns <= self.most_turns:

@@ -1,5 +1,5 @@
-"""A stretch in which code is tried that must leave nothing behind: no file, no message to a
-server, no process. Python tells of all of these before they happen (audit events)."""
+"""Runs code that must have no lasting effect: no file, no message to a server, no process. Python
+raises an audit event before each of these."""
 
 import contextlib
 import io
@@ -9,13 +9,13 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Optional, Tuple
 
-# The begin of the names of events that lead out of this process.
+# Prefixes of the names of audit events with an effect outside this process.
 _LEAVING = (
     "socket.connect", "socket.bind", "socket.send", "socket.getaddrinfo", "socket.gethost",
     "http.client.", "urllib.", "ftplib.", "smtplib.", "imaplib.", "poplib.", "nntplib.",
     "subprocess.", "os.system", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "pty.",
 )  # fmt: skip
-# Those that change files; of paths, so many come first.
+# Audit events that change files, with the number of their first arguments that are paths.
 _CHANGING = {
     "os.mkdir": 1, "os.rmdir": 1, "os.remove": 1, "os.rename": 2, "os.link": 2, "os.symlink": 2,
     "os.truncate": 1, "os.chmod": 1, "os.chown": 1, "os.utime": 1, "shutil.rmtree": 1,
@@ -23,26 +23,26 @@ _CHANGING = {
 }  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# The folder in which files may change; None: nothing is looked at.
+# The folder in which files may change; None: events are not checked.
 _folder: Optional[str] = None
 _is_watching = False
 
 
 class LeavingError(BaseException):
-    """What is tried would have left something behind. (No ``Exception``: whoever takes those
-    for failures of a disk or a network goes on, and tries once more.)"""
+    """Stop code that would have had a lasting effect. (Not an ``Exception``: code that catches
+    those as failures of a disk or a network would continue, and try again.)"""
 
 
 @contextlib.contextmanager
 def leaving_nothing() -> Iterator[Path]:
-    """Work in a folder that is gone afterwards, with files as they are elsewhere. What is
-    printed goes nowhere.
+    """Work in a temporary folder; no other files may change, and printed text is discarded.
 
     YIELDS (Path): The folder.
-    RAISES (LeavingError): Before a file elsewhere changes, a server is asked or a process made.
+    RAISES (LeavingError): Before a file elsewhere is changed, a server is contacted or a process
+        is started.
     """
     global _folder, _is_watching
-    if not _is_watching:  # Nobody can be rid of it again.
+    if not _is_watching:  # Python cannot remove an audit hook, so add it only once.
         sys.addaudithook(_look)
         _is_watching = True
     here, temporary, writes_no_code = os.getcwd(), tempfile.tempdir, sys.dont_write_bytecode
@@ -67,7 +67,7 @@ def _look(event: str, given: Tuple[Any, ...]) -> None:
         if flags & _WRITING and not isinstance(path, int):
             _see_that_it_is_inside(path)
             parent = os.path.dirname(os.path.abspath(os.fsdecode(path)))
-            if not os.path.isdir(parent):  # Elsewhere it may be there.
+            if not os.path.isdir(parent):  # It may exist in the real working folder.
                 os.makedirs(parent)
     elif event in _CHANGING:
         for path in given[: _CHANGING[event]]:

@@ -1,4 +1,4 @@
-"""What can be tried of a config without its data: parts of users, on invented examples."""
+"""Tries a config without its data: runs custom components on invented examples."""
 
 import io
 from functools import partial
@@ -33,28 +33,28 @@ from .leaving_nothing import LeavingError, leaving_nothing
 
 TEXTS = ("one", "two and three", "four five six seven")
 LABELS = ("yes", "no")
-# Errors that are slips whatever the data is.
+# Errors that are mistakes in the code, whatever the data is.
 SLIPS = (AttributeError, NameError, NotImplementedError, TypeError)
 Kinds = Union[Type[Exception], Tuple[Type[Exception], ...]]
 
 
 def rehearse(experiment: Experiment) -> List[Problem]:
-    """Let the agent learn and answer a few invented texts in its world, and the metrics score
-    the answers; give such texts to mutators of users, and invented rows to their loggers and
-    callbacks: to find what users' parts do wrong. Other errors are no problem here, as texts
-    and labels are not those that the config is for; and an agent or a user's mutator may
-    need what nobody can invent: of its errors, ``SLIPS`` are told. Loggers and callbacks leave
-    nothing behind.
+    """Find mistakes in custom components: let the agent train on a few invented texts and answer
+    them in its world, and the metrics score the answers; give such texts to custom mutators, and
+    invented rows to custom loggers and callbacks. Other errors are not reported, because the
+    texts and labels are not those of the config. An agent or a custom mutator may need fields
+    that cannot be invented: of its errors, only ``SLIPS`` are reported. Loggers and callbacks
+    have no lasting effect (see ``leaving_nothing``).
 
-    experiment (Experiment): Fresh; its agent is of no use afterwards.
-    RETURNS (List[Problem]): What is wrong.
+    experiment (Experiment): A new experiment; its agent cannot be used afterwards.
+    RETURNS (List[Problem]): The mistakes.
     """
     agent: Any = experiment.agent
     learns_as_ours = agent.learns and not is_users(type(agent).learn)
     rehearsal = _Rehearsal()
     for section, build in _own_blocks(experiment, "mutators"):
         rehearsal.attempt(_mutate, build, section=section, told=SLIPS)
-    # One of ours that reads features, or other fields: nobody knows which.
+    # Built-in agents may read features or other fields, whose names are not known here.
     reads_more = experiment.tokenizer is None or agent.reading().other_fields
     has_learnt = False
     if not (learns_as_ours and reads_more):
@@ -69,7 +69,7 @@ def rehearse(experiment: Experiment) -> List[Problem]:
 
 
 class _Rehearsal:
-    """Keeps what was wrong."""
+    """Collect the problems of a rehearsal."""
 
     def __init__(self) -> None:
         self.problems: List[Problem] = []
@@ -77,10 +77,10 @@ class _Rehearsal:
     def attempt(
         self, part: Callable, *given: Any, section: str = "", told: Kinds = Exception
     ) -> bool:
-        """Call a part of the rehearsal; whether it came to its end.
+        """Call a part of the rehearsal, and return whether it completed.
 
-        section (str): Of the config, that the part is of.
-        told (Kinds): Errors that are problems, if they come from a user's line. Those of
+        section (str): Section of the config that it belongs to.
+        told (Kinds): Errors that are problems, if they are raised in the user's code. Errors of
             files and servers never are.
         """
         where = f"[{section}] " if section else ""
@@ -89,7 +89,7 @@ class _Rehearsal:
         except ConfigError as error:
             self.problems += error.problems
         except (CodeError, DataError, PlanError) as error:
-            # Of data, only what is said of a user's code.
+            # A DataError counts only if it is about a custom component.
             if not isinstance(error, DataError) or section:
                 self.problems.append(Problem("", f"{where}{error}"))
         except (LeavingError, OSError):
@@ -103,9 +103,9 @@ class _Rehearsal:
 
 
 def _own_blocks(experiment: Experiment, kind: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
-    """The section of each block that a user's function builds, and what builds it.
+    """Yield the section of each block that a user's function builds, and a function to build it.
 
-    kind (str): Their registry.
+    kind (str): The registry of these functions.
     """
     for name, value in leaves(experiment.checked.interpolated):
         section, _, key = name.rpartition(".")
@@ -147,15 +147,15 @@ def _call_back(experiment: Experiment, build: Callable[[], Any]) -> None:
 
 
 class _Scores(Dict[str, float]):
-    """Nobody knows the names of all."""
+    """Return a score for any name, because a logger may look up names that are not known here."""
 
     def __missing__(self, name: str) -> float:
         return 0.5
 
 
 def _log_rows(experiment: Experiment) -> Iterator[Dict[str, Any]]:
-    """Rows as the first evaluations give them: that of step 0, when nothing is known of
-    training, and of the next."""
+    """Yield rows like those of the first evaluations: at step 0, before any training, and at
+    step 1."""
     score = experiment.training["score"]
     rows, position = LogRows(score), Position()
     for step in range(2):

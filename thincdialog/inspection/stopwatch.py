@@ -1,4 +1,4 @@
-"""Tells how long calls take, and how much of it is spent in other timed calls."""
+"""Measures how long calls take, with and without the timed calls inside them."""
 
 import time
 from contextlib import ExitStack, contextmanager
@@ -10,10 +10,10 @@ from thinc.api import Model
 
 @dataclass
 class Spent:
-    """Time spent under one name.
+    """Hold the time spent under one name.
 
-    calls (int): How often.
-    total (float): Seconds, with those of the timed calls inside.
+    calls (int): Number of calls.
+    total (float): Seconds, including those of the timed calls inside.
     own (float): Seconds without them.
     """
 
@@ -23,14 +23,14 @@ class Spent:
 
 
 class Stopwatch:
-    """Times calls that lie within each other."""
+    """Time calls, which may be nested."""
 
     def __init__(self) -> None:
         self.spent: Dict[str, Spent] = {}
         self._running: List[List[float]] = []  # Start, and time of calls inside.
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
-        """Call a function; its time goes to a name."""
+        """Call a function, and add its time to a name."""
         here = [time.perf_counter(), 0.0]
         self._running.append(here)
         try:
@@ -47,10 +47,10 @@ class Stopwatch:
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
-        """Time every node of a model for a while, in all places where it stands. The nodes stay
-        as they are: what is run may depend on that.
+        """Time every node of a model within the context, wherever it is used. The nodes themselves
+        are not changed, because the code that runs may depend on their functions.
 
-        names (List[str]): Of ``model.walk()``; backward passes go to "NAME backward".
+        names (List[str]): Names of ``model.walk()``; backward passes are timed as "NAME backward".
         """
         known = dict(zip(map(id, model.walk()), names))
 
@@ -77,7 +77,7 @@ class Stopwatch:
 
     @contextmanager
     def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:
-        """Time a method of one object for a while."""
+        """Time a method of one object within the context."""
         function = getattr(owner, method)
 
         def timed(*arguments: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Steps of training that nothing is kept of."""
+"""Steps of training whose results are not saved."""
 
 import sys
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from ..training.loop import nothing_learned
 
 
 class Trial(Experiment):
-    """An experiment whose agent has its weights as training begins with them.
+    """An experiment whose agent has the weights with which training begins.
 
-    teacher (Teacher): Of the training data.
+    teacher (Teacher): Teacher of the training data.
     """
 
     teacher: Teacher
@@ -33,11 +33,12 @@ class Trial(Experiment):
         return self.agent.model
 
     def steps(self) -> Iterator[bool]:
-        """Let the agent gather what one step after the other needs, epoch after epoch, just
-        as training does. Whoever asks for the next one has called ``update``.
+        """Let the agent gather the gradient of one step after the other, epoch after epoch, just
+        as training does. The caller must call the agent's ``update()`` or ``give_up()`` before
+        the next step.
 
-        YIELDS (bool): Whether the step learns from what was left of an epoch: from fewer
-            examples than all other steps of it.
+        YIELDS (bool): Whether the step is the smaller last one of an epoch: it has fewer examples
+            than all other steps of the epoch.
         RAISES (DataError): If the agent learns from no example.
         """
         agent, epoch, step = self.agent, 0, 0
@@ -65,9 +66,9 @@ def prepared(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Iterator[Trial]:
-    """A trial of a config, on the device that the config names.
+    """Prepare a trial of a config, on the device that the config names.
 
-    Arguments as of ``Experiment.from_config``.
+    Arguments are those of ``Experiment.from_config()``.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
     RAISES (DialogError): If config or data cannot be used.
     """

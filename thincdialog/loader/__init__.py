@@ -1,1 +1,1 @@
-"""Workers that read ahead: what is read comes in the order of the data, however many read."""
+"""Workers that read ahead and yield examples in the order of the data, whatever their number."""

@@ -1,18 +1,19 @@
-"""How many processors there are for us."""
+"""The number of processors that this process may use."""
 
 import math
 import os
 from pathlib import Path
 
-# A container's share of time, "max 100000" or "200000 100000": of so many microseconds.
+# Holds a container's CPU time and the period that it is for, in microseconds, such as
+# "200000 100000" (2 processors), or "max 100000" (no limit).
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def n_cores(quota: Path = QUOTA) -> int:
-    """Processors that this process may run on, 1 or more: as many as its affinity has, and
-    no more than the quota of its container comes to.
+    """Return the number of processors that this process may run on, 1 or more: those of its
+    affinity, but no more than the quota of its container allows.
 
-    quota (Path): The file of Linux's control groups (version 2) that says which.
+    quota (Path): The file of Linux's control groups (version 2) that holds the quota.
     """
     if hasattr(os, "sched_getaffinity"):
         n = len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""An error of a worker, told where its work is waited for."""
+"""An error of a worker, to be raised where its result is awaited."""
 
 import traceback
 from typing import Any, NamedTuple, Optional, Sequence
@@ -8,15 +8,15 @@ from ..errors import DataError, DialogError, WorkerError
 
 
 class Failure(NamedTuple):
-    """An error that was raised, in words that can come from another process.
+    """Describe an error that was raised, in a form that can be sent between processes.
 
-    text (str): What it says.
-    path, line: Of a ``DataError``.
-    traceback (str): Where it came from; "" if a user can mend it.
-    examples (Sequence[str]): Ids of those at hand.
-    place (str): The line of a user's code that it came from, if it did.
-    node (str): The machine that it was on, if that may be another one.
-    cause (Optional[BaseException]): Itself, in the same process.
+    text (str): Its message.
+    path, line: File and line of a ``DataError``.
+    traceback (str): Its traceback; "" if the user can fix the error.
+    examples (Sequence[str]): Ids of the examples that the worker was working on.
+    place (str): The line of the user's code that raised it, if any did.
+    node (str): The machine that raised it, if that may be another one.
+    cause (Optional[BaseException]): The error itself, in the same process.
     """
 
     text: str
@@ -30,14 +30,14 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException, world: Any = None) -> "Failure":
-        """An error that was raised, in a world's parley or somewhere else."""
+        """Make one of an error that was raised, in a world's parley or elsewhere."""
         if isinstance(error, DataError):
             return cls(str(error), error.path, error.line, cause=error)
         if isinstance(error, DialogError):
             return cls(str(error), cause=error)
         try:
             examples: Sequence[str] = [] if world is None else world.at_hand()
-        except Exception:  # What it has at hand may be what is broken.
+        except Exception:  # The world may be the cause of the error.
             examples = []
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -45,8 +45,8 @@ class Failure(NamedTuple):
         return cls(text, None, None, trace.rstrip("\n"), examples, place, cause=error)
 
     def error(self, worker: int) -> DialogError:
-        """As it is raised where the work is waited for: what is wrong with data says so as ever,
-        and who read it."""
+        """Return the error to raise where the result is awaited: of bad data the same
+        ``DataError``, with the worker that read it; otherwise a ``WorkerError``."""
         if self.path is None:
             error: DialogError = WorkerError(
                 worker,

@@ -1,4 +1,4 @@
-"""Tasks carried out by several workers; what they give comes in the order of the tasks."""
+"""Tasks carried out by several workers, with the results in the order of the tasks."""
 
 import time
 from collections import deque
@@ -13,10 +13,10 @@ AHEAD = 3
 
 
 class Spent(NamedTuple):
-    """Seconds of this thread.
+    """Hold seconds of this thread.
 
-    wall (float): That went by.
-    computing (float): At work.
+    wall (float): Wall-clock time.
+    computing (float): CPU time.
     """
 
     wall: float = 0.0
@@ -43,16 +43,17 @@ def ordered(
     n_ahead: Callable[[], int] = int,
     may_help: bool = True,
 ) -> Generator[Any, None, None]:
-    """Carry out tasks, here until others help, and yield what they give in the order of the tasks.
+    """Carry out tasks, in this process until workers help, and yield the results in task order.
 
-    tasks (Iterator): The tasks; each is asked for when it can be carried out.
-    make_work (MakeWork): Gives what carries out a task in this process: tasks come to it in rising
-        order.
-    find_help (Callable[[Spent], Optional[Job]]): Given what was spent here, finds others who help.
-    n_ahead (Callable[[], int]): Tasks that are carried out ahead of time, and ``AHEAD`` more for
-        each worker.
-    may_help (bool): Whether this process does tasks, too, where it would only wait.
-    RAISES (Exception): What a task raises, after what those before it gave.
+    tasks (Iterator): The tasks; each is read when it can be carried out.
+    make_work (MakeWork): Makes the function that carries out tasks in this process; it is called
+        with tasks in rising order.
+    find_help (Callable[[Spent], Optional[Job]]): Takes the time spent in this process and returns
+        a job of workers that help, or None.
+    n_ahead (Callable[[], int]): Number of tasks that are carried out ahead of time, in addition
+        to ``AHEAD`` for each worker.
+    may_help (bool): Whether this process carries out tasks, too, instead of waiting.
+    RAISES (Exception): The error of a task, after the results of the tasks before it.
     """
     spent = Spent()
     work: Optional[Callable[[Any], Any]] = None

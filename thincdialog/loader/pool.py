@@ -24,7 +24,7 @@ from ..errors import WorkerError
 from .failure import Failure
 from .starting import how_it_ended, leave_signals_to_parent, starting_processes
 
-# Gives the function that carries out tasks; each worker calls it once.
+# Makes the function that carries out tasks; each worker calls it once.
 MakeWork = Callable[[], Callable[[Any], Any]]
 NO_WORKERS = "set [loader] workers = 0"
 CANNOT_GO = (
@@ -37,9 +37,9 @@ FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
 
 
 class Worker:
-    """Carries out tasks of several jobs, where it is called.
+    """Carry out tasks of several jobs, in the thread that calls it.
 
-    makes (Dict[int, MakeWork]): Functions that make the work of jobs, by the job's number.
+    makes (Dict[int, MakeWork]): The ``MakeWork`` of jobs, by the job's number.
     """
 
     def __init__(self, makes: Dict[int, MakeWork]):
@@ -49,11 +49,11 @@ class Worker:
     def carry_out(
         self, jobs: AbstractSet[int], job: int, make_work: Optional[MakeWork], task: Any
     ) -> Any:
-        """Return what a task gives, or a ``Failure``.
+        """Return the result of a task, or a ``Failure``.
 
         jobs (AbstractSet[int]): Numbers of the jobs that have not ended.
-        job (int): Number of the task's own.
-        make_work (Optional[MakeWork]): Of the job; None if the worker has it.
+        job (int): Number of the task's job.
+        make_work (Optional[MakeWork]): That of the job; None if the worker has it.
         """
         for ended in self._works.keys() - jobs:
             del self._works[ended]
@@ -66,11 +66,11 @@ class Worker:
 
 
 class ProcessWorker:
-    """A worker that is a process. It is not started again if it dies.
+    """Carry out tasks in a process, which is not started again if it dies.
 
-    number (int): Of the worker, from 0.
+    number (int): The worker's number, from 0.
     start_method (str): "fork", "forkserver" or "spawn".
-    makes (Dict[int, MakeWork]): As of ``Worker``; not empty only if it forks.
+    makes (Dict[int, MakeWork]): See ``Worker``; empty unless the process is forked.
     """
 
     def __init__(self, number: int, start_method: str, makes: Dict[int, MakeWork]):
@@ -95,7 +95,7 @@ class ProcessWorker:
     def carry_out(
         self, jobs: AbstractSet[int], job: int, make_work: Optional[MakeWork], task: Any
     ) -> Any:
-        """See ``Worker``. The end of the process is a ``Failure``, too."""
+        """See ``Worker``. If the process has ended, this is a ``Failure``, too."""
         if self._end is not None:
             return self._end
         try:
@@ -119,16 +119,16 @@ class ProcessWorker:
 
 
 class Pool:
-    """Workers, each with a thread. Their processes start at the first task, and end with the pool
-    or the program.
+    """Run workers, each in a thread of its own. Their processes start at the first task, and end
+    with the pool or the program.
 
-    n_workers (int): How many.
-    start_method (Optional[str]): How processes are started; None for threads alone.
+    n_workers (int): Number of workers.
+    start_method (Optional[str]): How processes are started; None for threads only.
     """
 
     def __init__(self, n_workers: int, start_method: Optional[str] = None):
         self.n_workers, self.start_method = n_workers, start_method
-        # What processes that fork know of a job, as it cannot be sent to them.
+        # The ``MakeWork`` of jobs that forked processes inherit, as it cannot be sent to them.
         self.makes: Dict[int, MakeWork] = {}
         # Numbers of jobs that have not ended.
         self.jobs: Set[int] = set()
@@ -190,12 +190,12 @@ class Pool:
 
 
 class Job:
-    """Tasks of a pool that belong together.
+    """Hold tasks of a pool that belong together.
 
-    pool (Pool): Carries them out.
-    make_work (MakeWork): Gives each worker what carries them out. It can be pickled if they are
-        processes.
-    is_forked (bool): Whether it cannot: the pool is for this job alone, and forks.
+    pool (Pool): The pool that carries them out.
+    make_work (MakeWork): Makes the function that carries them out, in each worker. It must be
+        possible to pickle it if workers are processes.
+    is_forked (bool): Whether it cannot be pickled: then the pool is for this job only, and forks.
     """
 
     _numbers = count()
@@ -209,14 +209,14 @@ class Job:
     def submit(self, task: Any) -> "Future[Any]":
         """Have a task carried out, after those that were submitted before.
 
-        RETURNS (Future): Of what it gives. A ``DialogError`` names the worker.
+        RETURNS (Future): Future of its result. A ``DialogError`` names the worker.
         """
         future: "Future[Any]" = Future()
         self.pool.tasks.put((future, self, task))
         return future
 
     def end(self) -> None:
-        """Let workers forget what they had for it."""
+        """Let workers drop the job's state."""
         self.pool.jobs.discard(self.number)
         if self.number in self.pool.makes:
             self.pool.end()
@@ -226,11 +226,11 @@ class Job:
 
 
 def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> None:
-    """Carry out tasks until the parent wants no more, or is gone.
+    """Carry out tasks until the parent closes the pipe or ends.
 
-    pipe (Connection): Where arguments of ``Worker.carry_out`` come from, and results go.
-    makes (Dict[int, MakeWork]): As of ``Worker``.
-    parent (int): Number of the parent process.
+    pipe (Connection): Brings arguments of ``Worker.carry_out()`` and takes the results.
+    makes (Dict[int, MakeWork]): See ``Worker``.
+    parent (int): Process id of the parent.
     """
     leave_signals_to_parent()
     os.nice(NICENESS)
@@ -254,7 +254,7 @@ def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> Non
 
 
 def _end_with(parent: int) -> None:
-    """Wait until the parent is gone, and end the process wherever it is."""
+    """Wait until the parent has ended, and end this process, whatever it is doing."""
     known = multiprocessing.parent_process()
     is_forked = os.getppid() == parent
     while known is not None:

@@ -1,4 +1,4 @@
-"""Reads tasks of a split, alone or with others, and says who did."""
+"""Reads tasks of a split in this process or with workers, and logs the choice."""
 
 import multiprocessing
 import pickle
@@ -32,27 +32,27 @@ from .starting import check_script_is_guarded
 StartMethod = Literal["fork", "forkserver", "spawn"]
 Workers = Union[int, Literal["auto"]]
 
-# What is seen before it is said that a source waits; and of computing before workers are worth it,
-# which then have cost no more than was lost without them.
+# Reading time after which it is decided whether a source waits; and computing time after which
+# workers are worth starting: that takes no longer than the time already spent without them.
 LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.2
-# The share of time that a source waits from which on it does not count how much it computes.
+# A source that waits for this share of its time or more gets workers however little it computes.
 WAITING_SHARE = 0.5
-# "auto": threads where a source waits.
+# "auto": number of threads for a source that waits.
 N_WAITING = 16
-# What a fork server imports once, so that no worker does.
+# Modules that a fork server imports once, so that no worker has to.
 PRELOADED = [
     f"thincdialog.{name}" for name in ("loader.readers", "teachers", "mutators", "data.tokenizers")
 ]
 
 
 class Readers:
-    """Who reads: this process, or workers beside it. The examples and their order are the same.
+    """Read in this process, or with workers. The examples and their order are the same.
 
-    workers (Workers): Processes that read; 0 for none; "auto" to see what is fastest.
-    start_method (Optional[StartMethod]): How they are started; None for a server that forks them,
-        or a fork where the reader cannot be sent to one.
-    code (Sequence[str]): Python files that they import first.
-    note (Callable[[str], None]): Told in a line what the user should know.
+    workers (Workers): Number of processes that read; 0 for none; "auto" chooses the fastest way.
+    start_method (Optional[StartMethod]): How processes are started; None for a server that forks
+        them, or for forks of this process if the reader cannot be pickled.
+    code (Sequence[str]): Python files that processes import first.
+    note (Callable[[str], None]): Takes lines for the user.
     """
 
     def __init__(
@@ -63,20 +63,20 @@ class Readers:
         note: Callable[[str], None] = lambda line: None,
     ):
         self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
-        # By what is read: threads, and processes, that help.
+        # Numbers of threads and processes that help, by name and origin of the split.
         self._chosen: Dict[Tuple[str, str], Tuple[int, int]] = {}
-        # By number and start method; one for all that is read.
+        # Pools by number of workers and start method, each shared by all splits.
         self._pools: Dict[Tuple[int, Optional[str]], Pool] = {}
         self._starting = threading.Lock()
         weakref.finalize(self, _end, self._pools)
         set_forkserver_preload(PRELOADED)
 
     def close(self) -> None:
-        """End all workers; the next one that is needed is started again."""
+        """End all workers; they are started again when they are needed."""
         _end(self._pools)
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
-        """What comes of the tasks, in their order."""
+        """Yield the results of the tasks, in their order."""
         check_script_is_guarded("[loader] workers", NO_WORKERS)
         split = reading.split
         what = f"reads '{split.name}' of {split.origin}"
@@ -91,18 +91,18 @@ class Readers:
             return Job(self._pool(n_threads), reading) if n_threads else None
 
         n_ahead = lambda: tasks.n_ahead  # noqa: E731
-        # Here, what a source of a user remembers is of use.
+        # In this process, a custom source can use the state that it keeps.
         here = lambda: Reader(replace(reading, split=tasks.split)).read  # noqa: E731
         return ordered(iter(tasks), here, find_help, n_ahead, may_help=tasks.are_apart)
 
     def carry_out(
         self, tasks: Iterable[Any], make_work: MakeWork, what: str
     ) -> Generator[Any, None, None]:
-        """What comes of tasks that compute, in their order; others help once it is seen that
-        there is much to do.
+        """Yield the results of tasks that compute, in their order; workers help once the tasks
+        have taken long enough.
 
-        make_work (MakeWork): Gives what carries out a task, each time a new one.
-        what (str): It does, in words.
+        make_work (MakeWork): Makes a function that carries out tasks, a new one at each call.
+        what (str): The work of the tasks for messages, as a verb and its object.
         """
         n = self.workers if self.workers != "auto" else n_cores() if n_cores() > 1 else 0
 
@@ -110,13 +110,13 @@ class Readers:
             if not n or spent.wall < WORTH_SECONDS:
                 return None
             if self.workers == "auto":
-                self.note(f"[loader] workers: {n} processes for what {what}: it computes")
+                self.note(f"[loader] workers: {n} processes for the work that {what}: it computes")
             return self._processes(make_work, n, what)
 
         return ordered(iter(tasks), make_work, find_help)
 
     def choose(self, split: Split, spent: Spent) -> None:
-        """See whether others should help from now on."""
+        """Decide whether workers should help from now on."""
         found = choice(self.workers, split, spent)
         if not (found.n_threads or found.n_processes):
             return
@@ -135,7 +135,7 @@ class Readers:
 
     def _processes(self, make_work: MakeWork, n: int, what: str) -> Job:
         if multiprocessing.current_process().daemon:
-            # A worker that is a process may start none.
+            # A worker process may not start processes: use threads.
             return Job(self._pool(n), make_work)
         method = self.start_method or "forkserver"
         try:
@@ -154,9 +154,9 @@ def _end(pools: Dict[Any, Pool]) -> None:
 
 
 class Choice(NamedTuple):
-    """Who helps to read.
+    """Hold a choice of workers that help to read.
 
-    n_threads, n_processes (int): How many; both 0 if nobody does.
+    n_threads, n_processes (int): Number of each; both 0 for no workers.
     text (str): The same in words, with the reason.
     """
 
@@ -166,10 +166,10 @@ class Choice(NamedTuple):
 
 
 def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
-    """Who should help to read a split.
+    """Choose the workers that help to read a split.
 
     workers (Workers): See ``Readers``.
-    spent (Spent): By who reads it alone.
+    spent (Spent): Time that this process spent while it read without workers.
     """
     reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
     if spent.wall < LOOK_SECONDS:
@@ -186,7 +186,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     if is_waiting and are_apart(split):
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
-        # Each would wait for all that stands before its own.
+        # Several would each wait for all parts before their own.
         return Choice(1, 0, f"1 thread, {reason}, and no part can be read by itself")
     if n_cores() < 2:
         return Choice(0, 0, "none, as there is one processor")
@@ -199,7 +199,7 @@ def _name(split: Split) -> Tuple[str, str]:
 
 
 def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
-    """In a worker: what carries out tasks."""
+    """Make the function that carries out tasks, in a worker."""
     if code:
         from ..config.code import load_code
 
@@ -208,7 +208,7 @@ def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
 
 
 def _cannot_go(what: str, method: str, error: Exception) -> ConfigError:
-    text = f'[loader] start_method = "{method}", but what {what} '
+    text = f'[loader] start_method = "{method}", but the code that {what} '
     text += f"cannot be sent to a process: {error}"
     hint = "define it at the top of its file, or leave start_method out"
     return ConfigError([Problem("", " ".join(text.split()), hint)])

@@ -1,4 +1,4 @@
-"""How worker processes are started, and what is said if one ends too early."""
+"""Start worker processes, and describe how one ended if it ends too early."""
 
 import multiprocessing
 import os
@@ -27,15 +27,15 @@ NO_FILE = (
 
 @contextmanager
 def starting_processes() -> Iterator[None]:
-    """A stretch in which Python processes are started. They import nothing from the current
+    """Context manager in which Python processes are started. They import nothing from the current
     folder (Python 3.11 and later), which may be untrusted, and they get no signal before they call
-    ``leave_signals_to_parent``."""
+    ``leave_signals_to_parent()``."""
     with _turn:
         before = os.environ.get(SAFE_PATH)
         os.environ[SAFE_PATH] = "1"
         try:
             resource_tracker.ensure_running()  # As it starts, it would let signals through again.
-            # A process that starts inherits it. Here they wait.
+            # The new process inherits the mask. Meanwhile, signals to this process wait.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             try:
                 yield
@@ -49,19 +49,19 @@ def starting_processes() -> Iterator[None]:
 
 
 def leave_signals_to_parent() -> None:
-    """In a process that was started: they go to the whole group, and the parent decides what
-    they mean."""
+    """Ignore signals in a process that was started: each goes to the whole process group, and
+    the parent decides how to respond."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def check_script_is_guarded(setting: str, remedy: str) -> None:
-    """See that this process is not a worker that still imports the script.
+    """Check that this process is not a worker that is still importing the script.
 
-    setting (str): What would start workers here.
-    remedy (str): What to set to have none.
-    RAISES (ConfigError): If it is.
+    setting (str): The setting that would start workers here.
+    remedy (str): The setting that avoids workers.
+    RAISES (ConfigError): If it is such a worker.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         text = f"{setting} was met while a worker was importing the script"
@@ -69,12 +69,12 @@ def check_script_is_guarded(setting: str, remedy: str) -> None:
 
 
 def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remedy: str) -> str:
-    """Say how a worker process ended.
+    """Describe how a worker process ended.
 
-    pid (Optional[int]): Its number.
-    code (Optional[int]): Its exit code; None if it is still there.
-    has_begun (bool): Whether it has said that it could begin.
-    remedy (str): What to set to have no processes.
+    pid (Optional[int]): Its process id.
+    code (Optional[int]): Its exit code; None if it is still running.
+    has_begun (bool): Whether it reported that it could begin.
+    remedy (str): The setting that avoids processes.
     """
     text = f"its process {pid} "
     if code is None:
@@ -91,7 +91,8 @@ def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remed
 
 
 def _advice(remedy: str) -> str:
-    """What to do if a script was started, rather than a module (-m), or nothing with a name."""
+    """Return advice for a program that was started as a script; "" for a module (-m) or an
+    interactive session."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
     if path is None or getattr(main, "__spec__", None) is not None:

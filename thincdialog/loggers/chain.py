@@ -1,4 +1,4 @@
-"""Several loggers at once, none of which can end a run: by its network, its disk, its code."""
+"""Run several loggers at once, and keep their failures (network, disk, code) from ending a run."""
 
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
@@ -14,16 +14,16 @@ def _is_pair(value: Any, *given: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))
 
 
-# What its parts give.
+# What ``log_step`` and ``finalize`` return.
 DONE = Returned("nothing, and not yield", has_run)
-# What ``setup`` gives.
+# What ``setup`` returns.
 PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
 
 
 @registry.loggers("thincdialog.Chain.v1")
 def Chain(*loggers: Setup) -> Setup:
-    """Tells every logger everything, in the order of the config; one that fails in the
-    middle of training leaves the others as they are:
+    """Pass each row to several loggers, in the order of the config. A logger that fails during
+    training does not affect the others:
 
         [training.logger]
         @loggers = "thincdialog.Chain.v1"
@@ -62,13 +62,14 @@ def Chain(*loggers: Setup) -> Setup:
 def run_loggers(
     setups: Sequence[Setup], run: LoggedRun, stdout: TextIO, stderr: TextIO
 ) -> Iterator[Log]:
-    """All that takes note of a run as one function.
+    """Combine the loggers of a run into one function.
 
     setups (Sequence[Setup]): The loggers.
     run (LoggedRun): The run.
-    stdout (TextIO): Where loggers write results.
-    stderr (TextIO): Where they write progress.
-    YIELDS (Log): Called once after each training step, and at an evaluation before all.
+    stdout (TextIO): Stream for results.
+    stderr (TextIO): Stream for progress.
+    YIELDS (Log): Function to call after each training step, and at an evaluation before the
+        first step.
     """
     log_step, finalize = Chain(*setups)(run, stdout, stderr)
 
@@ -86,8 +87,8 @@ def run_loggers(
 
 
 def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-    """A logger that cannot end the run: one line on stderr tells of the first failure. After
-    it, rows are still tried (a network may come back), single steps no longer."""
+    """Wrap a logger so that it cannot end the run: its first failure prints a line on stderr.
+    After that it still gets rows (a network may come back), but no single steps."""
     name = getattr(log_step, "__qualname__", type(log_step).__name__).partition(".")[0]
     has_failed = False
 
@@ -95,15 +96,15 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
         nonlocal has_failed
         try:
             called(function, DONE, *given)
-        except Exception as error:  # Whatever a network, a disk or a user's code comes up with.
+        except Exception as error:  # From a network, a disk or a user's code.
             if has_failed:
                 return
             has_failed = True
             reason = str(error) if isinstance(error, CodeError) else told_of_code(error)
             reason = (reason or error_line(error))[:200]
-            line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
+            line = f"{name} has failed ({reason}). Training continues; rows may be missing there."
             with suppress(OSError, ValueError):  # stderr may be gone as well.
-                tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.
+                tqdm.write(line, file=stderr)  # Above the progress bar, if there is one.
 
     def guarded_step(info: Optional[Dict[str, Any]]) -> None:
         if info is not None or not has_failed:

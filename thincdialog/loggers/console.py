@@ -1,4 +1,4 @@
-"""Rows of a table on stdout, and a progress bar on stderr where that is a terminal."""
+"""Print rows of a table on stdout, and a progress bar on stderr if that is a terminal."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from ..metrics.usual import is_about_reading, is_added
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 
-# Scores shown unless the config names them, letters of a column, and the seconds between
-# two looks of the bar.
+# Number of scores that are shown unless the config names them, least width of a column in
+# characters, and seconds between two updates of the bar.
 MAX_SCORES = 4
 MIN_WIDTH = 7
 REFRESH_SECONDS = 0.1
-# The bar itself takes what room is left, so that a narrow terminal shows all the rest.
+# The bar takes the room that the numbers leave, so that a narrow terminal shows all numbers.
 BAR_FORMAT = "{percentage:3.0f}% |{bar}| step {n:.0f}/{total_fmt}{postfix}, {remaining} left"
 ENDLESS_FORMAT = "step {n:.0f}{postfix}, {elapsed}"
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
@@ -24,17 +24,17 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 @registry.loggers("thincdialog.Console.v1")
 def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Setup:
-    """A table with a row for each evaluation, and a progress bar between them.
+    """Print a table with a row for each evaluation, and a progress bar between the rows.
 
-    The loss is the mean over the training examples since the row above; so is padding,
-    the share of what a model computed for nothing, shown for models that pad. The best
-    row so far is marked with a star. Colour and the bar show only on a terminal; with
+    The loss is the mean over the training examples since the row above. So is padding, the
+    fraction of the computation that is spent on padding, shown for models that pad. The best
+    row so far is marked with a star. Colour and the bar are shown only on a terminal; with
     NO_COLOR set there is no colour. The bar shows the mean loss since the last row,
-    examples/s, and the time left if no limit but steps and epochs ends the run.
+    examples/s, and the time left if only steps and epochs limit the run.
 
-    scores (Optional[List[str]]): Names of the metrics to show; if null the one that is
-        optimised (of several tasks, that of each), those that the config has added to the
-        usual ones, and up to four in all, as there is room.
+    scores (Optional[List[str]]): Names of the metrics to show. If null: the metric that is
+        optimised (with several tasks, that of each task), metrics that the config has added
+        to the usual ones, and others up to four in all, if there is room.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -47,11 +47,11 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
 
 
 class ConsoleLogger:
-    """See ``Console``. Steps of before count as done, but not for the time that is left.
+    """Implement ``Console``. Steps before a resume count as done, but not for the time left.
 
     run (LoggedRun): The run.
-    stdout (TextIO): Where the table goes.
-    bar_stream (Optional[TextIO]): Where the progress bar goes; None for no bar.
+    stdout (TextIO): Stream for the table.
+    bar_stream (Optional[TextIO]): Stream for the progress bar; None for no bar.
     scores (Optional[List[str]]): Metrics to show.
     """
 
@@ -115,12 +115,12 @@ class ConsoleLogger:
         self.bar.refresh()
 
     def _row(self, info: Dict[str, Any]) -> None:
-        """Write a row, and above the first one the names of the columns."""
+        """Write a row, with the names of the columns above the first one."""
         if self.bar is not None:
             self.bar.clear()
         if not self.widths:
             self._choose_scores(info)
-            # Before the first step only the evaluation knows.
+            # Before the first step, only the evaluation has measured padding.
             padding = (known.get("padding_fraction") for known in (info, info["scores"]))
             self.has_padding = any(padding)
             names = self._fit(info)
@@ -133,7 +133,7 @@ class ConsoleLogger:
         self._start_rate(info["examples"])
 
     def _fit(self, info: Dict[str, Any]) -> List[str]:
-        """Names of the columns; scores that nobody asked for go where there is no room."""
+        """Choose the columns; drop scores that the config does not name if there is no room."""
         names = list(self._cells(info))
         if self.stdout.isatty() and not self.are_given:
             room = shutil.get_terminal_size().columns
@@ -148,7 +148,7 @@ class ConsoleLogger:
         if self.scores is not None:
             return
         others = [name for name in info["scores"] if _is_score(name)]
-        if "macro_f1" in others:  # Of classes, which are more than their words.
+        if "macro_f1" in others:  # For classes, F1 of whole classes replaces F1 of words.
             others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
         first = info.get("score_name")
         alike = [name for name in others if _metric(name) == _metric(first or "")]
@@ -158,7 +158,7 @@ class ConsoleLogger:
         self.scores = shown[: max(MAX_SCORES, len({first, *added} & set(shown)))]
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
-        """Column name, with its unit, to what stands in the row."""
+        """Return column name, with its unit, to cell."""
         cells = {
             "epoch": f"{info['epoch']:.2f}",
             "step": f"{info['step']:,}",
@@ -182,20 +182,21 @@ class ConsoleLogger:
         self.stdout.flush()
 
     def finalize(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
 
 
 def duration(seconds: float) -> str:
-    """Seconds as h:mm:ss, or m:ss below one hour."""
+    """Format seconds as h:mm:ss, or m:ss below one hour."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _loss(info: Mapping[str, Any]) -> str:
-    # Its unit is known when the first step was made, and the names of columns stand by then.
+    # The cell names the unit, because it is known only after the first step: the header is
+    # printed before that.
     per_token = info.get("loss_per_token")
     if per_token is not None:
         return f"{per_token:.4f}/token"
@@ -207,10 +208,10 @@ def _number(value: Optional[float], form: str) -> str:
 
 
 def _metric(name: str) -> str:
-    """A metric's name without that of its task."""
+    """Return a metric's name without that of its task."""
     return name.rpartition("/")[2]
 
 
 def _is_score(name: str) -> bool:
-    # Cut or padded text is no score of the agent; f1 speaks for precision and recall.
+    # Truncation and padding are not scores of the agent; f1 represents precision and recall.
     return not is_about_reading(name) and _metric(name) not in ("precision", "recall")

@@ -1,4 +1,4 @@
-"""Rows as lines of JSON in a file, for plots and for programs."""
+"""Write rows as JSON lines to a file, for plots and programs."""
 
 from os.path import isfile, samefile
 from pathlib import Path
@@ -10,7 +10,7 @@ from .logger import Finalize, LoggedRun, LogStep, Setup
 from .row_file import RowFile
 from .values import leaves
 
-# Sections that name files which are read.
+# Sections that name input files.
 _READ = ("tasks.", "tokenizer.", "agent.")
 
 
@@ -21,12 +21,13 @@ def _is_among(path: str, values: List[Any]) -> bool:
 
 @registry.loggers("thincdialog.JSONL.v1")
 def JSONL(path: str) -> Setup:
-    """One line of JSON for each evaluation, with all that is known of it.
+    """Write each row of the log, such as that of an evaluation, as one line of JSON.
 
-    Lines are added to what the file holds: a run begins where `step` does not grow. A number
-    that is not finite becomes null. Every run writes the same into log.jsonl of its folder.
+    Lines are appended to the file: a new run begins where `step` does not grow. A number
+    that is not finite becomes null. Every run also writes these lines to log.jsonl in its
+    folder.
 
-    path (str): The file; missing folders are made.
+    path (str): The file; missing folders are created.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:

@@ -1,4 +1,4 @@
-"""The logger contract, which is spaCy's: ``setup`` gives ``log_step`` and ``finalize``.
+"""The logger contract, which is spaCy's: ``setup`` returns ``log_step`` and ``finalize``.
 
     @registry.loggers("my_logger.v1")
     def my_logger(path: str):
@@ -17,14 +17,14 @@
         return setup
 
 A registered logger returns ``setup``. It is called once, before training, with ``run`` (see
-``LoggedRun``) in the place of spaCy's ``nlp``, and with the two streams. ``log_step(info)`` is
+``LoggedRun``) instead of spaCy's ``nlp``, and with the two streams. ``log_step(info)`` is
 called with each row: at step 0, after a step with an evaluation, and every ``[training]
-log_every_steps``; ``log_step(None)`` after any other step: thousands of times, so None must be
-cheap. ``finalize()`` is called once at the end, also when training fails: then ``run.error``
-says how.
+log_every_steps``. ``log_step(None)`` is called after any other step, thousands of times, so None
+must be cheap. ``finalize()`` is called once at the end, also when training fails: then
+``run.error`` holds the error.
 
-What ``setup`` raises ends the run before it has begun. What the others raise does not:
-training goes on, and one line on stderr tells (``chain.py``).
+An error in ``setup`` ends the run before training begins. An error in ``log_step`` or
+``finalize`` does not: training continues, and one line is printed on stderr (``chain.py``).
 
 ``info``, a row, must not be changed. Keys may be missing only where None
 is allowed (``scores`` are spaCy's ``other_scores``, ``loss_per_example`` its ``losses``):
@@ -36,23 +36,23 @@ loss_per_example (Optional[float]): Mean training loss since the last row (nats)
     None before the first step, and for an agent that counts tokens: its rows have
     ``loss_per_token``.
 score_name (str): Name of the metric that is optimised.
-score (Optional[float]): Its value; None without dev data, or evaluation.
+score (Optional[float]): Value of that metric; None without dev data, or evaluation.
 scores (Dict[str, float]): All metrics of the evaluation, by name.
 is_best (bool): Whether this is the best score so far.
-is_evaluation (bool): Whether there was an evaluation; else the row tells of training alone:
-    of the steps since the last row of either kind. That of an evaluation tells of those since
-    the last evaluation.
-learn_rate (Optional[float]): Of the last step.
-gradient_norm (Optional[float]): Of the last step, before clipping.
-examples_per_second (Optional[float]): Training examples since the last row, by
+is_evaluation (bool): Whether there was an evaluation. The row of an evaluation covers the steps
+    since the last evaluation; any other row covers only training, since the last row of either
+    kind.
+learn_rate (Optional[float]): Learning rate of the last step.
+gradient_norm (Optional[float]): Gradient norm of the last step, before clipping.
+examples_per_second (Optional[float]): Training examples since the last row, divided by
     the seconds spent training (not evaluating) on them.
-tokens_per_second (Optional[float]): The same of tokens.
-seconds (float): Since the start of the run.
-total_steps (Optional[float]): Steps of the whole run as far as is known now.
+tokens_per_second (Optional[float]): Tokens since the last row, divided by the same seconds.
+seconds (float): Seconds since the start of the run.
+total_steps (Optional[float]): Steps of the whole run, as far as is known now.
 
-More keys may be there, such as padding_fraction, left_out (file to how many of its conversations or
-examples were left out so far), or gpu_bytes (memory that a GPU's pool holds, the
-most that was needed at once); a logger that writes all writes them, too.
+A row may have more keys, such as padding_fraction, left_out (file to the number of its
+conversations or examples that were left out so far), or gpu_bytes (memory that a GPU's pool holds,
+the most that was needed at once). A logger that writes all keys writes these too.
 """
 
 from dataclasses import dataclass
@@ -62,8 +62,8 @@ from ..registry import registry
 
 
 class Progress(NamedTuple):
-    """How far training is, after a step; as in a row. ``loss`` is the mean since the last row,
-    and per what: "example" or "token"; ``workers`` how several of them get on."""
+    """Hold the progress of training after a step; fields as in a row. ``loss`` is the mean since
+    the last row, with its unit, "example" or "token"; ``workers`` describes several workers."""
 
     step: int
     epoch: float
@@ -75,17 +75,17 @@ class Progress(NamedTuple):
 
 @dataclass(eq=False)
 class LoggedRun:
-    """The run that a logger tells of. ``progress`` and ``error`` (Optional[BaseException]: what
-    ended it, if anything did) change as training goes on, the others do not.
+    """Describe the run to its loggers. ``progress`` and ``error`` (Optional[BaseException]: the
+    error that ended the run, if any) change during training, the other attributes do not.
 
     config (Mapping[str, Any]): The whole config as nested sections, variables filled in.
     output (Optional[str]): Folder of the run; None if it saves nothing.
-    first_step (int): Training steps done before, in a run that is resumed; 0 in a new one.
-        Rows of later steps that were logged before will be logged once more.
-    total_steps (Optional[float]): Steps of the whole run; None if it is not known yet.
-    place (Optional[str]): Where the run is written at first, if an earlier one is in ``output``
-        still: what is written there comes into ``output`` with it.
-    progress_now (Callable[[], Optional[Progress]]): Gives ``progress``.
+    first_step (int): Training steps done before a resume; 0 in a new run. Rows of later steps
+        that were logged before the resume will be logged again.
+    total_steps (Optional[float]): Steps of the whole run; None if not known yet.
+    place (Optional[str]): Temporary folder of the run, if ``output`` still holds an earlier run.
+        Its files move to ``output`` when the new run replaces the earlier one.
+    progress_now (Callable[[], Optional[Progress]]): Returns ``progress``.
     """
 
     config: Mapping[str, Any]
@@ -98,8 +98,8 @@ class LoggedRun:
 
     @property
     def progress(self) -> Optional[Progress]:
-        """How far it is; None before the first step. Found when it is asked for: there are many
-        more steps than anybody looks at."""
+        """Progress of training; None before the first step. It is computed only on access,
+        because most steps are never shown."""
         return self.progress_now()
 
 
@@ -107,7 +107,7 @@ LogStep = Callable[[Optional[Dict[str, Any]]], None]
 Finalize = Callable[[], None]
 # (run, stdout, stderr) -> (log_step, finalize)
 Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]
-# (what gives the progress, row or None) -> None
+# (function that returns the progress, row or None) -> None
 Log = Callable[[Callable[[], Progress], Optional[Dict[str, Any]]], None]
 
 registry.loggers.makes(Setup)

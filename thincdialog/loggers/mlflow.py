@@ -1,4 +1,4 @@
-"""Runs for MLflow."""
+"""Log runs to MLflow."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers, recall_id, remember_id, settings
 
-# Of parameters at once, and of the letters of one: the most that MLflow takes.
+# MLflow's limits on parameters per request, and on characters per parameter.
 MAX_PARAMS, MAX_LETTERS = 100, 6000
 FOLDER = "mlruns"
 
@@ -19,15 +19,15 @@ FOLDER = "mlruns"
 def MLflow(
     experiment: str = "thincdialog", tracking_uri: Optional[str] = None, name: Optional[str] = None
 ) -> Setup:
-    """Every number of a row as a metric, and the config as parameters, in a run of MLflow.
+    """Log every number of a row as a metric, and the config as parameters, to an MLflow run.
 
-    Needs the package mlflow-skinny (pip install 'thincdialog[mlflow]'); the whole of mlflow
-    does as well. A resumed run goes on in the same one.
+    Needs the package mlflow-skinny (pip install 'thincdialog[mlflow]') or the full package
+    mlflow. A resumed run continues in the same MLflow run.
 
-    experiment (str): Name of the experiment; it is made if there is none.
+    experiment (str): Name of the experiment; it is created if it does not exist.
     tracking_uri (Optional[str]): Address of a server, such as "http://localhost:5000", or a
-        folder; null for what MLFLOW_TRACKING_URI says, else for the folder "mlruns".
-    name (Optional[str]): Name of the run; null for that of the output folder.
+        folder; null for the value of MLFLOW_TRACKING_URI, or else the folder "mlruns".
+    name (Optional[str]): Name of the run; null for the name of the output folder.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
@@ -40,7 +40,7 @@ def MLflow(
         if "://" not in address and address != "databricks":
             address = Path(address).absolute().as_uri()
         if address.startswith("file:"):
-            # MLflow 3 refuses folders, in favour of a database, unless it is told twice.
+            # MLflow 3 prefers a database and refuses folders unless this variable is set.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         try:
             client = MlflowClient(tracking_uri=address)
@@ -67,7 +67,7 @@ def MLflow(
 
 
 def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) -> str:
-    """Begin a run, or go on with it; its id."""
+    """Begin an MLflow run, or resume it, and return its id."""
     from mlflow.entities import Param
 
     known = recall_id(run.output, "mlflow") if run.first_step else None
@@ -80,7 +80,7 @@ def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) ->
     run_id = client.create_run(place, run_name=name).info.run_id
     remember_id(run.place or run.output, "mlflow", run_id)
     params = [
-        # Neither "@" nor "*" may stand in a name.
+        # Names may contain neither "@" nor "*".
         Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
         for key, value in settings(run.config).items()
     ]

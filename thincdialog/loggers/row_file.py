@@ -1,4 +1,4 @@
-"""A file of rows, one JSON object a line: written so that no crash spoils what is in it."""
+"""Write a file of rows, one JSON object per line, so that a crash does not damage its rows."""
 
 import json
 import math
@@ -12,23 +12,23 @@ from ..files.plain_file import read_plain
 
 
 class RowFile:
-    """Adds rows at the end of a file; a row is in the file when ``add`` returns.
+    """Append rows to a file; a row is in the file when ``add`` returns.
 
-    path (Path): The file; missing folders are made.
-    RAISES (OSError): If it cannot be written; so do the methods.
+    path (Path): The file; missing folders are created.
+    RAISES (OSError): If the file cannot be written; the methods raise it too.
     """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.file = path.open("ab", buffering=0)
-        # Of rows that the disk had no room for; they are tried again with the next one.
+        # Bytes of rows that did not fit on the disk; they are written with the next row.
         last = path.read_bytes()[-1:] if path.is_file() else b""  # A pipe has nothing to read.
         self._unwritten = b"" if last in (b"", b"\n") else b"\n"
 
     def add(self, row: Dict[str, Any]) -> None:
         """Write a row. A number that is not finite becomes null."""
-        # Python's own writer: every float comes back to the bit.
+        # Python's own writer preserves floats exactly.
         text = json.dumps(finite(row), allow_nan=False, default=float)
         self._unwritten += text.encode("utf8") + b"\n"
         self._write()
@@ -38,7 +38,7 @@ class RowFile:
             self._unwritten = self._unwritten[self.file.write(self._unwritten) :]
 
     def drop_after(self, step: int) -> None:
-        """Drop the last rows as far as their ``step`` is larger, and a last half row."""
+        """Drop the last rows whose ``step`` is larger, and an incomplete last row."""
         lines = self.path.read_bytes().splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):
             lines.pop()
@@ -48,11 +48,11 @@ class RowFile:
         self._unwritten = b""
 
     def sync(self) -> None:
-        """Return when the rows are safe even if the power fails."""
+        """Return when the rows are safe from a power failure."""
         os.fsync(self.file.fileno())
 
     def close(self) -> None:
-        """Close the file; rows that found no room get a last chance."""
+        """Close the file; first try once more to write rows that did not fit on the disk."""
         try:
             if self._unwritten.strip():
                 self._write()
@@ -69,7 +69,7 @@ def _parsed(line: bytes) -> Dict[str, Any]:
 
 
 def read_rows(path: Path) -> List[Dict[str, Any]]:
-    """The rows of a file, without lines that are none (half-written ones, after a crash).
+    """Return the rows of a file, without invalid lines (such as incomplete ones after a crash).
 
     RAISES (OSError): If the file cannot be read.
     """
@@ -78,7 +78,7 @@ def read_rows(path: Path) -> List[Dict[str, Any]]:
 
 
 def count_lost(path: Path) -> int:
-    """Lines of a file that ``read_rows`` leaves out because they are no JSON objects.
+    """Count the lines that ``read_rows`` leaves out because they are not JSON objects.
 
     RAISES (OSError): If the file cannot be read.
     """
@@ -86,14 +86,14 @@ def count_lost(path: Path) -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number that can be drawn: finite, and not too large."""
+    """Return whether a value is a number that can be plotted: finite, and not too large."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) <= sys.float_info.max
 
 
 def finite(value: Any) -> Any:
-    """A value for JSON: None in the place of each number that is not finite."""
+    """Prepare a value for JSON: replace numbers that are not finite by None."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

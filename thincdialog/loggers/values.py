@@ -1,4 +1,4 @@
-"""Names and values that trackers (TensorBoard, Weights & Biases, MLflow) are given."""
+"""Prepare names and values for trackers (TensorBoard, Weights & Biases, MLflow)."""
 
 import json
 import re
@@ -7,17 +7,18 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from ..files.plain_file import read_plain
 
-# Not measured in training: where the row stands, or what is among the scores as well.
+# Keys that training does not measure: the position of the row, and a copy of one of the scores.
 LEFT_OUT = ("step", "score", "total_steps")
 
 
 def numbers(info: Mapping[str, Any]) -> Dict[str, float]:
-    """Every number of a row: "train/..." for what training measured since the row before,
-    "dev/..." for the evaluation. Trackers do not take every letter: "hits@1" becomes
-    "hits_at_1", and others that are neither letters, digits nor "-./_" become "_".
+    """Collect every number of a row: "train/..." for numbers that training measured since the last
+    row, "dev/..." for scores of the evaluation. Trackers do not accept every character:
+    "hits@1" becomes "hits_at_1", and any other character except letters, digits and "-./_"
+    becomes "_".
 
     info (Mapping[str, Any]): A row as loggers get it.
-    RETURNS (Dict[str, float]): Name to value, without what was not measured.
+    RETURNS (Dict[str, float]): Name to value, without values that are not numbers.
     """
     found = {f"train/{name}": value for name, value in info.items() if name not in LEFT_OUT}
     found.update({f"dev/{name}": value for name, value in info.get("scores", {}).items()})
@@ -29,12 +30,12 @@ def numbers(info: Mapping[str, Any]) -> Dict[str, float]:
 
 
 def tracker_name(name: str) -> str:
-    """A metric's name in letters that every tracker takes."""
+    """Return a metric's name in characters that every tracker accepts."""
     return re.sub(r"[^\w\-./]", "_", name.replace("@", "_at_"), flags=re.ASCII)
 
 
 def settings(config: Mapping[str, Any]) -> Dict[str, str]:
-    """A config as a flat list: "training.max_epochs" to its value as JSON.
+    """Flatten a config: "training.max_epochs" to its value as JSON.
 
     config (Mapping[str, Any]): Nested sections.
     """
@@ -42,7 +43,7 @@ def settings(config: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def leaves(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
-    """Dotted name and value of each setting of nested sections."""
+    """Yield the dotted name and the value of each setting of nested sections."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from leaves(inner, *path, str(key))
@@ -50,12 +51,12 @@ def leaves(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
         yield ".".join(path), value
 
 
-# In a run's folder: what trackers call it.
+# Files in a run's folder that hold the ids that trackers gave it.
 ID_FILES = ("mlflow.id", "wandb.id")
 
 
 def recall_id(output: Optional[str], tracker: str) -> Optional[str]:
-    """What a tracker called the run in this folder; None if it has not seen it."""
+    """Read the id that a tracker gave to the run in this folder; None if there is none."""
     path = _id_path(output, tracker)
     if path is None or not path.is_file():
         return None
@@ -63,7 +64,7 @@ def recall_id(output: Optional[str], tracker: str) -> Optional[str]:
 
 
 def remember_id(output: Optional[str], tracker: str, run_id: str) -> None:
-    """Keep what a tracker calls a run, so that a resumed one goes on under the same name."""
+    """Save the id that a tracker gave to a run, so that a resumed run continues under that id."""
     path = _id_path(output, tracker)
     if path is not None:
         path.write_text(run_id + "\n", encoding="utf8")

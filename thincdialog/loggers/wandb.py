@@ -1,4 +1,4 @@
-"""Runs for Weights & Biases."""
+"""Log runs to Weights & Biases."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Optional, TextIO, Tuple
@@ -19,19 +19,19 @@ def WandB(
     mode: Optional[str] = None,
     folder: Optional[str] = None,
 ) -> Setup:
-    """Every number of a row, and the config, in a run of Weights & Biases.
+    """Log every number of a row, and the config, to a run of Weights & Biases.
 
-    Needs the package wandb (pip install 'thincdialog[wandb]') and, unless it is offline, an
-    account (`wandb login`, or WANDB_API_KEY). A resumed run goes on in the same one.
+    Needs the package wandb (pip install 'thincdialog[wandb]') and, except offline, an account
+    (`wandb login`, or WANDB_API_KEY). A resumed run continues in the same W&B run.
 
     project (str): Name of the project.
-    name (Optional[str]): Name of the run; null for that of the output folder.
+    name (Optional[str]): Name of the run; null for the name of the output folder.
     entity (Optional[str]): User or team; null for your own.
     group (Optional[str]): Group of runs that belong together.
     tags (Optional[List[str]]): Labels of the run.
     mode (Optional[str]): "online", "offline" (send it later with `wandb sync`) or
-        "disabled"; null for what WANDB_MODE says.
-    folder (Optional[str]): Where wandb keeps its own files; null for the output folder.
+        "disabled"; null for the value of WANDB_MODE.
+    folder (Optional[str]): Folder for wandb's own files; null for the output folder.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
@@ -39,7 +39,7 @@ def WandB(
             import wandb
         except ImportError:
             raise MissingPackageError("wandb", "wandb", "thincdialog.WandB.v1") from None
-        # wandb itself says which modes there are.
+        # wandb itself checks the mode.
         more: Dict[str, Any] = {"name": name, "dir": folder, "mode": mode}
         if run.output:
             more.update(name=name or Path(run.output).name, dir=folder or run.output)
@@ -54,11 +54,11 @@ def WandB(
                 group=group,
                 tags=tags,
                 config=dict(run.config),
-                # It would otherwise copy all that is printed, the progress bar included.
+                # Otherwise wandb would copy all console output, including the progress bar.
                 settings=wandb.Settings(console="off"),
                 **more,
             )
-        except Exception as error:  # It has errors of a dozen kinds, also from the network.
+        except Exception as error:  # wandb raises many kinds of errors, also from the network.
             raise OutputError(
                 f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
                 'With mode = "offline" it needs no network and no account.'

@@ -1,4 +1,4 @@
-"""ContextShuffle: what stands before the last line, in random order."""
+"""ContextShuffle: put all lines before the last one in random order."""
 
 from ..messages import Message
 from ..registry import registry
@@ -7,14 +7,14 @@ from .mutator import Mutator, random_of
 
 @registry.mutators("thincdialog.ContextShuffle.v1")
 def ContextShuffle(seed: int = 0) -> Mutator:
-    """Shuffle what stands before the last line of each text, such as a persona, and the
-    turns of `context`, to see how much a model makes of their order.
+    """Shuffle the lines before the last one of each text, such as a persona, and the turns of
+    `context`, to see how much a model depends on their order.
 
-    The last line, to be answered, stays last; labels stay. An example is shuffled alike
-    in every epoch. To shuffle the turns of a conversation, put it behind
-    `thincdialog.Flatten.v1`; each turn remembers who said it.
+    The last line, which is to be answered, stays last; labels do not change. An example is
+    shuffled in the same way in every epoch. To shuffle the turns of a conversation, put this
+    mutator after `thincdialog.Flatten.v1`; each turn keeps its speaker.
 
-    seed (int): Of the draws, together with the example's id.
+    seed (int): Seed of the draws, together with the example's id.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
 

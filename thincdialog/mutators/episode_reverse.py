@@ -1,4 +1,4 @@
-"""EpisodeReverse: the partner's turns backwards."""
+"""EpisodeReverse: put the partner's turns in reverse order."""
 
 from typing import Callable, List
 
@@ -9,12 +9,12 @@ from .mutator import Mutator
 
 @registry.mutators("thincdialog.EpisodeReverse.v1")
 def EpisodeReverse(keep_context: bool = True) -> Mutator:
-    """Turn the order of the partner's texts around, to see how much a model makes of the
-    course of a conversation. Labels and all else stay where they are.
+    """Reverse the order of the partner's texts, to see how much a model depends on the course
+    of a conversation. Labels and all other fields stay where they are.
 
-    Put it before `thincdialog.Flatten.v1`: an episode of one turn stays as it is.
+    Put it before `thincdialog.Flatten.v1`: it does not change episodes of one turn.
 
-    keep_context (bool): Leave the first text's lines but its last (a persona) where they are.
+    keep_context (bool): Leave the lines before the last one of the first text (a persona) in place.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
     return lambda episode: [with_texts_moved(episode, keep_context, lambda texts: texts[::-1])]
@@ -23,13 +23,13 @@ def EpisodeReverse(keep_context: bool = True) -> Mutator:
 def with_texts_moved(
     episode: Episode, keep_context: bool, reorder: Callable[[List[str]], List[str]]
 ) -> Episode:
-    """A copy whose texts stand in another order; all other fields stay where they are.
+    """Copy an episode with its texts in another order; all other fields stay where they are.
 
-    Silence (`__SILENCE__`) before an opening is no turn and stays, too.
+    Silence (`__SILENCE__`) before an opening is not a turn and stays where it is, too.
 
-    episode (Episode): Stays as it is.
-    keep_context (bool): Whether the first text's lines but its last stay first.
-    reorder (Callable): Gives the texts anew.
+    episode (Episode): The episode, which is not changed.
+    keep_context (bool): Whether the lines before the last one of the first text stay first.
+    reorder (Callable): Takes the texts and returns them in their new order.
     """
     texts = [message["text"] for message in episode]
     opening = ""

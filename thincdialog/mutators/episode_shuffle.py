@@ -1,4 +1,4 @@
-"""EpisodeShuffle: the partner's turns in random order."""
+"""EpisodeShuffle: put the partner's turns in random order."""
 
 from typing import List
 
@@ -10,14 +10,14 @@ from .mutator import Mutator, random_of
 
 @registry.mutators("thincdialog.EpisodeShuffle.v1")
 def EpisodeShuffle(seed: int = 0, keep_context: bool = True) -> Mutator:
-    """Shuffle the partner's texts within their episode, to see how much a model makes of
-    the course of a conversation. Labels and all else stay where they are.
+    """Shuffle the partner's texts within their episode, to see how much a model depends on
+    the course of a conversation. Labels and all other fields stay where they are.
 
-    An episode is shuffled alike in every epoch. Put it before
-    `thincdialog.Flatten.v1`: an episode of one turn stays as it is.
+    An episode is shuffled in the same way in every epoch. Put it before
+    `thincdialog.Flatten.v1`: it does not change episodes of one turn.
 
-    seed (int): Of the draws, together with the id of the episode's first example.
-    keep_context (bool): Leave the first text's lines but its last (a persona) where they are.
+    seed (int): Seed of the draws, together with the id of the episode's first example.
+    keep_context (bool): Leave the lines before the last one of the first text (a persona) in place.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
 

@@ -1,4 +1,4 @@
-"""Flatten: every turn becomes an example of its own, with its context inside."""
+"""Flatten: make each turn an example of its own that includes its context."""
 
 from typing import List
 
@@ -9,14 +9,14 @@ from ..registry import registry
 
 @registry.mutators("thincdialog.Flatten.v1")
 class Flatten:
-    """Make of each turn a single-turn episode whose `context` holds the turns before.
+    """Make each turn a single-turn episode whose `context` holds the turns before it.
 
     With turns x1 y1 ... x4 y4, context_length 3 and labels included, the fourth
-    example is x2 y2 x3 y3 x4 -> y4; with -1 and labels left out it is
-    x1 x2 x3 x4 -> y4. Of several labels the first stands in the context. Silence
-    (`__SILENCE__`) before an opening is no turn and is left out of contexts.
+    example is x2 y2 x3 y3 x4 -> y4; with -1 and without labels it is
+    x1 x2 x3 x4 -> y4. If a turn has several labels, the context holds the first. Silence
+    (`__SILENCE__`) before an opening is not a turn and is left out of contexts.
 
-    context_length (int): Turns of the partner, 1 or more, the current one counted; -1 for all.
+    context_length (int): Turns of the partner, 1 or more, including the current one; -1 for all.
     include_labels (bool): Whether the answers given so far are part of the context.
     squash (bool): Whether the context is put into `text`, one turn a line, as ParlAI does it: for
         an agent that reads nothing but `text`. The example has no `context` then.
@@ -34,10 +34,10 @@ class Flatten:
         self.squash = squash
 
     def __call__(self, episode: Episode) -> List[Episode]:
-        """One single-turn episode for each turn."""
-        # All turns so far. A context that is there already stays.
+        """Return a single-turn episode for each turn."""
+        # All turns so far, after those of a context that the episode already has.
         history: List[Turn] = list(episode[0].get("context", ())) if episode else []
-        starts: List[int] = []  # Where in it each turn of the partner starts.
+        starts: List[int] = []  # Where in `history` each turn of the partner starts.
         examples: List[Episode] = []
         for message in episode:
             starts.append(len(history))

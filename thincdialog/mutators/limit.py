@@ -1,4 +1,4 @@
-"""Limit: only the beginning of the data."""
+"""Limit: keep only the beginning of the data."""
 
 from typing import Iterator, List, Optional
 
@@ -12,9 +12,9 @@ from .mutator import Episodes
 class Limit:
     """Keep the first episodes or examples of a split, and read no further.
 
-    It counts what the mutators before it give: behind `thincdialog.Flatten.v1` each
-    turn is an episode, before it each conversation is. For a random sample in
-    evaluation, see `max_examples` in `[evaluation]`.
+    It counts the episodes that the mutators before it return: after
+    `thincdialog.Flatten.v1`, each turn is an episode; before it, each conversation is. For
+    a random sample in evaluation, see `max_examples` in `[evaluation]`.
 
     n_episodes (int): Episodes to keep; 0 for any number.
     n_examples (int): Examples to keep, the last episode cut off there; 0 for any number.
@@ -35,7 +35,7 @@ class Limit:
         self.splits = splits
 
     def rewrite(self, episodes: Episodes, split: str) -> Iterator[Episode]:
-        """The first episodes."""
+        """Yield the first episodes."""
         if self.splits is not None and split not in self.splits:
             yield from episodes()
             return
@@ -45,6 +45,6 @@ class Limit:
                 episode = episode[: self.n_examples - n_examples]
                 n_examples += len(episode)
             yield episode
-            # Seen to before the next one is read: a stream may let one wait for it.
+            # Stop before the next episode is read: in a stream, reading it may block.
             if number == self.n_episodes or 0 < self.n_examples <= n_examples:
                 return

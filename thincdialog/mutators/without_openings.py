@@ -1,4 +1,4 @@
-"""WithoutOpenings: leave out the examples in which nobody has spoken yet."""
+"""WithoutOpenings: leave out the examples that open a conversation."""
 
 from typing import List
 
@@ -10,16 +10,16 @@ from .mutator import Mutator
 @registry.mutators("thincdialog.WithoutOpenings.v1")
 def WithoutOpenings() -> Mutator:
     """Drop turns that answer silence, such as the first turn of a conversation that the label
-    side opens. Behind `thincdialog.Flatten.v1`, the opening stays in the later contexts.
+    side opens. After `thincdialog.Flatten.v1`, the opening stays in the later contexts.
 
-    RETURNS (Mutator): Episode to the same episode without those turns. A `context` that stood
-        before all of them goes on to the first that is left.
+    RETURNS (Mutator): Episode to the same episode without those turns. If the first turn is
+        dropped, the first remaining one takes over its `context`.
     """
     return without_openings
 
 
 def without_openings(episode: Episode) -> List[Episode]:
-    """The same episode without turns that answer silence."""
+    """Return the same episode without turns that answer silence."""
     kept = [message for message in episode if message["text"] != SILENCE]
     if kept and "context" in episode[0]:
         kept[0] = Message({"context": episode[0]["context"], **kept[0]})

@@ -1,4 +1,4 @@
-"""WordReverse: the words of every line backwards."""
+"""WordReverse: put the words of every line in reverse order."""
 
 from typing import Callable, List
 
@@ -9,10 +9,10 @@ from .mutator import Mutator
 
 @registry.mutators("thincdialog.WordReverse.v1")
 def WordReverse() -> Mutator:
-    """Turn the words of every line around, to see how much a model makes of their order.
+    """Reverse the words of every line, to see how much a model depends on their order.
 
-    Labels stay as they are. Before `thincdialog.Flatten.v1` only the partner's turns
-    are changed; behind it all of the context is, the answers given so far among it.
+    Labels are not changed. Before `thincdialog.Flatten.v1`, only the partner's turns are
+    changed; after it, the whole context is, including the answers given so far.
 
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
@@ -20,10 +20,11 @@ def WordReverse() -> Mutator:
 
 
 def with_words(message: Message, reorder: Callable[[List[str]], List[str]]) -> Message:
-    """A copy whose lines have their words in another order, in `text` and `context`.
+    """Copy a message with the words of each line of `text` and `context` in another order.
 
-    message (Message): Stays as it is.
-    reorder (Callable): Gives the words of one line, those between blanks, anew.
+    message (Message): The message, which is not changed.
+    reorder (Callable): Takes the words of one line, split at spaces, and returns them in
+        their new order.
     """
 
     def reordered(text: str) -> str:

@@ -1,4 +1,4 @@
-"""WordShuffle: the words of every line in random order."""
+"""WordShuffle: put the words of every line in random order."""
 
 from ..messages import Message
 from ..registry import registry
@@ -8,12 +8,13 @@ from .word_reverse import with_words
 
 @registry.mutators("thincdialog.WordShuffle.v1")
 def WordShuffle(seed: int = 0) -> Mutator:
-    """Shuffle the words of every line, to see how much a model makes of their order.
+    """Shuffle the words of every line, to see how much a model depends on their order.
 
-    An example is shuffled alike in every epoch. Labels stay. Before `thincdialog.Flatten.v1`
-    only the partner's turns are changed; behind it all of the context is, with the answers.
+    An example is shuffled in the same way in every epoch. Labels are not changed. Before
+    `thincdialog.Flatten.v1`, only the partner's turns are changed; after it, the whole
+    context is, including the answers given so far.
 
-    seed (int): Of the draws, together with the example's id.
+    seed (int): Seed of the draws, together with the example's id.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
 

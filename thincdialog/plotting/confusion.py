@@ -1,4 +1,4 @@
-"""A picture of which class was found for which."""
+"""Draw a confusion matrix."""
 
 from pathlib import Path
 from typing import Any, List, Optional, Tuple, Union
@@ -8,7 +8,8 @@ import numpy
 from ..metrics.confusion import ConfusionMatrix
 from .picture import drawing, save_figure
 
-# Classes up to which every cell shows its count, and all are named; of more, N_SHOWN are shown.
+# Up to MOST_COUNTS classes, every cell shows its count. With more than MOST_NAMES classes, only
+# N_SHOWN are shown.
 MOST_COUNTS = 40
 MOST_NAMES = 80
 N_SHOWN = 30
@@ -16,24 +17,25 @@ NO_REPLY = "(no reply)"
 
 
 def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
-    """Draw a confusion matrix into a PNG (or SVG or PDF) file: a row for each class, dark
-    where many of its examples were replied that class. Of more than ``MOST_NAMES`` classes,
-    those that are confused most are shown, and the others as one.
+    """Draw a confusion matrix into a PNG (or SVG or PDF) file: a row for each class and a
+    column for each reply; the darker a cell, the larger its share of the row's examples. With
+    more than ``MOST_NAMES`` classes, only the most confused ones have their own rows; the others
+    share one.
 
     matrix (ConfusionMatrix): The counts.
-    path (Union[str, Path]): The file; its ending says the format.
+    path (Union[str, Path]): The file; its suffix gives the format.
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
     Figure = drawing("matplotlib.figure", "a picture").Figure
     PowerNorm = drawing("matplotlib.colors", "a picture").PowerNorm
     names, replies, counts = _shown(matrix)
-    # A class that is only replied has no examples, so no shares.
+    # A class that occurs only as a reply has no examples, so its shares are 0.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     side = 3.5 + (0.42 if len(names) <= MOST_COUNTS else 0.2) * len(replies)
     figure = Figure(figsize=(side + 1, side), layout="constrained")
     axes = figure.subplots()
-    # Shades of the square root: what is confused now and then can be seen, too.
+    # Shades follow the square root, so that rare confusions are visible too.
     shade = PowerNorm(0.5, vmin=0, vmax=1)
     image = axes.imshow(shares, cmap="Blues", norm=shade, interpolation="nearest")
     axes.set_xlabel("replied")
@@ -54,14 +56,14 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
 
 
 def _shown(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], numpy.ndarray]:
-    """Names of rows and of columns, and the counts."""
+    """Return the names of rows and of columns, and the counts."""
     if len(matrix.classes) <= MOST_NAMES:
         replies, counts = matrix.table()
         return matrix.classes, replies, counts
     others = f"({len(matrix.classes) - N_SHOWN} others)"
     matrix = matrix.summed(N_SHOWN, others)
     replies, counts = matrix.table()
-    # The others stand below and to the right of the classes.
+    # The row and the column of the others come last among the classes.
     names = [name for name in matrix.classes if name != others] + [others]
     columns = [*names, *replies[len(names) :]]
     rows = [matrix.classes.index(name) for name in names]
@@ -70,5 +72,5 @@ def _shown(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], num
 
 def _labels(names: Any) -> List[str]:
     shown = [NO_REPLY if name is None else name for name in names]
-    # Dollars would begin formulas.
+    # Dollar signs would begin formulas.
     return [(f"{n[:29]}…" if len(n) > 30 else n).replace("$", r"\$") for n in shown]

@@ -1,4 +1,4 @@
-"""What a picture of runs shows: panels, and the lines in them."""
+"""Select the data for a plot of runs: panels, and the lines in them."""
 
 import difflib
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from ..errors import DataError
 from ..loggers.row_file import is_number
 from ..runs.find_runs import Run
 
-# What a row can be laid over, and what the axis then says.
+# Key of the x axis to its label.
 AGAINST = {
     "step": "training steps",
     "epoch": "epochs",
@@ -29,13 +29,13 @@ TRAIN, DEV = "train", "dev"
 
 
 class Line(NamedTuple):
-    """A curve of one run.
+    """Hold a curve of one run.
 
-    run (str): The run's name.
+    run (str): Name of the run.
     split (str): "train" or "dev".
-    xs (List[float]): Where it was measured, ascending.
-    ys (List[float]): The values; all are finite.
-    best (Optional[int]): Place of the run's best row, in a panel of its score.
+    xs (List[float]): Positions of the measurements on the x axis, ascending.
+    ys (List[float]): Values; all are finite.
+    best (Optional[int]): Index of the run's best row, in the panel of the run's score.
     """
 
     run: str
@@ -47,10 +47,10 @@ class Line(NamedTuple):
 
 @dataclass
 class Panel:
-    """The curves of one metric, one of each run that has it.
+    """Hold the curves of one metric, one for each run that has it.
 
-    metric (str): Its name.
-    title (str): The name with the unit.
+    metric (str): Name of the metric.
+    title (str): Title of the panel, with the unit.
     lines (List[Line]): In the order of the runs.
     """
 
@@ -62,15 +62,15 @@ class Panel:
 def make_panels(
     runs: Sequence[Run], metrics: Optional[Sequence[str]] = None, against: str = "step"
 ) -> List[Panel]:
-    """One panel for each metric.
+    """Make one panel for each metric.
 
     runs (Sequence[Run]): From ``find_runs``.
     metrics (Optional[Sequence[str]]): Names as in the scores ("hits@1", "loss") or in the
-        rows ("learn_rate"); "train/..." and "dev/..." choose one where both are measured.
-        "loss" is two panels, of training and of dev: among other candidates, one loss says
-        nothing of the other. None: the losses, and the score of the runs.
-    against (str): What they are laid over, one of ``AGAINST``.
-    RAISES (DataError): If there is no row, or a metric was measured in no run.
+        rows ("learn_rate"); "train/..." and "dev/..." choose one if both are measured.
+        "loss" makes two panels, one for training and one for dev, because the losses are not
+        comparable if the candidates differ. None: the losses, and the score of the runs.
+    against (str): Key of the x axis, one of ``AGAINST``.
+    RAISES (DataError): If there is no row, or no run measured a metric.
     """
     if against not in AGAINST:
         raise ValueError(f"against should be one of {', '.join(AGAINST)}, got {against!r}")
@@ -99,7 +99,7 @@ def make_panels(
 
 
 def _loss_title(runs: Sequence[Run]) -> str:
-    """What the losses of the runs are means of, as far as their training tells."""
+    """Return the title of the loss panels, with the unit if the runs' training rows show it."""
     units = [
         unit
         for unit in ("example", "token")
@@ -109,7 +109,7 @@ def _loss_title(runs: Sequence[Run]) -> str:
 
 
 def _parts(name: str, runs: Sequence[Run]) -> List[str]:
-    """What a metric that was asked for consists of: the loss, of those that were measured."""
+    """Split a requested metric into panels: "loss" into the losses that were measured."""
     if name != LOSS:
         return [name]
     known = {key for run in runs for row in run.rows for key in measured(row)}
@@ -117,7 +117,7 @@ def _parts(name: str, runs: Sequence[Run]) -> List[str]:
 
 
 def measured(row: Mapping[str, Any]) -> Dict[str, float]:
-    """Every number of a row: "train/..." for those of training, "dev/..." for the scores."""
+    """Collect every number of a row: "train/..." for training, "dev/..." for the scores."""
     found = {f"{TRAIN}/{name}": value for name, value in row.items() if name != "score"}
     if "loss_per_example" in row:
         found[f"{TRAIN}/{LOSS}"] = row.get("loss_per_token", row["loss_per_example"])
@@ -127,7 +127,7 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
 
 def _lines(run: Run, name: str, against: str) -> List[Line]:
     known = {key for row in run.rows for key in measured(row)}
-    # The dev data's, if both are there.
+    # If both splits have the metric, dev is used.
     names = [key for key in (name, f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known]
     lines = []
     for key in names[:1]:
@@ -147,8 +147,8 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
 
 
 def _rows(run: Run, split: str) -> Sequence[Mapping[str, Any]]:
-    """Those of one length: a row of an evaluation tells of more steps than those of training
-    between, which would make a saw of the curve."""
+    """Choose the rows for a curve. For training, rows of evaluations are left out if there are
+    others: they cover more steps, so mixing both would make the curve jagged."""
     of_training = [row for row in run.rows if not row.get("is_evaluation", True)]
     return of_training if of_training and split == TRAIN else run.rows
 

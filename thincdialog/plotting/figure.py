@@ -1,4 +1,4 @@
-"""Curves as a picture in a file."""
+"""Draw curves into a picture file."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Union
@@ -6,11 +6,11 @@ from typing import Any, Dict, List, Union
 from .curves import AGAINST, Panel
 from .picture import drawing, save_figure
 
-# Okabe and Ito's, which colour-blind people tell apart as well; then dashes repeat them.
+# The colour-blind safe palette of Okabe and Ito; further lines repeat its colours, dashed.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = "osD^vPX"
 MAX_MARKERS = 16
-# Inches; and panels in a row.
+# Size of a panel in inches, and panels in a row.
 PANEL_WIDTH, PANEL_HEIGHT = 4.8, 3.6
 MOST_BESIDE = 3
 # The star at a run's best row.
@@ -18,24 +18,24 @@ BEST: Dict[str, Any] = {"marker": "*", "markeredgecolor": "black", "markeredgewi
 
 
 def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "step") -> None:
-    """Panels beside each other, in rows of up to three, in a file.
+    """Draw panels next to each other, in rows of up to three, into a file.
 
     panels (List[Panel]): From ``make_panels``.
-    path (Union[str, Path]): Its ending says what is written, ".png" or ".svg" for instance.
-    against (str): What they are laid over.
+    path (Union[str, Path]): The file; its suffix gives the format, such as ".png" or ".svg".
+    against (str): Key of the x axis, one of ``AGAINST``.
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
     matplotlib = drawing("matplotlib", "A picture in a file")
     Figure = drawing("matplotlib.figure", "A picture in a file").Figure
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    # Text of an SVG stays text, and the same curves give the same bytes.
+    # Text in an SVG stays text, and equal curves give identical files.
     same = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
     with matplotlib.rc_context(same):
         n_rows = -(-len(panels) // MOST_BESIDE)
         n_beside = -(-len(panels) // n_rows)
         width = PANEL_WIDTH * n_beside + 0.4
-        # A letter takes about a twelfth of an inch, and a sign five of them.
+        # A character takes about a twelfth of an inch, and a line sample as much as five.
         columns = max(1, int(width * 12 / (max(map(len, [*runs, "best"])) + 8)))
         height = PANEL_HEIGHT * n_rows + 0.24 * -(-(len(runs) + 1) // columns)
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -45,7 +45,7 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
         margin = 0.04 * (max(ends) - min(ends)) or 1.0
         for panel, ax in zip(panels, axes):
             _draw(panel, ax, runs)
-            # Alike in all, so that what is above each other happened at the same time.
+            # All panels have the same x range, so that points above each other are comparable.
             ax.set_xlim(min(ends) - margin, max(ends) + margin)
             ax.set_xlabel(AGAINST[against])
         for ax in axes[len(panels) :]:
@@ -56,7 +56,7 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
 
 
 def _style(number: int) -> Dict[str, Any]:
-    """How the line of a run looks."""
+    """Return the style of a run's line."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": "-" if number < len(COLOURS) else "-.",
@@ -69,7 +69,7 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
     for line in panel.lines:
         number = runs.index(line.run)
         style = _style(number)
-        # Signs at all points, or at a few that are not those of the other lines.
+        # Markers at all points, or at a few points that differ from those of other lines.
         every = max(1, len(line.xs) // MAX_MARKERS)
         marked = (number * every // len(MARKERS) % every, every)
         ax.plot(line.xs, line.ys, **style, markevery=marked, linewidth=1.6)

@@ -7,12 +7,12 @@ from typing import List, Optional, Tuple, Union
 from ..inspection.find_lr import LearnRates
 from .picture import drawing, save_figure
 
-# A letter of Braille without dots.
+# The Braille character without dots.
 BLANK = "\u2800"
 
 
 def terminal_curve(found: LearnRates) -> Optional[str]:
-    """The losses over the learning rates, for a terminal; None without plotille.
+    """Draw the losses over the learning rates for a terminal; None without plotille.
 
     found (LearnRates): From ``find_lr``.
     """
@@ -43,8 +43,8 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     """Draw losses, smoothed losses and the suggestion into a picture file.
 
     found (LearnRates): From ``find_lr``.
-    path (Union[str, Path]): The file; its ending says which kind (.png, .svg, .pdf).
-    RAISES (MissingPackageError): Without matplotlib.
+    path (Union[str, Path]): The file; its suffix gives the format (.png, .svg, .pdf).
+    RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
     Figure = drawing("matplotlib.figure", "A picture").Figure
@@ -65,7 +65,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
 
 
 def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
-    """Header and rows of a table: the curve at so many rates."""
+    """Return the header and rows of a table: the curve at ``n`` rates."""
     last = len(found.losses) - 1
     places = sorted({round(last * i / (n - 1)) for i in range(n)}) if last > 0 else [0]
     rows = [["learn_rate", "loss", "smoothed"]]
@@ -76,7 +76,8 @@ def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
 
 
 def _limits(found: LearnRates) -> Tuple[float, float]:
-    """From the lowest to somewhat above the first losses: one that ran off would flatten all."""
+    """Return limits from the lowest to somewhat above the first losses, because a loss that
+    diverges would flatten the curve."""
     low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])
     margin = max(0.05 * (start - low), 1e-6)
     return low - margin, max(start + 4 * margin, min(max(found.smoothed), 1.5 * start) + margin)

@@ -1,4 +1,4 @@
-"""Finds the packages that draw, and writes pictures into files."""
+"""Import the packages for drawing, and write pictures into files."""
 
 import warnings
 from importlib import import_module
@@ -9,9 +9,9 @@ from ..errors import MissingPackageError, OutputError
 
 
 def drawing(module: str, what: str) -> Any:
-    """A module of a package that draws.
+    """Import a module for drawing.
 
-    what (str): What it draws, for the error.
+    what (str): Name of the picture, for the error message.
     RAISES (MissingPackageError): If the package is not installed.
     """
     try:
@@ -21,19 +21,19 @@ def drawing(module: str, what: str) -> Any:
 
 
 def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:
-    """Write a figure of matplotlib's into a file; folders that are missing are made.
+    """Write a figure of matplotlib into a file; missing folders are created.
 
-    path (Union[str, Path]): Its ending says what is written, ".png" or ".svg" for instance.
+    path (Union[str, Path]): The file; its suffix gives the format, such as ".png" or ".svg".
     **options (Any): As for ``Figure.savefig``.
     RAISES (OutputError): If the file cannot be written.
     """
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
-            # It draws boxes, as every program does.
+            # Characters that the font lacks are drawn as boxes.
             warnings.filterwarnings("ignore", "Glyph .* missing from")
             figure.savefig(path, dpi=150, **options)
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
-    except ValueError as error:  # An ending that matplotlib does not know.
+    except ValueError as error:  # A suffix that matplotlib does not know.
         raise OutputError(f"{path}  cannot be written: {error}.") from None

@@ -1,4 +1,4 @@
-"""Runners: who makes the steps of training, one process or many."""
+"""Runners: they make the steps of training, in one process or in many."""
 
 from .alone import Alone
 from .cluster import build_ray

@@ -1,4 +1,4 @@
-"""This process makes all steps itself, one after the other."""
+"""A runner that makes all steps in this process, one after the other."""
 
 from typing import Any, Callable, Dict, List, Mapping
 
@@ -15,16 +15,16 @@ from .step import one_step
 
 @registry.runners("thincdialog.Alone.v1")
 def build_alone() -> Runner:
-    """One process makes the steps, one after the other: a run that can be repeated to the
-    bit."""
+    """Train in a single process, one step after the other: a run is reproducible bit for bit."""
     return Alone()
 
 
 class Alone(Runner):
     """See ``build_alone``.
 
-    experiment (Experiment): Its agent learns, with its optimizer.
-    world (World): Of the training teacher and the agent, the ``learner``.
+    experiment (Experiment): Holds the agent that is trained, and its optimizer.
+    learner (Learner): The experiment's agent.
+    world (World): Connects the training teacher and the ``learner``.
     """
 
     experiment: Experiment
@@ -66,7 +66,7 @@ class Alone(Runner):
         return [report] if report.examples else []
 
     def sign_of_life(self) -> Any:
-        return self.world.heard  # Of the last parley.
+        return self.world.heard  # Replaced by each parley.
 
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None

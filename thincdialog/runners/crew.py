@@ -1,5 +1,5 @@
-"""Several workers as one: each carries out calls in a thread of its own, and waiting for them
-takes bounded time."""
+"""A pool of workers: each executes calls in a thread of its own, and the time to wait for them
+is bounded."""
 
 import contextvars
 import threading
@@ -13,17 +13,17 @@ from ..loader.failure import Failure
 from ..training.interruption import Interruption
 from .patience import LOOK_SECONDS, Patience
 
-# What helps where the system gives no more threads or processes.
+# The remedy if the system refuses to start more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
 
 class WorkerMessage(NamedTuple):
-    """What a worker says.
+    """A message from a worker.
 
-    worker (int): Its number, from 0.
-    value (Any): What it tells on its way (see ``Crew``); else what its call gave, or a
-        ``Failure``.
-    is_answer (bool): Whether its call is over.
+    worker (int): The worker's number, from 0.
+    value (Any): An interim message of ``run`` (see ``Crew``); else the return value of the call,
+        or a ``Failure``.
+    is_answer (bool): Whether the call is over.
     """
 
     worker: int
@@ -32,14 +32,14 @@ class WorkerMessage(NamedTuple):
 
 
 class Crew:
-    """Workers that each carry out one call at a time.
+    """Hold workers that each execute one call at a time.
 
-    workers (Sequence[Any]): Objects with the methods that are called. ``run`` is called with a
-        function to be called with what is to be told on the way; its ``world`` says which
-        examples are at hand.
-    stop (Callable[[], None]): Makes workers come back from ``run``.
-    interruption (Interruption): Knows whether the run is to end, as after a signal.
-    note (Callable[[str], None]): Told in a line what the user should know.
+    workers (Sequence[Any]): Objects with the methods that are called. The first argument of
+        ``run`` is a function that sends an interim message; a worker's ``world`` says which
+        examples it is working on.
+    stop (Callable[[], None]): Makes workers return from ``run``.
+    interruption (Interruption): Knows whether the run must end, for example after a signal.
+    note (Callable[[str], None]): Shows the user one line of text.
     times (float): See ``Patience``.
     """
 
@@ -57,30 +57,29 @@ class Crew:
         self.busy: List[int] = []
         self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
         # Each thread waits for calls. A new thread for each call would delay the call of the next
-        # worker, because starting a thread waits until it runs.
+        # worker, because ``Thread.start`` returns only when the thread runs.
         self._threads: Dict[int, threading.Thread] = {}
         self._calls: List["SimpleQueue[Any]"] = [SimpleQueue() for _ in workers]
-        self._heard = time.monotonic()  # When somebody said something, or was asked.
+        self._heard = time.monotonic()  # Time of the last call or message.
 
     def ask(self, worker: int, call: str, *arguments: Any) -> None:
-        """Have a method of a worker called, which is not busy; ``listen`` tells what comes of
-        it.
+        """Call a method of a worker that is not busy; ``listen`` returns its messages.
 
-        RAISES (WorkerError): If the system gives no more threads.
+        RAISES (WorkerError): If the system cannot start another thread.
         """
         if worker not in self._threads:
             thread = threading.Thread(
                 target=self._serve,
                 args=(worker,),
                 name=f"worker {worker}",
-                daemon=True,  # One that hangs keeps nobody from leaving.
+                daemon=True,  # A thread that hangs must not keep the program from ending.
             )
             try:
                 thread.start()
             except RuntimeError as error:
                 raise WorkerError(worker, f"{error}. {FEWER}") from None
             self._threads[worker] = thread
-        # What is set for a context here, such as Thinc's ops, holds there, too.
+        # Context variables, such as Thinc's current ops, are the same in the worker's thread.
         self._calls[worker].put((contextvars.copy_context(), call, arguments))
         self.busy.append(worker)
         self._heard = time.monotonic()
@@ -101,16 +100,16 @@ class Crew:
                 value = worker.run(tell, *arguments)
             else:
                 value = getattr(worker, call)(*arguments)
-        except BaseException as error:  # Also SystemExit: nobody else hears it.
+        except BaseException as error:  # Also SystemExit, which would end only this thread.
             value = Failure.of(error, worker.world if call == "run" else None)
         told.put(WorkerMessage(number, value))
 
     def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
-        """What workers have said.
+        """Return the messages that workers have sent.
 
-        seconds (float): How long to wait for it.
-        RAISES (WorkerError): If one has failed, or nobody says anything in time.
-        RAISES (Interrupted): If one hangs after a signal: nothing more can be saved.
+        seconds (float): How long to wait for the first one.
+        RAISES (WorkerError): If a worker has failed, or if no message arrives in time.
+        RAISES (Interrupted): If a worker hangs after a signal: nothing more can be saved.
         """
         told: List[WorkerMessage] = []
         with suppress(Empty):
@@ -129,10 +128,10 @@ class Crew:
         return told
 
     def each(self, call: str, *arguments: Any) -> List[Any]:
-        """Call a method of every worker; nobody is busy.
+        """Call a method of every worker; none of them is busy.
 
-        arguments (Any): For all of them; a list has one for each worker.
-        RETURNS (List[Any]): What each gave.
+        arguments (Any): Each is for all workers, but a list has one item for each worker.
+        RETURNS (List[Any]): The return value of each worker.
         """
         answers: List[Any] = [None] * len(self.workers)
         for worker in range(len(self.workers)):
@@ -144,7 +143,7 @@ class Crew:
         return answers
 
     def end(self) -> None:
-        """Let workers come back, in bounded time; those that do not are given up."""
+        """Stop the workers, in bounded time; do not wait longer for those that hang."""
         self.stop()
         for calls in self._calls:
             calls.put(None)

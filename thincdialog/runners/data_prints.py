@@ -1,4 +1,4 @@
-"""Whether another process, here or on another machine, reads the same data."""
+"""Checksums that show whether another process, here or on another machine, reads the same data."""
 
 import hashlib
 from itertools import islice
@@ -9,16 +9,16 @@ from ..teachers import Teacher
 
 # Texts that are hashed at once.
 CHUNK = 4096
-# Episodes of a stream that are compared: where the order is another one (a set of texts), it is so
-# from the beginning.
+# Episodes of a stream that are compared. These are enough: if the order differs between processes
+# (as of a set of texts), it differs from the beginning.
 N_FIRST = 256
 
 
 def data_prints(teacher: Teacher) -> Dict[str, str]:
-    """What the data of each task comes to, in its order, as this process has read it; of a
-    stream, its first episodes, and its files (see ``fingerprint``).
+    """Return a checksum of each task's data, in the order in which this process has read it; of a
+    stream, the checksum of its first episodes and its files (see ``fingerprint``).
 
-    teacher (Teacher): Of a split of the data.
+    teacher (Teacher): Teacher of a split of the data.
     RETURNS (Dict[str, str]): Task to checksum.
     """
     return {name: _print_of(task) for name, task in teacher.by_task().items()}

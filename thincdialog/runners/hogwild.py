@@ -34,24 +34,25 @@ from .step_numbers import StepNumbers
 from .worker import Worker
 from .worker_process import worker_processes
 
-# How long one step after the other is waited for, before the loop looks at the time.
+# How long ``take`` waits for steps, before the loop looks at the time again.
 TAKE_SECONDS = 0.1
-# More would be a slip that takes hours to start.
+# A larger number is a mistake: the workers would take hours to start.
 MOST = 1024
-# A number of glibc's, for mallopt.
+# A parameter of glibc's mallopt.
 M_ARENA_MAX = -8
 
 
 @registry.runners("thincdialog.Hogwild.v1")
 def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "thread") -> Runner:
-    """Several workers train the same weights at once, without locks (CPU only). Each has a
+    """Train the same weights with several workers at once, without locks (CPU only). Each has a
     share of the data, a copy of the agent and a world of its own.
 
-    workers (int): How many, 1 to 1024; no more of them than there are processors are at steps
-        at the same time. Set learn_rate for one worker: Adam makes shorter steps by itself
-        where there are more.
-    executor (str): "thread": in this process; they scale best with system.ops = "fast".
-        "process": each loads the data for itself, and runs Python, too, beside the others.
+    workers (int): Number of workers, 1 to 1024; at most as many as there are CPU cores make
+        steps at the same time. Set learn_rate for one worker: with more workers, Adam makes
+        shorter steps by itself.
+    executor (str): "thread": threads of this process, which scale best with
+        system.ops = "fast". "process": processes, which also run Python code in parallel; each
+        of them loads the data.
     RAISES (ConfigError): If workers is out of range.
     """
     if not 1 <= workers <= MOST:
@@ -69,12 +70,12 @@ def _share_one_heap() -> None:
 
 
 class Hogwild(Runner):
-    """See ``build_hogwild``. Any step has the settings of the optimizer that it would have
-    with one worker, but for what Adam needs to learn from stale gradients (``stale_settings``).
+    """See ``build_hogwild``. Each step has the settings of the optimizer that it would have
+    with one worker, except those that ``stale_settings`` changes because gradients are stale.
 
     times (float): As of ``Crew``.
     crew (Crew): The workers.
-    numbers (StepNumbers): Where they draw the numbers of steps from.
+    numbers (StepNumbers): Gives workers the numbers of steps.
     """
 
     harmless = ("executor",)
@@ -145,9 +146,9 @@ class Hogwild(Runner):
                 self.crew.each("begin")
             self._stack = stack.pop_all()
         self._told_schedules: Dict[str, Any] = {}
-        # Which workers are through with their shares.
+        # For each worker, whether it has finished its share.
         self.is_done = [True] * n
-        # The epoch that workers begin as soon as they are to run.
+        # The epoch that workers begin at the next ``take``; None if they have begun it.
         self._begins: Optional[int] = None
         if at_once < n:
             few = f"{at_once} of {n} workers at a time"
@@ -178,7 +179,7 @@ class Hogwild(Runner):
         return self._reports(TAKE_SECONDS)
 
     def _tell_schedules(self) -> None:
-        """Let workers have the rates that evaluations have led to."""
+        """Send workers the learning rates that schedules have chosen after evaluations."""
         states = schedule_states(self.experiment.optimizer)
         if states != self._told_schedules:
             self.crew.each("restore_schedules", states)
@@ -192,9 +193,9 @@ class Hogwild(Runner):
         return reports
 
     def _reports(self, seconds: float) -> List[StepReport]:
-        """Of the steps that were made, behind which the run's optimizer is brought.
+        """Return the reports of new steps, after updating the run's optimizer to include them.
 
-        seconds (float): How long to wait for them.
+        seconds (float): How long to wait for the first message.
         """
         optimizer = self.experiment.optimizer
         reports: List[StepReport] = []
@@ -212,7 +213,7 @@ class Hogwild(Runner):
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:
-        # Threads show their shares to replicas of the agent, whatever makes the steps.
+        # Threads evaluate, each with a replica of the agent, even if processes make the steps.
         make_world = with_threads(experiment, self.n_workers, self.interruption)
         return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
@@ -229,6 +230,6 @@ class Hogwild(Runner):
         states = state.get("workers", [None])
         if len(states) != self.n_workers:
             text = f"[runner] workers is {self.n_workers}, but what was saved is of {len(states)}"
-            hint = f"set it to {len(states)}, or start anew"
+            hint = f"set it to {len(states)}, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
         self.is_done = self.crew.each("restore", states)

@@ -1,4 +1,4 @@
-"""Hogwild's workers as processes: each makes what it needs from the config."""
+"""Hogwild's workers as processes: each makes its own data reader and agent from the config."""
 
 import os
 import sys
@@ -31,11 +31,11 @@ def share_with_processes(
 ) -> Tuple[StepNumbers, Dict[str, Any]]:
     """Move the run's weights and the optimizer's state into memory that processes share.
 
-    teacher (Teacher): Of the training data.
-    at_once (int): Workers at steps at the same time.
-    RETURNS (Tuple[StepNumbers, Dict[str, Any]]): What they draw numbers from, and arguments
-        for ``make_process_worker``; the `folder` is missing.
-    RAISES (DialogError): If there is not so much memory, or no such system.
+    teacher (Teacher): Teacher of the training data.
+    at_once (int): Number of workers that make steps at the same time.
+    RETURNS (Tuple[StepNumbers, Dict[str, Any]]): The counter of steps, and the arguments of
+        ``make_process_worker`` except `folder`.
+    RAISES (DialogError): If memory is short, or if the system is Windows.
     """
     if os.name == "nt":
         text = '[runner] executor = "process" needs Linux or macOS'
@@ -61,9 +61,9 @@ def share_with_processes(
 
 @contextmanager
 def folder_of(agent: Learner, place: Path) -> Iterator[str]:
-    """A temporary folder that holds an agent, for processes to read it.
+    """Save an agent to a temporary folder, from which processes read it.
 
-    place (Path): The folder around it.
+    place (Path): The folder in which it is made.
     RAISES (DialogError): If it cannot be written.
     """
     with ExitStack() as stack:
@@ -92,17 +92,17 @@ def make_process_worker(
     drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
-    """What the process of a worker runs first: the same as its parent, from the config.
-    What is not named here comes from ``share_with_processes``.
+    """Make the worker of a process, from the same config as its parent. ``share_with_processes``
+    gives the arguments that are not described here.
 
-    number (int): Of the worker, from 0.
-    folder (str): Where the agent was saved; not needed afterwards.
-    RAISES (DialogError): If the config names functions that nobody has registered here.
-    RAISES (DataError): If the training data is another one here.
+    number (int): Number of the worker, from 0.
+    folder (str): Folder of the saved agent; not needed afterwards.
+    RAISES (DialogError): If the config names functions that are not registered in this process.
+    RAISES (DataError): If this process reads other training data than the run.
     """
     try:
         experiment = Experiment.from_config(config, code=code)
-    except ConfigError as error:  # The parent found nothing wrong: it knows more names.
+    except ConfigError as error:  # The parent accepted the config: it has more functions.
         problems = "; ".join(problem.text for problem in error.problems)
         raise DialogError(
             f"{problems}. A process knows only functions that it has imported itself: put your "
@@ -117,7 +117,7 @@ def make_process_worker(
         text = (
             "a worker process reads other training data than the run, or in another order. Files "
             "must not change while a run begins, and a teacher must give every process the same "
-            "examples in the same order (a set of texts does not). Mend that, or set [runner] "
+            "examples in the same order (a set of texts does not). Fix that, or set [runner] "
             'executor = "thread"'
         )
         raise DataError(teacher.by_task()[name].data_name, text)

@@ -21,8 +21,8 @@ from ..worlds import PartnerWorld, World, WorldFactory
 from .crew import Crew
 from .worker import ShareWorker
 
-# Parleys that may be released and not yet shown, for each worker, so that none waits for the
-# thread that releases them. (With 2, evaluations took a fifth longer.)
+# Maximum number, per worker, of parleys that are released and not yet shown: enough that no worker
+# waits for the thread that releases them. (With 2, evaluations took a fifth longer.)
 AHEAD = 16
 
 
@@ -30,8 +30,8 @@ AHEAD = 16
 def build_hogwild_world(
     n_workers: int = 2, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Several workers evaluate: threads, each with a share of the data. (Training with several
-    workers is chosen in ``[runner]``.)
+    """Evaluate with several workers: threads, each with a share of the data. (To train with
+    several workers, set ``[runner]``.)
 
     n_workers (int): Number of workers, 1 or more.
     conversation (Optional[WorldFactory]): The world of each worker, such as
@@ -44,9 +44,10 @@ def build_hogwild_world(
 def with_threads(
     experiment: Experiment, n_workers: int, interruption: Optional[Interruption]
 ) -> WorldFactory:
-    """A world to evaluate in with several threads, whose scores are those of one. There are no
-    threads for an agent on a GPU, one whose replies depend on the batches, or one of a user that
-    counts by itself and has no replica."""
+    """Return a function that makes a world for evaluations with several threads, which come to the
+    same scores as one thread. It makes the world of the config, without threads, for an agent on
+    a GPU, for one whose replies depend on the batches, and for a custom one that has a ``report``
+    but no ``replica`` of its own."""
     agent, make_world = experiment.agent, experiment.evaluation["world"]
     counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
     is_on_cpu = experiment.ops.device_type == "cpu"
@@ -57,27 +58,27 @@ def with_threads(
 
 
 class HogwildWorld(World):
-    """Workers, threads of this process, share a teacher's data: each has a world of its own with
-    a replica of the agent. (ParlAI's world of this name.)
+    """Share a teacher's data among workers, threads of this process: each has a world of its own
+    with a replica of the agent. (ParlAI has a world of this name.)
 
-    ``parley`` releases one worker for a parley of its world. It waits only if too many
-    parleys are under way, or if all data is handed out; then ``acts`` are those of a parley that
-    has ended, else there are none. ``shutdown`` joins the workers.
+    ``parley`` lets one worker make a parley of its world. It waits only if too many parleys are
+    in progress, or if workers have taken all data. ``acts`` are those of a parley that has ended,
+    or empty if none has. ``shutdown`` joins the workers.
 
         with HogwildWorld(train, agent, 2, optimizer) as world:
             while not world.epoch_done():
                 world.parley()
             print(world.report())
 
-    teacher (Teacher): Where the messages come from.
-    agent (Agent): Who answers. It is on the CPU.
+    teacher (Teacher): Gives the messages.
+    agent (Agent): Answers them. It is on the CPU.
     n_workers (int): Number of workers, 1 or more.
     optimizer (Optional[Optimizer]): With one, each worker updates the weights, which all of
         them share, after each of its parleys; so do not call ``agent.update``.
-    make_world (WorldFactory): Gives the world of each worker.
-    interruption (Optional[Interruption]): Knows whether the run is to end.
-    RAISES (ProtocolError): If the agent is to learn and there is no optimizer, or its state
-        cannot be shared; if the agent is to be evaluated, and its replies depend on the batches.
+    make_world (WorldFactory): Makes the world of each worker.
+    interruption (Optional[Interruption]): Knows whether the run must end.
+    RAISES (ProtocolError): If the agent is trained without an optimizer, or with one whose state
+        cannot be shared; if the agent is evaluated, and its replies depend on the batches.
     """
 
     def __init__(
@@ -115,24 +116,24 @@ class HogwildWorld(World):
         self._begin()
 
     def _begin(self) -> None:
-        """All workers are at the beginning of an epoch."""
+        """Reset the state to that at the beginning of an epoch."""
         # Arguments of ``ShareWorker.step``.
         self._released: "SimpleQueue[Any]" = SimpleQueue()
         self.__dict__.pop("_left", None)
         for worker in self._workers:
             worker.released = self._released
         self._n_under_way = 0
-        # Of parleys that have ended, and were not shown.
+        # The acts of parleys that have ended and were not shown yet.
         self._ended: Deque[Sequence] = deque()
 
     @cached_property
     def _left(self) -> Set[int]:
-        """Workers that have something left of their shares; a stream is read to tell."""
+        """Workers that have not finished their shares; to know this of a stream, it is read."""
         workers = enumerate(self._workers)
         return {number for number, worker in workers if not worker.world.epoch_done()}
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin a pass over the data, whatever is left of the last one."""
+        """Begin a pass over the data, even if the last one is not finished."""
         self._call_back()
         while self._crew.busy:
             self._crew.listen()
@@ -168,16 +169,16 @@ class HogwildWorld(World):
                 self.agent.weights_changed()
                 self.optimizer.nr_update[KEY] += 1
                 self.optimizer.step_schedules()
-        if not self._left:  # No worker takes what was released too much.
+        if not self._left:  # No worker takes the parleys that were released in excess.
             self._n_under_way = 0
 
     def _settle(self) -> None:
-        """Wait until no parley is under way."""
+        """Wait until no parley is in progress."""
         while self._left and self._n_under_way:
             self._listen()
 
     def _call_back(self) -> None:
-        """Let workers come back once their parleys have ended."""
+        """Let workers return from ``run`` once their parleys have ended."""
         try:
             while True:
                 self._released.get_nowait()
@@ -189,12 +190,13 @@ class HogwildWorld(World):
         return not (self._left or self._ended)
 
     def report(self) -> Dict[str, Metric]:
-        """See ``World.report``: of all workers, once their parleys have ended."""
+        """Return the metrics of all workers, once their parleys have ended (see
+        ``World.report``)."""
         self._settle()
         return merge_reports(*(worker.world.report() for worker in self._workers))
 
     def reset_metrics(self) -> None:
-        """Start the metrics of all workers afresh, once their parleys have ended."""
+        """Reset the metrics of all workers, once their parleys have ended."""
         self._settle()
         for worker in self._workers:
             worker.world.reset_metrics()
@@ -208,16 +210,16 @@ class HogwildWorld(World):
 
 
 class _ReleasedWorker(ShareWorker):
-    """Makes a parley, and an update of the weights if it has an optimizer, whenever it is
-    released.
+    """Makes a parley, and an update of the weights if it has an optimizer, for each item of
+    ``released``.
 
-    released (SimpleQueue): What ``step`` is called with; None: there is no more.
+    released (SimpleQueue): The arguments of ``step``; None: there are no more.
     """
 
     released: "SimpleQueue[Any]"
 
     def run(self, tell: Callable[[Any], None]) -> None:
-        """Work until the share is done, or there is no more."""
+        """Work until the share is done, or until there are no more items."""
         self.limit_threads()
         is_done = False
         while not is_done and (released := self.released.get()) is not None:

@@ -1,4 +1,4 @@
-"""Slots in which workers of several processes go on."""
+"""Slots that limit the number of worker processes that work at the same time."""
 
 import os
 import weakref
@@ -7,11 +7,11 @@ from typing import Any, Tuple
 
 
 class JobSlots:
-    """A pipe that holds a byte for each worker that may go on: whoever enters takes one, and
-    waits where there is none. (As make's job server does. Semaphores that processes share
-    have a name, which is left when the run is killed.)
+    """A semaphore for several processes: a pipe that holds one byte per free slot. A worker takes
+    a byte to enter, waiting for it if there is none, and puts it back when it leaves. (make's job
+    server works like this. A named semaphore would remain on the system if the run is killed.)
 
-    at_once (int): How many may go on at the same time; 1 for a lock.
+    at_once (int): Number of slots; 1 for a lock.
     """
 
     def __init__(self, at_once: int):

@@ -1,4 +1,4 @@
-"""How long workers are waited for: none that hangs holds a run."""
+"""Time limits for waiting for workers, so that a worker that hangs does not block a run."""
 
 import time
 from typing import Callable, Collection
@@ -6,22 +6,21 @@ from typing import Callable, Collection
 from ..errors import WorkerError
 from ..training.interruption import Interrupted, Interruption
 
-# How often one looks, while waiting, whether the run is to end.
+# How often a wait is interrupted to check whether the run must end.
 LOOK_SECONDS = 0.5
-# After which silent workers are taken for dead, and for which they are waited for at the end.
+# The time limits for silent workers: during a run, and once it must end.
 MAX_WAIT_SECONDS, MAX_END_SECONDS = 600.0, 25.0
 
 
 class Patience:
-    """Of whoever waits for workers: has an end after a while of silence, and, whatever they say,
-    soon after a signal.
+    """Limits the time to wait for workers: it ends after a period of silence, and soon after a
+    signal even if they send messages.
 
-    interruption (Interruption): Knows whether the run is to end.
-    note (Callable[[str], None]): Told in a line what the user should know.
-    max_wait (float): Seconds without a word of anybody, while one is due, that are taken for
-        a failure.
-    end_seconds (float): How long workers are waited for, all in all, once the run is to end:
-        schedulers kill some 30 seconds after SIGTERM.
+    interruption (Interruption): Knows whether the run must end.
+    note (Callable[[str], None]): Shows the user one line of text.
+    max_wait (float): Seconds without any message, while one is due, after which the wait fails.
+    end_seconds (float): How long to wait for workers, in all, once the run must end: schedulers
+        kill a process some 30 seconds after SIGTERM.
     """
 
     def __init__(
@@ -34,13 +33,13 @@ class Patience:
     ):
         self.interruption, self.note = interruption, note
         self.max_wait, self.end_seconds = max_wait, end_seconds
-        self._end = float("inf")  # Till when workers are waited for.
+        self._end = float("inf")  # The time at which the wait ends.
 
     def check(self, workers: Collection[int], heard: float) -> None:
-        """Nobody says anything just now.
+        """Check the time limits, when no message has arrived.
 
-        workers (Collection[int]): The numbers of those who are waited for.
-        heard (float): When one of them said something, or was asked (``time.monotonic``).
+        workers (Collection[int]): The numbers of the workers whose answer is due.
+        heard (float): Time of the last call or message (``time.monotonic``).
         RAISES (WorkerError): If it was too long ago.
         RAISES (Interrupted): If they hang after a signal: nothing more can be saved.
         """

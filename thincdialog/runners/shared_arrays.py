@@ -1,4 +1,4 @@
-"""Arrays that several processes have in common."""
+"""Arrays in memory that several processes share."""
 
 import mmap
 import os
@@ -11,22 +11,23 @@ import numpy
 
 from ..errors import DialogError
 
-# Arrays begin at lines of the cache, so that none shares one with another.
+# Each array begins at a cache line, so that no two arrays share one.
 ALIGNMENT = 64
 
 Layout = List[Tuple[str, Tuple[int, ...], str, int]]
 
 
 class SharedArrays:
-    """Named arrays in memory that the processes it is given to have in common.
+    """Named arrays in memory that is shared by the processes to which this object is sent.
 
-    The memory has no name (``memfd_create``; where there is none, a file that is deleted
-    at once): nothing is left of it when the last process that has it is gone, however that
-    came, and it counts for no limit of /dev/shm, which is small in containers. (The standard
-    library's ``shared_memory`` has both faults.) An array lives as long as someone holds it.
+    The memory has no name (it is from ``memfd_create``, or, where the system has none, a file
+    that is deleted at once). So the system frees it when the last process that uses it ends, even
+    if that process was killed, and it does not count towards the limit of /dev/shm, which is
+    small in containers. (The standard library's ``shared_memory`` has neither property.) An array
+    lives as long as there is a reference to it.
 
-    arrays (Mapping[str, numpy.ndarray]): What the shared ones hold at first; it is copied.
-    RAISES (DialogError): If there is not so much memory, or a limit forbids it.
+    arrays (Mapping[str, numpy.ndarray]): The initial values, which are copied.
+    RAISES (DialogError): If memory is short, or a limit forbids it.
     """
 
     arrays: Dict[str, numpy.ndarray]
@@ -46,7 +47,7 @@ class SharedArrays:
             weakref.finalize(self, os.close, handle)
             os.ftruncate(handle, max(1, size))
             self._take(handle, layout)
-        except OSError as error:  # Here a file's size, and the number of open ones, count, too.
+        except OSError as error:  # Limits of file size and of open files apply to it, too.
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with worker processes: "
                 f"{error.strerror}. Raise the limit (ulimit -a shows all), or set "

@@ -1,17 +1,17 @@
-"""What Adam needs to make steps from gradients of older weights."""
+"""Settings with which Adam makes steps from stale gradients, those of older weights."""
 
 from typing import Dict, Mapping
 
-# Of an Adam that cannot look ahead: between the square root of the workers (their noise) and
-# their number (their delay).
+# The rate of an Adam that cannot look ahead is divided by the number of workers to this power: a
+# compromise between the square root (because of their noise) and the number (their delay).
 _RATE_POWER = 0.75
-# Steps that a gradient is taken ahead, for each worker.
+# Number of steps, per worker, that a gradient is taken ahead.
 _AHEAD = 1.25
 
 
 def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, float]:
-    """Settings for steps of n workers, each of which finds the weights about n - 1 steps
-    further than where its gradient was taken.
+    """Return the settings for steps of n workers. When a worker applies its gradient, the others
+    have moved the weights about n - 1 steps since it computed the gradient.
 
     With a delay of d steps, Adam is stable with rates up to some 1 / d, divided by the
     curvature, whatever the momentum; without delay, with momentum of 0.9, up to 38. So a
@@ -32,8 +32,8 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
     Others are left as they are.
 
-    settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
-    n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
+    settings (Mapping[str, float]): The settings for one worker, by the optimizer's names.
+    n_workers (int): Workers that make steps at the same time, 1 or more; for one, nothing changes.
     RETURNS (Dict[str, float]): All settings.
     SOURCE: weights foreseen by the momentum, Guan et al. 2023, https://arxiv.org/abs/2312.00839;
         nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801. For Thinc's: Mitliagkas et al.
@@ -57,10 +57,10 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
 
 
 def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
-    """What ``stale_settings`` changes, as a line for the user; "" if nothing.
+    """Describe the changes of ``stale_settings`` in a line for the user; "" if there are none.
 
-    settings (Mapping[str, float]): Those for one worker, as they are now.
-    n_workers (int): At steps at the same time, 1 or more.
+    settings (Mapping[str, float]): The current settings for one worker.
+    n_workers (int): Workers that make steps at the same time, 1 or more.
     """
     changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
     if changed["learn_rate"] == 1.0:

@@ -11,10 +11,10 @@ from ..worlds import World
 
 
 def gather(agent: Learner, world: World, seed: int, step: int, n: int) -> None:
-    """Let an agent learn what one update needs: ``n`` microbatches, or as many as the epoch,
-    which is not done, still has.
+    """Accumulate an agent's gradient for one update: of ``n`` microbatches, or of those that
+    remain in the epoch, which is not done, if there are fewer.
 
-    agent (Learner): The world's; its random draws follow from seed, step and microbatch.
+    agent (Learner): The world's agent; its random draws follow from seed, step and microbatch.
     step (int): Number of the update, from 1.
     n (int): Microbatches (parleys), 1 or more.
     """
@@ -28,7 +28,7 @@ def gather(agent: Learner, world: World, seed: int, step: int, n: int) -> None:
 def one_step(
     agent: Learner, world: World, optimizer: Any, seed: int, step: int, n: int
 ) -> StepReport:
-    """Make one update of the weights; none, if no example had a label.
+    """Make one update of the weights, or none if no example had a label.
 
     Arguments as of ``gather``.
     RAISES (TrainingError): If the loss or the gradient is not finite.
@@ -42,7 +42,7 @@ def one_step(
         where = f"{place_of(own)}: " if is_users(own) else ""
         text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
         raise TrainingError(text)
-    # A user's agent may count with NumPy's numbers, which JSON does not know.
+    # A custom agent may count with NumPy's numbers, which JSON cannot hold.
     return report._replace(
         examples=int(report.examples),
         loss=loss if loss is None or isinstance(loss, Later) else float(loss),

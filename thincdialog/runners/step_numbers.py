@@ -3,22 +3,22 @@
 from contextlib import AbstractContextManager
 from typing import Any, MutableSequence, Optional
 
-# The cells that are shared.
+# Indices of the shared cells.
 LAST, LIMIT = 0, 1
 ENDLESS = 1 << 62
 
 
 class StepNumbers:
-    """A counter that several workers draw from, up to a limit. Whoever finds it reached
-    comes back, so that all meet there.
+    """A counter from which several workers draw, up to a limit. A worker that finds the limit
+    reached returns from ``run``, so that all workers stop there.
 
     cells (MutableSequence[int]): The last number that was drawn, and the limit; shared by
         all workers.
-    lock (AbstractContextManager): Shared, too. (The limit is set without it: a worker that
-        was killed may hold it for ever.)
-    turns (AbstractContextManager): Entered by who makes steps: it lets in no more workers
-        than there are processors.
-    at_once (int): How many it lets in.
+    lock (AbstractContextManager): Shared, too. (The limit is set without it, because a worker
+        that was killed may hold it for ever.)
+    turns (AbstractContextManager): A worker enters it to make steps: it lets in no more workers
+        than there are CPU cores.
+    at_once (int): The number of workers that it lets in.
     """
 
     def __init__(
@@ -31,15 +31,15 @@ class StepNumbers:
         self.cells, self.lock, self.turns, self.at_once = cells, lock, turns, at_once
 
     def begin(self, last: int, room: float) -> None:
-        """Let workers draw numbers; nobody is drawing any.
+        """Let workers draw numbers; call this while no worker is drawing.
 
         last (int): Steps made so far.
-        room (float): How many more; may be infinity.
+        room (float): Number of further steps; may be infinity.
         """
         self.cells[LAST], self.cells[LIMIT] = last, int(min(ENDLESS, last + room))
 
     def end_at(self, number: float) -> None:
-        """Give out no later one, as far as they are not drawn yet."""
+        """Give out no later number, except those that workers have drawn already."""
         self.cells[LIMIT] = int(min(self.cells[LIMIT], number))
 
     def stop(self) -> None:
@@ -47,7 +47,7 @@ class StepNumbers:
         self.end_at(0)
 
     def draw(self) -> Optional[int]:
-        """The number of a step to make, from 1; None if the limit is reached."""
+        """Return the number of a step to make, from 1, or None if the limit is reached."""
         with self.lock:
             if self.cells[LAST] >= self.cells[LIMIT]:
                 return None
@@ -55,7 +55,7 @@ class StepNumbers:
             return int(self.cells[LAST])
 
     def give_back(self) -> None:
-        """No step was made with a number that was drawn: somebody else makes one more. (It may
-        have a number that was made already: it only chooses among the values of schedules.)"""
+        """Give back a number with which no step was made, so that one more step can be made. (It
+        may get a number that another step had: numbers only select the values of schedules.)"""
         with self.lock:
             self.cells[LAST] -= 1

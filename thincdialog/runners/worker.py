@@ -1,4 +1,4 @@
-"""One of several workers that learn the same weights."""
+"""One of several workers that train the same weights."""
 
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
@@ -19,22 +19,22 @@ from .stale_steps import stale_settings
 from .step import one_step
 from .step_numbers import StepNumbers
 
-# How long a worker keeps what its steps report to itself: telling costs a short one more than
-# a tenth of its time.
+# How long a worker collects the reports of its steps before it sends them: sending one after each
+# step would cost more than a tenth of a short step's time.
 TELL_SECONDS = 0.05
-# Reports of steps, and in how many of these the optimizer was called (by some agents never).
+# Reports of steps, and the number of these that called the optimizer (some agents never call it).
 StepMessage = Tuple[List[StepReport], int]
 Tell = Callable[[StepMessage], None]
 
 
 class ShareWorker:
-    """A replica of an agent in a world of its own, with a share of the data.
+    """Hold a replica of an agent in a world of its own, with a share of the data.
 
-    make_world (WorldFactory): Gives the world.
-    share (Teacher): Its share of the data.
-    agent (Agent): That all workers share.
-    optimizer (Optional[Optimizer]): Changes the weights, which are shared (see
-        ``for_a_worker``); None: the worker only answers.
+    make_world (WorldFactory): Makes the world.
+    share (Teacher): The worker's share of the data.
+    agent (Agent): The agent whose weights all workers share.
+    optimizer (Optional[Optimizer]): Changes the shared weights (see ``for_a_worker``); None: the
+        worker only answers.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class ShareWorker:
         self.world = make_world(share, self.agent)
         self.optimizer = optimizer
         self._libraries = ThreadpoolController()
-        # Where they lie; agents of ours leave them there.
+        # Address of the shared weights. Only an agent with a custom ``update`` might move them.
         is_watched = agent.learns and is_users(cast(Learner, agent).update)
         self._shared = address(cast(Learner, agent).weights) if is_watched else None
 
     def limit_threads(self) -> None:
-        """Let products of matrices in this thread use one core. Some libraries (OpenMP, MKL,
-        BLIS) keep a number of threads for each thread that calls them, so each ``run`` calls this;
-        a search for the libraries takes 1 ms, so a worker makes it only once."""
+        """Limit matrix multiplications in this thread to one core. Some libraries (OpenMP, MKL,
+        BLIS) have a separate limit for each thread that calls them, so each ``run`` calls this.
+        Searching for the libraries takes 1 ms, so a worker does it only once."""
         self._libraries.limit(limits=1, user_api="blas")
 
     def step(
@@ -63,9 +63,9 @@ class ShareWorker:
     ) -> StepReport:
         """Make a step.
 
-        number (int): Of the step, from 1.
-        settings (Mapping[str, float]): Of the optimizer, for one worker.
-        at_once (int): Workers at steps at the same time.
+        number (int): Number of the step, from 1.
+        settings (Mapping[str, float]): The optimizer's settings for one worker.
+        at_once (int): Number of workers that make steps at the same time.
         seed, n: As of ``one_step``.
         """
         optimizer = self.optimizer
@@ -83,11 +83,10 @@ class ShareWorker:
 class Worker(ShareWorker):
     """Makes steps of a run.
 
-    experiment (Experiment): What all workers have in common; in another process, one of
-        the same config.
-    share (Teacher): Its share of the training data.
-    settings (Mapping[str, float]): Of the run's optimizer, as they are.
-    numbers (StepNumbers): Where all workers draw from.
+    experiment (Experiment): Shared by all workers; in another process, made from the same config.
+    share (Teacher): The worker's share of the training data.
+    settings (Mapping[str, float]): The current settings of the run's optimizer.
+    numbers (StepNumbers): The counter from which all workers draw.
     """
 
     def __init__(
@@ -108,14 +107,16 @@ class Worker(ShareWorker):
         self.world.start_epoch(epoch, self.experiment.seed)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        """Restore the schedules of the run's optimizer (``schedule_states``) after evaluations
+        have changed them."""
         self.settings.restore_schedules(states)
 
     def run(self, tell: Tell, epoch: Optional[int] = None) -> bool:
-        """Make steps until there are no more numbers, or nothing is left of the share.
+        """Make steps until there are no more numbers, or until the share is done.
 
-        tell (Tell): Called now and then with what came of steps, and with the rest at last.
-        epoch (Optional[int]): The pass over the share to begin before; None: go on.
+        tell (Tell): Called from time to time with the reports of steps, and at the end with the
+            rest of them.
+        epoch (Optional[int]): The pass over the share to begin first; None: continue the last one.
         RETURNS (bool): Whether the share is done.
         """
         reports: List[StepReport] = []
@@ -143,7 +144,7 @@ class Worker(ShareWorker):
         return self.world.epoch_done()
 
     def state(self) -> Optional[Dict[str, Any]]:
-        """Where the world is (see ``World.state``); None if this kind cannot tell."""
+        """Return the state of the world (see ``World.state``), or None if it cannot be saved."""
         try:
             return self.world.state()
         except ProtocolError:

@@ -26,15 +26,14 @@ REMEDY = 'set executor = "thread"'
 
 
 class WorkerProcess:
-    """Stands for a worker in the process that asks it: any method that is called here is
-    called there. What goes wrong there comes back as a ``Failure``, also the end of the
-    process.
+    """Represents a worker of another process: each method that is called here is called there.
+    An error there is returned as a ``Failure``, and so is the end of the process.
 
-    number (int): Of the worker, from 0.
+    number (int): Number of the worker, from 0.
     make_worker (Callable[..., Worker]): A function of a module, called there with the number
         and the arguments.
-    arguments (Dict[str, Any]): By name; what can go to another process.
-    RAISES (WorkerError): If the system gives no more processes.
+    arguments (Dict[str, Any]): By name; they must be picklable.
+    RAISES (WorkerError): If the system cannot start another process.
     """
 
     world = None
@@ -59,7 +58,7 @@ class WorkerProcess:
             raise WorkerError(number, f"{text}. {FEWER}") from None
 
     def begin(self) -> Any:
-        """Wait until the worker is made."""
+        """Wait until the worker exists."""
         return self._answer(self._note_start)
 
     def _note_start(self, _: Any) -> None:
@@ -73,7 +72,7 @@ class WorkerProcess:
         return partial(self._call, call)
 
     def _call(self, call: str, *arguments: Any, tell: Any = None) -> Any:
-        with suppress(OSError):  # It has died: nothing else is to be read.
+        with suppress(OSError):  # The process has died: reading the answer returns a failure.
             self._pipe.send((call, arguments))
         return self._answer(tell)
 
@@ -89,10 +88,11 @@ class WorkerProcess:
             return Failure(ended)
 
     def exit_code(self, seconds: float) -> Optional[int]:
-        """How the process ended; None if it is there after so long, or was forgotten."""
+        """Return the exit code, or None if the process still runs after ``seconds``, or if its
+        object is closed."""
         with suppress(ValueError):  # Closed.
             if connection.wait([self._process.sentinel], seconds):
-                # Of two threads that ask the system at once, one is told of no such process.
+                # If two threads waited for the process at once, one would find no such process.
                 with self._reaping:
                     self._process.join()
                     return self._process.exitcode
@@ -103,8 +103,8 @@ class WorkerProcess:
 def worker_processes(
     n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
 ) -> Iterator[List[WorkerProcess]]:
-    """One process for each worker, started afresh ("spawn"), for a stretch. A process whose
-    parent is gone ends at once; SIGINT, SIGTERM and SIGHUP it leaves to the parent.
+    """Run one process per worker, started with "spawn", while the context is open. A process
+    ends as soon as its parent is gone; it leaves SIGINT, SIGTERM and SIGHUP to the parent.
 
     make_worker, arguments: As of ``WorkerProcess``.
     RAISES (ConfigError): In a process that still imports a script.
@@ -112,7 +112,7 @@ def worker_processes(
     check_script_is_guarded('[runner] executor = "process"', REMEDY)
     workers: List[WorkerProcess] = []
     end = partial(_end, workers)
-    # At the end of the program, before multiprocessing waits for processes without limit.
+    # Runs at the end of the program, before multiprocessing waits for processes without a limit.
     atexit.register(end)
     try:
         with starting_processes():
@@ -125,7 +125,7 @@ def worker_processes(
 
 
 def _end(workers: List[WorkerProcess]) -> None:
-    """End processes, in bounded time; what they are at is given up."""
+    """End processes, in bounded time; work in progress is lost."""
     for worker in workers:
         worker._pipe.close()
     until = time.monotonic() + 1.0
@@ -142,10 +142,10 @@ def _end(workers: List[WorkerProcess]) -> None:
 
 
 def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
-    """Make a worker and answer calls until nobody asks any more. If the parent goes, so does
-    this process, at once.
+    """Make a worker and answer calls until the pipe is closed. If the parent ends, this process
+    ends at once.
 
-    pipe (Connection): Where calls come from, and answers go: (value, is_answer).
+    pipe (Connection): Receives calls and sends answers: (value, is_answer).
     make_worker (Callable[[], Worker]): Called first.
     """
     leave_signals_to_parent()
@@ -178,14 +178,14 @@ def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
         value = value._replace(cause=None)
     try:
         pipe.send((value, is_answer))
-    except OSError:  # Nobody hears it.
+    except OSError:  # The parent has closed the pipe.
         _leave()
-    except Exception as error:  # It cannot go to another process.
+    except Exception as error:  # The value cannot be pickled.
         pipe.send((Failure.of(error)._replace(cause=None), True))
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent is gone, and end the process wherever it is."""
+    """Wait until the parent is gone, then end this process, whatever it is doing."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -193,7 +193,7 @@ def _end_with_parent() -> None:
 
 
 def _leave() -> None:
-    """Nobody is interested any more."""
+    """End this process, because its parent needs no more answers."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()

@@ -1,4 +1,4 @@
-"""Builds the stores that a config names: its data made once, before any training."""
+"""Builds the stores of a config: its data, preprocessed once, before any training."""
 
 import sys
 from contextlib import closing
@@ -17,15 +17,16 @@ def build(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> List[Built]:
-    """Build what is missing in ``[loader] store``, or was made of something else, or is damaged.
-    What is stopped goes on at the next call.
+    """Build the parts of ``[loader] store`` that are missing, out of date or damaged. If a build
+    is interrupted, the next call resumes it.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several; they may register functions.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
-    RETURNS (List[Built]): Of each split of each task the examples, and the tokens.
-    RAISES (DialogError): If the config names no store, or data or folder go wrong.
+    RETURNS (List[Built]): The examples, and the tokens, of each split of each task.
+    RAISES (DialogError): If the config names no store, if data cannot be read, or if the store
+        cannot be written.
     """
     experiment, stderr = Experiment.from_config(config, overrides, code), stderr or sys.stderr
     experiment.readers.note = partial(print, file=stderr, flush=True)

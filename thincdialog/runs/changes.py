@@ -1,4 +1,4 @@
-"""Whether a run can go on with a config and data that may have changed since it began."""
+"""Checks that a run can resume with a config and data that may have changed since it began."""
 
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
@@ -11,12 +11,12 @@ from ..loggers.values import leaves
 from ..messages import SPLITS
 from ..training.experiment import Experiment
 
-# Settings that say only where and how the same is done.
+# Settings that change only where and how the same results are computed.
 SAME_OUTCOME = (
     "system.gpu_id", "system.ops", "loader.store", "loader.workers", "loader.start_method",
     "training.logger*",
 )  # fmt: skip
-# Settings that do not touch what was learnt so far.
+# Settings that do not affect the training so far.
 HARMLESS = (
     *SAME_OUTCOME,
     "paths.*", "evaluation.world*", "baselines.*", "tasks.*.test", "training.max_*",
@@ -24,14 +24,14 @@ HARMLESS = (
     "training.checkpoint_*", "training.patience", "training.target_score",
     "training.n_samples", "training.callbacks.*",
 )  # fmt: skip
-# Settings that can be added: what was measured so far is measured alike.
+# Settings that can be added: they do not change the metrics that were measured so far.
 ADDABLE = ("evaluation.metrics.*",)
 MISSING = "(none)"
 
 # Split, or "agent", to section to its files' sizes and checksums.
 Prints = Mapping[str, Mapping[str, List[Print]]]
 
-# Files that must stay, and why. By those of test nothing is decided.
+# Files that must not change, and why. Files of test may: training does not depend on them.
 FIXED = {"train": "", "dev": ", and by its scores the best model is chosen", "agent": ""}
 TO_GO_ON = "give the same data to resume, or start another run with another --output"
 
@@ -39,9 +39,9 @@ TO_GO_ON = "give the same data to resume, or start another run with another --ou
 class Change(NamedTuple):
     """A setting that differs.
 
-    name (str): Dotted.
-    old (Any): Of the run.
-    new (Any): Of the config now.
+    name (str): Dotted name.
+    old (Any): Value in the run.
+    new (Any): Value in the config now.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Change(NamedTuple):
 
 
 def is_among(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a dotted name of a setting is one of these, which may hold stars."""
+    """Whether a dotted name of a setting matches one of these patterns, which may hold stars."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def files_of(experiment: Experiment) -> Dict[str, Dict[str, List[str]]]:
-    """The files that a run reads, by split and task; and those of the agent."""
+    """Return the files that a run reads, by split and task, and those of the agent."""
     tasks = experiment.tasks.items()
     of_splits = {
         split: {f"tasks.{name}": task.files(split) for name, task in tasks if split in task.splits}
@@ -68,7 +68,8 @@ def files_of(experiment: Experiment) -> Dict[str, Dict[str, List[str]]]:
 
 
 def fingerprints(experiment: Experiment) -> Prints:
-    """Size and checksum of each file; one that is there several times is read once."""
+    """Return the size and checksum of each file; a file that is named several times is read
+    once."""
     files = files_of(experiment)
     every = {path for sections in files.values() for paths in sections.values() for path in paths}
     known = {path: fingerprint(path) for path in every}
@@ -79,14 +80,14 @@ def fingerprints(experiment: Experiment) -> Prints:
 
 
 def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: Any) -> List[str]:
-    """See that training data, dev data and the agent's files are those of the run. Dev data may be
-    added if there was none.
+    """Check that training data, dev data and the agent's files are those of the run. Dev data may
+    be added if there was none.
 
     before (Prints): From ``fingerprints``, when the run was saved.
     now (Prints): From ``fingerprints``, now.
-    checkpoint (Path): What the run goes on from, for the message.
-    RETURNS (List[str]): Files of test data that are others.
-    RAISES (DataError): If a file is another one, or is gone.
+    checkpoint (Path): The checkpoint from which the run resumes, for the message.
+    RETURNS (List[str]): Files of test data that have changed.
+    RAISES (DataError): If another file has changed, or is gone.
     """
     others: List[str] = []
     for split, sections in files_of(experiment).items():
@@ -112,11 +113,11 @@ def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: 
 
 
 def check_ops(experiment: Experiment, before: str, checkpoint: Any) -> None:
-    """See that a run on the CPU goes on with the ops that it began with.
+    """Check that a run on the CPU resumes with the ops with which it began.
 
-    before (str): The name of the run's.
-    checkpoint (Path): What the run goes on from, for the message.
-    RAISES (ConfigError): If not.
+    before (str): Name of the run's ops.
+    checkpoint (Path): The checkpoint from which the run resumes, for the message.
+    RAISES (ConfigError): If the ops differ.
     """
     now, setting = experiment.ops_name, experiment.checked.interpolated["system"]["ops"]
     if now != before and "cupy" not in (now, before):
@@ -129,11 +130,11 @@ def check_ops(experiment: Experiment, before: str, checkpoint: Any) -> None:
 def check_config(
     experiment: Experiment, before: Mapping[str, Any], checkpoint: Any
 ) -> List[Change]:
-    """See that a run can go on with a config.
+    """Check that a run can resume with a config.
 
-    experiment (Experiment): Of the config now.
+    experiment (Experiment): Made from the config as it is now.
     before (Mapping[str, Any]): The run's config, complete, variables filled in.
-    checkpoint (Path): What the run goes on from, for messages.
+    checkpoint (Path): The checkpoint from which the run resumes, for messages.
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
     """
@@ -143,7 +144,7 @@ def check_config(
         {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
         for config in (before, checked.interpolated)
     )
-    # A setting that there was not yet had what is its default: so does every new one.
+    # A setting that was added to the package since then has had its default value.
     for name, value in leaves(default_data()):
         if name.count(".") == 1 and name in new:
             old.setdefault(name, value)
@@ -152,7 +153,7 @@ def check_config(
         for name in [*new, *(name for name in old if name not in new)]
         if (name in old) != (name in new) or old[name] != new[name]
     ]
-    # Files may lie elsewhere: check_data compares what is in them.
+    # Files may have moved: check_data compares their contents.
     paths = []
     for part, sections in files.items():
         for section, found in sections.items():

@@ -1,4 +1,4 @@
-"""A saved model to talk to."""
+"""A saved model with which you can chat."""
 
 from threading import Lock
 from typing import Any, Dict, List, Optional, Sequence, Union, overload
@@ -12,13 +12,14 @@ from ..training.trained_model import Answer, Reply, TrainedModel, check_wanted
 
 
 class Chatbot:
-    """A saved model to talk to; keeps the conversation. Threads that share one speak in one
-    conversation, in turn. For a conversation of its own, give each thread a ``clone``.
+    """Chat with a saved model; a chatbot remembers its conversation. Threads that share a chatbot
+    take turns in the same conversation: give each thread a ``clone`` for a conversation of its
+    own.
 
     path (Path): Folder of the saved model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
     code (CodeLike): Python file, or several, registering functions that its agent needs.
-    RAISES (DialogError): If the folder is not a whole saved model.
+    RAISES (DialogError): If the folder is not a complete saved model.
     """
 
     def __init__(self, path: PathLike, *, overrides: Overrides = None, code: CodeLike = None):
@@ -26,7 +27,7 @@ class Chatbot:
         self._begin()
 
     def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy: the talker is a copy of the agent.
+        # For pickle and copy.deepcopy: the talker is restored as a clone of the agent.
         return {"model": self.model, "talk": self._talker.conversation_state()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -41,7 +42,7 @@ class Chatbot:
         self._lock = Lock()
 
     def clone(self) -> "Chatbot":
-        """A chatbot for another conversation, which begins empty.
+        """Return a chatbot for another conversation, which begins empty.
 
         It shares the model, the weights and the candidates with this one, so it costs
         microseconds and no memory for weights. Threads may answer with clones at the same time.
@@ -77,18 +78,19 @@ class Chatbot:
         top: Optional[int] = None,
         threshold: Optional[float] = None,
     ) -> Union[str, List[Answer]]:
-        """The model's reply to what a user says next; an error starts a new conversation.
+        """Return the model's reply to the user's next message; an error starts a new conversation.
 
-        candidates (Optional[Sequence[str]]): Replies to choose from, or classes, of which one
-            at least is the model's; those of training if None.
-        top (Optional[int]): Give so many answers with their probabilities, the best first,
-            which is what it says; None for this one as a text.
-        threshold (Optional[float]): If the best answer is less probable, 0.0 to 1.0, the reply is
-            the agent's ``reject_class`` instead. The model's threshold if None.
-        RETURNS (Union[str, List[Answer]]): With ``top``, a reply that is none of the answers comes
-            before them, without a probability.
-        RAISES (TypeError, ValueError): If an argument is something else; the conversation
-            stays.
+        text (str): The message.
+        candidates (Optional[Sequence[str]]): Replies to choose from, or classes, at least one of
+            which the model knows (default: those of training).
+        top (Optional[int]): Number of answers to return, with their probabilities, the best
+            first: this is the reply. None returns only the reply, as a string.
+        threshold (Optional[float]): Probability, 0.0 to 1.0. If that of the best answer is lower,
+            the reply is the agent's ``reject_class`` instead (default: the model's threshold).
+        RETURNS (Union[str, List[Answer]]): With ``top``, a reply that is not one of the answers is
+            put before them, without a probability.
+        RAISES (TypeError, ValueError): If an argument is invalid; the conversation does not
+            change.
         RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or
             if none of the candidates is a class of a classifier.
         """
@@ -114,12 +116,12 @@ class Chatbot:
         top: Optional[int] = None,
         threshold: Optional[float] = None,
     ) -> List[Union[str, List[Answer]]]:
-        """The replies to many conversations, in batches; the bot's own one stays as it is.
+        """Reply to many conversations, in batches; the chatbot's own conversation does not change.
 
-        conversations (Sequence): Each a message, or a list of turns, of which the last one is
-            to be answered and the model's own is every second one before it.
+        conversations (Sequence): Each a message, or a list of turns. The model replies to the
+            last turn; its own turns are every second one before that.
         candidates, top, threshold: As for ``respond``.
-        RETURNS (List[Union[str, List[Answer]]]): For each what ``respond`` gives.
+        RETURNS (List[Union[str, List[Answer]]]): The return value of ``respond`` for each.
         """
         check_wanted(top, threshold)
         if isinstance(conversations, str):
@@ -155,7 +157,7 @@ def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
     if candidates is not None:
         if isinstance(candidates, str) or not all(isinstance(c, str) for c in candidates):
             raise TypeError(f"candidates should be a list of strings, got {candidates!r}")
-        # In what order they come matters among equals; twice the same does not.
+        # Their order decides between equal scores; duplicates have no effect.
         message["label_candidates"] = list(dict.fromkeys(candidates))
         if not message["label_candidates"]:
             raise ValueError("candidates is empty: give one or more, or None for those of training")

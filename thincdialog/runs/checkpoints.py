@@ -1,10 +1,10 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped.
+"""Checkpoints: the state that a run needs to resume as if it had never stopped.
 
     checkpoint-1200/
         checkpoint.json   size and SHA-256 of every other file
         state.json        the run: position, best score, world, config, ...
         weights.npy ...   the agent, as in a saved model; these weights are not averaged
-        optimizer/*.npy   its moments and averages
+        optimizer/*.npy   the optimizer's moments and averages
         best.npy          the weights of the best model so far
 
 JSON and NumPy arrays only: nothing here is unpickled.
@@ -18,23 +18,23 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
 from ..files.checksums import checksums, find_damage
-from ..files.held import mend
+from ..files.held import repair
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# 3: checksums of whole files, of folders and of the agent's files; counts of what was left out.
+# 3: checksums of whole files, of folders and of the agent's files; counts of skipped examples.
 # No run resumes from an earlier format.
 FORMAT = 3
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
 N_KEPT = 2
-ANEW = "To start again, choose another --output, or use --force without --resume."
+RESTART = "To start again, choose another --output, or use --force without --resume."
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
 class Checkpoints:
-    """Those in a run's folder, the newest two.
+    """The checkpoints in a run's folder: the newest two are kept.
 
     folder (Path): The run's folder.
     """
@@ -43,12 +43,13 @@ class Checkpoints:
         self.folder = folder
 
     def steps(self) -> List[int]:
-        """Of all that are there, whole or not, ascending."""
+        """Return the steps of all checkpoints, complete or not, in ascending order."""
         ours = [path.name for path in self._named() if _is_ours(path)]
         return sorted(int(name.rpartition("-")[2]) for name in ours)
 
     def foreign(self) -> Optional[Path]:
-        """What is named as a checkpoint and is none, such as that of another program."""
+        """Return a path that is named like a checkpoint and is none, such as a checkpoint of
+        another program."""
         return next((path for path in self._named() if not _is_ours(path)), None)
 
     def _named(self) -> List[Path]:
@@ -56,14 +57,14 @@ class Checkpoints:
         return [path for path in paths if _NAME.fullmatch(path.name)]
 
     def at(self, step: int) -> Path:
-        """Where that of a step is."""
+        """Return the folder of the checkpoint of a step."""
         return self.folder / f"checkpoint-{step}"
 
     def newest(self, note: Callable[[str], None]) -> Optional[Path]:
-        """The newest one that is whole; None if there is none at all.
+        """Return the newest complete checkpoint, or None if there are no checkpoints.
 
-        note (Callable): Called with a line for each that is newer and damaged.
-        RAISES (ModelError): If all are damaged, or one is of another version.
+        note (Callable): Called with a line for each newer checkpoint that is damaged.
+        RAISES (ModelError): If all are damaged, or if another version wrote one.
         """
         reasons: List[str] = []
         for step in reversed(self.steps()):
@@ -75,22 +76,21 @@ class Checkpoints:
                 return folder
             if reason.startswith(OTHER_VERSION):
                 raise ModelError(
-                    f"{folder}  {reason}: begin anew in another --output, or with --force in "
-                    "place of --resume."
+                    f"{folder}  {reason}: start from scratch in another --output, or with --force "
+                    "in place of --resume."
                 )
             reasons.append(f"{folder} is damaged: {reason}.")
         if reasons:
-            raise ModelError(
-                f"{self.folder}  has no whole checkpoint to resume from. {' '.join(reasons)} {ANEW}"
-            )
+            found = f"{self.folder}  has no whole checkpoint to resume from."
+            raise ModelError(f"{found} {' '.join(reasons)} {RESTART}")
         return None
 
     @contextmanager
     def writing(self, step: int) -> Iterator[Path]:
-        """A checkpoint to be filled, written whole or not at all; all but the last two go.
+        """Write a checkpoint, completely or not at all, and delete all but the last two.
 
         YIELDS (Path): The folder to write into.
-        RAISES (OutputError): If something cannot be written; the others stay.
+        RAISES (OutputError): If something cannot be written; the other checkpoints stay.
         """
         with written_whole(self.at(step)) as folder:
             yield folder
@@ -100,26 +100,26 @@ class Checkpoints:
         earlier = [other for other in self.steps() if other < step]
         kept = {step, *earlier[1 - N_KEPT :]}
         for other in self.steps():
-            # A later one is of a future that this run did not take: it was damaged.
+            # A later checkpoint was damaged: the run resumed from an earlier one instead.
             if other not in kept:
                 remove(self.at(other))
 
     def remove(self) -> None:
-        """Take all of them away, for another run to begin in the folder."""
+        """Delete all checkpoints, so that another run can begin in the folder."""
         for step in self.steps():
             remove(self.at(step))
 
-    def mend(self, *names: str) -> None:
-        """Undo what a process that was killed left half done.
+    def repair(self, *names: str) -> None:
+        """Undo unfinished changes of a process that was killed.
 
-        names (str): Of other folders and files that are written whole.
+        names (str): Names of other folders and files that are written completely or not at all.
         """
         if self.folder.is_dir():
-            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]), is_ours=True)
+            repair(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]), is_ours=True)
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether something is left of a checkpoint in a folder, or it is empty."""
+    """Whether a folder holds at least a part of a checkpoint, or is empty."""
     if not path.is_dir():
         return False
     names = {inner.name for inner in path.iterdir()}
@@ -127,9 +127,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def damage(folder: Path) -> str:
-    """What is wrong with a checkpoint, or "" if it is whole.
+    """Say what is wrong with a checkpoint; "" if it is complete.
 
-    folder (Path): Named by its step.
+    folder (Path): The checkpoint's folder, whose name contains its step.
     """
     try:
         manifest: Dict[str, Any] = parse_json(read_plain(folder / MANIFEST))

@@ -31,14 +31,14 @@ from .train import train
 
 @dataclass
 class Fold:
-    """What one fold came to.
+    """The results of one fold.
 
     error (str): Why it failed; "" if it did not.
     scores (Dict[str, float]): Metric to value.
-    confusion (ConfusionMatrix): Which class was replied for which; empty of rankers.
+    confusion (ConfusionMatrix): Which class was replied for which; empty for rankers.
     wrong (List[Dict[str, Any]]): A row for each wrong reply.
     has_pairs (bool): Whether a class can be replied for another: not if a text has several labels.
-    notes (List[str]): What training wrote to stderr, such as warnings.
+    notes (List[str]): Lines that training wrote to stderr, such as warnings.
     """
 
     error: str = ""

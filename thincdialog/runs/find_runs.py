@@ -10,10 +10,10 @@ from ..loggers.row_file import count_lost, is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES
 
-# Any of these makes a folder that of a run.
+# A folder with any of these is the folder of a run.
 SIGNS = (LOG, SCORES, "model-best/meta.json", "model-last/meta.json")
 MAX_DEPTH = 3
-# What the values of a row are, if they are to be of use.
+# The keys of a row whose values must be numbers, and the types of others.
 _NUMBERS = ("step", "epoch", "examples", "seconds", "score")
 _KINDS = {"score_name": str, "scores": dict}
 
@@ -21,9 +21,9 @@ _KINDS = {"score_name": str, "scores": dict}
 class Run(NamedTuple):
     """A training run.
 
-    name (str): To call it by: as much of the path as tells it from the others.
+    name (str): The shortest end of its path that differs from those of the other runs.
     path (Path): Its folder, or a file of rows.
-    rows (List[Dict[str, Any]]): One of each evaluation so far.
+    rows (List[Dict[str, Any]]): One row for each evaluation so far.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Run(NamedTuple):
 
 
 def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
-    """The runs in some folders.
+    """Find the runs in some folders.
 
-    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such, or
-        files of rows as the JSONL logger writes them (of one after another). Of several
-        (``output/*``), files of another kind are passed over.
+    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such folders, or
+        files of rows as the JSONL logger writes them (also of several runs). If there are several
+        paths (``output/*``), files of other kinds are skipped.
     RETURNS (List[Run]): In the order of the paths, each only once.
-    RAISES (DataError): If there is no run where one should be.
+    RAISES (DataError): If a path holds no run.
     """
     known: Dict[Path, Path] = {}
     for path in map(Path, paths):
@@ -66,7 +66,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
 
 
 def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
-    """A line for each run whose rows cannot all be read, with their number.
+    """Return a line for each run that has unreadable rows, with their number.
 
     paths (Sequence[Union[str, Path]]): As of ``find_runs``.
     """
@@ -102,7 +102,7 @@ def _in_path(path: Path) -> List[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is that of a training run."""
+    """Whether a folder is the folder of a training run."""
     return any((folder / sign).is_file() for sign in SIGNS)
 
 
@@ -134,7 +134,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
-    """The runs of a file: one begins where ``step`` does not grow."""
+    """Split the rows of a file into runs: a run begins where ``step`` does not increase."""
     parts: List[List[Dict[str, Any]]] = [[]]
     for row in rows:
         if parts[-1] and row["step"] <= parts[-1][-1]["step"]:
@@ -144,7 +144,7 @@ def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
 
 
 def _names(paths: List[Path]) -> List[str]:
-    """The last part of each path, resolved; more of it where that is not enough."""
+    """Return the last parts of each path: as many as make the names different."""
     parts = [path.parts for path in paths]
     length = 1
     while len({part[-length:] for part in parts}) < len(parts):

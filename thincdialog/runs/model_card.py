@@ -1,6 +1,6 @@
-"""The model card: ``README.md`` of a saved model, for those who find its folder.
+"""The model card: ``README.md`` of a saved model, for readers who find its folder.
 
-Everything in it follows from config, data and seed: no times, no names of folders.
+Its content depends only on config, data and seed: it has no times and no names of folders.
 """
 
 import inspect
@@ -31,7 +31,7 @@ from ..training.trained_model import ANSWERING
 
 CARD = "README.md"
 PACKAGES = ("thinc", "numpy")
-# Settings worth a line, where the config has them.
+# Settings that get a line if the config has them.
 SETTINGS = (
     "system.seed", "training.max_epochs", "training.max_steps", "training.min_steps",
     "training.max_seconds", "training.score", "training.patience",
@@ -43,22 +43,22 @@ SETTINGS = (
 
 
 def write_card(folder: Path, result: Optional[Result] = None) -> None:
-    """Write the card of a saved model, from what lies in its folder.
+    """Write the card of a saved model, from the files in its folder.
 
-    folder (Path): Of the model.
+    folder (Path): Folder of the model.
     result (Optional[Result]): Outcome of the training, once it is over, with this model's scores.
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
     text = card(folder, result)
     with writing(folder / CARD):
-        if not_plain(folder / CARD):  # A link, or a pipe: nothing is written through it.
+        if not_plain(folder / CARD):  # A link or a pipe, through which nothing must be written.
             (folder / CARD).unlink()
-    with writing(folder / CARD), whole_file(folder / CARD) as beside:
-        beside.write_text(text, encoding="utf8", errors="backslashreplace")
+    with writing(folder / CARD), whole_file(folder / CARD) as temporary:
+        temporary.write_text(text, encoding="utf8", errors="backslashreplace")
 
 
 def card(folder: Path, result: Optional[Result] = None) -> str:
-    """The text of the card, Markdown; arguments as of ``write_card``."""
+    """Return the text of the card, Markdown; arguments as of ``write_card``."""
     config = Config().from_str((folder / "config.cfg").read_text(encoding="utf8"))
     meta = read_json(folder / "meta.json")
     parts = [
@@ -87,7 +87,7 @@ def _head(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
 def _first_sentence(name: str) -> List[str]:
     try:
         text = inspect.getdoc(registry.agents.get(name)) or ""
-    except Exception:  # A name that this process does not know: the card can do without.
+    except Exception:  # A name that this process does not know: leave the sentence out.
         return []
     paragraph = " ".join(text.split("\n\n")[0].split())
     return [paragraph] if paragraph else []
@@ -124,7 +124,7 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
 def _values(
     agents: Mapping[str, Mapping[str, float]], ends: Mapping[str, Any], first: str
 ) -> Iterator[List[str]]:
-    """A row for each metric: the value of each agent, and the interval of the first's."""
+    """Yield a row for each metric: the value of each agent, and the interval of the first one."""
     own, *others = agents.values()
     names = [name for name in own if not is_about_reading(name) and not is_of_words(name, own)]
     for name in sorted(names, key=lambda name: name != first):
@@ -150,7 +150,7 @@ def _data(config: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
         for split in SPLITS:
             n = _n_examples(task, split, len(tasks) > 1, result)
             if n and split != "train" and config.get("evaluation", {}).get("max_examples"):
-                n += " evaluated"  # Of more, maybe.
+                n += " evaluated"  # There may be more in the files.
             files = _file_names(settings.get(split))
             if files or n:
                 rows.append([task, f"`{settings['@teachers']}`", split, files, n])
@@ -173,7 +173,7 @@ def _n_examples(task: str, split: str, is_one_of_many: bool, result: Optional[Re
 
 
 def _file_names(value: Any) -> str:
-    """Names without folders, which say something about one machine only."""
+    """Return file names without folders, which differ from machine to machine."""
     names = value if isinstance(value, list) else [value]
     return ", ".join(f"`{Path(name).name}`" for name in names if isinstance(name, str))
 
@@ -196,26 +196,27 @@ def _model(
     beginning = config.get("training", {}).get("init_from")
     if beginning:
         yield f"- begun with the saved model `{_model_name(beginning)}`"
-    if "step" in meta:  # Not counted where it was trained by hand.
+    if "step" in meta:  # It is missing if the agent was trained with your own loop.
         seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
         yield f"- {meta['step']:,} steps, {seen}"
     if result is not None:
         yield f"- training ended: {result.stopped_because}"
     yield from ("", "The whole config is [config.cfg](config.cfg). Its main settings:", "")
     known = dict(leaves(config))
-    # A limit of 0 is none.
+    # A limit of 0 is no limit.
     shown = [name for name in SETTINGS if known.get(name) or name == "system.seed"]
     yield from _table([["setting", "value"], *([f"`{n}`", str(known.get(n))] for n in shown)])
 
 
 def _model_name(folder: str) -> str:
-    """The name of a saved model, without the folders around it; of a run's, with the run's."""
+    """Return the name of a saved model, without its parent folders, but with the name of the run
+    if it is the model-best or model-last of a run."""
     path = Path(folder)
     return f"{path.parent.name}/{path.name}" if path.name in (BEST, LAST) else path.name
 
 
 def _registered(config: Any, kind: str) -> List[str]:
-    """Names of the registered functions of a kind, in order, each once."""
+    """Return the names of the registered functions of a kind, in order, each once."""
     return list(dict.fromkeys(v for name, v in leaves(config) if name.split(".")[-1] == kind))
 
 
@@ -243,13 +244,13 @@ def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
 
 
 def _answers_with_code(config: Mapping[str, Any]) -> bool:
-    """Whether a part of the agent is registered by a user's code; also if its name is not known."""
+    """Whether custom code registers a part of the agent, or a part's name is not known."""
     for key, name in leaves({section: config.get(section, {}) for section in ANSWERING}):
         kind = key.rpartition(".")[2]
         if kind.startswith("@"):
             try:
                 made = getattr(registry, kind[1:]).get(name)
-            except Exception:  # As for the first sentence.
+            except Exception:  # A name that this process does not know.
                 return True
             if made.__module__.startswith(CODE_PREFIX):
                 return True
@@ -275,8 +276,8 @@ def _limits(config: Mapping[str, Any], folder: Path, result: Optional[Result]) -
         path = folder / "agent.json"
         state = read_json(path) if path.is_file() else {}
         if kept_setting(agent["block_repeats"], state):
-            yield "- It repeats nothing: candidates that equal the message or an earlier turn come"
-            yield "  behind all others, in a chat and in the scores above (`block_repeats`)."
+            yield "- It avoids repeats: candidates that equal the message or an earlier turn rank"
+            yield "  after all others, in a chat and in the scores above (`block_repeats`)."
         else:
             yield "- It may repeat the message or an earlier turn (`block_repeats`)."
     source = agent.get("eval_candidates")

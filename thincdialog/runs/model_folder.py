@@ -19,11 +19,11 @@ from .model_card import CARD, card
 
 
 def save(experiment: Experiment, folder: PathLike) -> None:
-    """Save an agent that was trained by hand: ``load``, ``evaluate`` and the commands take it as
-    they take one that ``train`` saved.
+    """Save an agent that you trained with your own loop: ``load``, ``evaluate`` and the commands
+    accept it like one that ``train`` saved.
 
-    experiment (Experiment): Whose agent has its weights.
-    folder (Union[str, Path]): Of the model; an old model in it is replaced.
+    experiment (Experiment): Holds the trained agent.
+    folder (Union[str, Path]): Folder of the model; an old model in it is replaced.
     RAISES (OutputError): If the folder holds something else, or cannot be written.
     """
     facts = {
@@ -47,22 +47,22 @@ def save_model(
     meta: Mapping[str, Any],
     tasks: Iterable[Agent] = (),
 ) -> None:
-    """Write a model folder, whole or not at all: written beside, then renamed.
+    """Write a model folder, completely or not at all: write it under another name, then rename it.
 
-    tasks (Iterable[Agent]): Teachers, which may add files that answering needs.
+    tasks (Iterable[Agent]): Teachers, which may add files that the model needs to answer.
     RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
     """
-    with written_whole(folder) as beside:
-        (beside / CONFIG).write_text(config_text, encoding="utf8")
+    with written_whole(folder) as temporary:
+        (temporary / CONFIG).write_text(config_text, encoding="utf8")
         for part in (agent, *tasks):
-            part.to_disk(beside)
-        write_encoders(getattr(agent, "model", None), beside, before=folder)
+            part.to_disk(temporary)
+        write_encoders(getattr(agent, "model", None), temporary, before=folder)
         facts = {
             "format": FORMAT,
             "thincdialog": __version__,
             "python": platform.python_version(),
             **meta,
-            "files": checksums(beside, sorted(p for p in beside.rglob("*") if p.is_file())),
+            "files": checksums(temporary, sorted(p for p in temporary.rglob("*") if p.is_file())),
         }
-        write_json(beside / META, facts)
-        (beside / CARD).write_text(card(beside), encoding="utf8", errors="backslashreplace")
+        write_json(temporary / META, facts)
+        (temporary / CARD).write_text(card(temporary), encoding="utf8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Whether a run can be saved into a folder."""
+"""Checks that a run can be saved into a folder."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,18 +19,18 @@ from .scores_file import SCORES
 def check_output(
     folder: Optional[Path], force: bool, resume: bool = False, has_checkpoint: bool = True
 ) -> None:
-    """See, before any work is done, that a run can be saved into a folder.
+    """Check, before any work is done, that a run can be saved into a folder.
 
     folder (Optional[Path]): The folder; None to save nothing.
     force (bool): Whether the run that it holds may be replaced.
-    resume (bool): Whether it shall go on.
-    has_checkpoint (bool): False once it is known that it cannot.
-    RAISES (OutputError): If it holds something and neither is set, if it cannot be written,
-        if a model would take the place of what is none, or if a run is going on in it.
+    resume (bool): Whether to resume the run that it holds.
+    has_checkpoint (bool): False once it is known that there is no checkpoint to resume from.
+    RAISES (OutputError): If the folder is not empty and neither flag is set, if it cannot be
+        written, if a model would replace something else, or if a run is in progress in it.
     """
     if folder is None:
         if resume:
-            raise OutputError("--resume goes on with a run: give its folder with --output.")
+            raise OutputError("--resume continues a run: give its folder with --output.")
         return
     with writing(folder, ELSEWHERE, CANNOT):
         check_contents(folder, force, resume, has_checkpoint)
@@ -40,7 +40,7 @@ def check_output(
 
 
 def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
-    """See that what a folder holds may be replaced, or can be gone on with; writes nothing.
+    """Check that a folder's contents may be replaced, or can be resumed; write nothing.
 
     RAISES (OutputError): If not.
     """
@@ -51,16 +51,16 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{folder}  is not empty. Choose another folder with --output, resume its run "
             "with --resume, or replace it with --force."
         )
-    # Later on, it is we who hold it.
+    # After the search for a checkpoint, this process itself holds the lock.
     if resume and has_checkpoint and is_running(folder):
         raise OutputError(f"{folder}  {RUNNING}")
     foreign = Checkpoints(folder).foreign()
     if foreign is not None:
         raise OutputError(
-            f"{foreign}  is no checkpoint of ours, and might be in the way. "
+            f"{foreign}  is not a checkpoint of thincdialog, and might be in the way. "
             "Choose another folder with --output."
         )
-    # A link might lead to a file of somebody else's, and a pipe make us wait.
+    # A link might lead to a file outside the folder, and a pipe might block.
     for name in (CONFIG, LOG, SCORES, *ID_FILES):
         reason = not_plain(folder / name)
         if reason:
@@ -85,9 +85,9 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
 
 @contextmanager
 def taken_back(folder: Optional[Path]) -> Iterator[None]:
-    """If something turns out wrong before anything was learnt (the config only with the data or
-    with what is installed, the data itself, the model to begin with), leave a folder that was
-    empty, or was not there, as it was: the next try shall not find it taken.
+    """If an error occurs before the first training result is saved (in the config, which is
+    checked further with the data and the installed packages, in the data, or in the model to
+    begin with), restore a folder that was empty, or did not exist: so the next try can use it.
 
     folder (Optional[Path]): The folder; None to save nothing.
     """
@@ -96,7 +96,8 @@ def taken_back(folder: Optional[Path]) -> Iterator[None]:
     try:
         yield
     except (OutputError, TrainingError):
-        # The folder may be another run's by now; and the log tells how training went wrong.
+        # OutputError: another run may use the folder now. TrainingError: keep the log, which shows
+        # how training failed.
         raise
     except DialogError:
         checkpoints = Checkpoints(folder or Path())

@@ -1,4 +1,4 @@
-"""Saves what a run learns into its folder, and takes it back."""
+"""Saves the models and checkpoints of a run into its folder, and restores them."""
 
 import filecmp
 import json
@@ -22,21 +22,21 @@ from ..training.experiment import Experiment
 from ..training.keeper import Keeper
 from ..training.progress import Position
 from .changes import Prints, check_config, check_data, check_ops, fingerprints
-from .checkpoints import ANEW, ARRAYS, STATE, Checkpoints
+from .checkpoints import ARRAYS, RESTART, STATE, Checkpoints
 from .model_folder import save_model
 from .run_place import CONFIG, RunPlace
 
 WEIGHTS = "weights.npy"
-# In a checkpoint: those of the best model.
+# In a checkpoint: weights of the best model.
 BEST_WEIGHTS = "best.npy"
 
 
 class RunKeeper(Keeper):
     """Keeps models and checkpoints in a run's folder.
 
-    experiment (Experiment): Whose agent and optimizer are saved; of an agent without weights
-        there are no checkpoints, nor with an optimizer whose state cannot be told.
-    folder (Optional[Path]): The run's; None to keep the best weights alone, in memory.
+    experiment (Experiment): Holds the agent and the optimizer. There are no checkpoints if the
+        agent has no weights, or if the state of the optimizer cannot be read.
+    folder (Optional[Path]): The run's folder; None to keep only the best weights, in memory.
     """
 
     def __init__(self, experiment: Experiment, folder: Optional[Path]):
@@ -45,14 +45,14 @@ class RunKeeper(Keeper):
         self.agent, self.optimizer = experiment.agent, experiment.optimizer
         self._has_checkpoints = self.agent.learns and has_state(self.optimizer)
         self._is_evaluated = self._has_learnt = False
-        self.saved = ""  # Where the weights lie that were saved last.
+        self.saved = ""  # Folder of the model that was saved last.
         self.best_weights: Any = None
-        self._best: Optional[Dict[str, Any]] = None  # What is known of them.
+        self._best: Optional[Dict[str, Any]] = None  # The meta data of the best model.
         self._fingerprints: Optional[Prints] = None
 
     @property
     def checkpoints(self) -> Optional[Checkpoints]:
-        """Those of the run; None if it has none."""
+        """The checkpoints of the run; None if it writes none."""
         path = self.place.path
         return Checkpoints(path) if path is not None and self._has_checkpoints else None
 
@@ -60,13 +60,13 @@ class RunKeeper(Keeper):
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """A stretch in which the folder is ours alone. If the run ends in it before it is
-        sure of its place, what it has written goes, and an old run stays; unless a signal
-        ended it, and it has learnt something.
+        """Keep the run's files while the context is open; no other process may use the folder. If
+        the run ends before it has replaced an old run, its files are deleted, and the old run
+        stays. But if a signal ended it after training steps, it replaces the old run.
 
-        RAISES (OutputError): If what a killed run left half done cannot be mended.
+        RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
-        self.place.mend()
+        self.place.repair()
         try:
             yield
         except KeyboardInterrupt:
@@ -78,23 +78,24 @@ class RunKeeper(Keeper):
                 self.saved = self.newest = ""
             self.place.drop()
 
-    def begin(self, anew: bool) -> None:
-        """The run begins, or goes on: its config stands where it is written from now on.
+    def begin(self, is_new: bool) -> None:
+        """Begin or resume the run: write its config into the folder in which it is saved.
 
-        anew (bool): Whether it begins; a run that is there stays until this one is sure.
+        is_new (bool): Whether the run is new. If so, an old run stays until ``RunPlace.take_over``.
         RAISES (OutputError): If the config cannot be written.
         """
-        if anew:
+        if is_new:
             self.place.begin_anew()
         if self.place.path is None:
             return
         path = self.place.path / CONFIG
         remedy = "Free some space or choose another folder with --output."
-        with writing(path, remedy), whole_file(path) as beside:
-            beside.write_text(write_config(self.checked.config), encoding="utf8")
+        with writing(path, remedy), whole_file(path) as temporary:
+            temporary.write_text(write_config(self.checked.config), encoding="utf8")
 
     def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
-        """Save the weights in place (averaged, if any) as model-last, maybe as model-best."""
+        """Save the agent with its current weights (averaged, if there are averages) as model-last,
+        and as model-best if it is the best."""
         meta = self._meta(position, report)
         if is_best:
             if self.agent.learns:
@@ -106,17 +107,17 @@ class RunKeeper(Keeper):
         self._has_learnt = position.step > 0
 
     def calibrated(self) -> None:
-        """Save model-best once more: its weights are in place, and the agent has a temperature."""
+        """Save model-best again, with the agent's new temperature. The agent has its weights."""
         if self._best is not None:
             self._save_model(BEST, self._best)
 
     def left(self, position: Position) -> None:
-        """Save model-last without a report."""
+        """Save model-last without a report of scores."""
         self._save_model(LAST, self._meta(position, {}))
         self._has_learnt = position.step > 0
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
-        # Folders say something about one machine only.
+        # File names without folders, which differ from machine to machine.
         code = told_apart(self.experiment.code)
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
@@ -137,8 +138,8 @@ class RunKeeper(Keeper):
             self.saved = str(self.place.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint. The first one behind an evaluation of what was learnt makes the
-        run sure of its place: all data has been read, and steps can be made."""
+        """Write a checkpoint. If training steps have been made and evaluated, the run also
+        replaces an old one: it has shown that its data can be read and that it can train."""
         if self.checkpoints is None or self.place.folder is None:
             return
         if self._fingerprints is None:
@@ -159,20 +160,23 @@ class RunKeeper(Keeper):
             for name, array in arrays.items():
                 write_array(folder / ARRAYS / f"{name}.npy", array)
             if self._best is not None:
-                # No link to model-best's: one damaged file shall not damage all checkpoints.
+                # A copy and no link to model-best's: one damaged file must not damage several
+                # checkpoints.
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(Checkpoints(self.place.folder).at(step))
         if self._is_evaluated and self._has_learnt:
             self.place.take_over()
 
-    # --- taking back ------------------------------------------------------------------
+    # --- restoring --------------------------------------------------------------------
 
     def find(self, note: Callable[[str], None]) -> Optional[Dict[str, Any]]:
-        """The newest whole checkpoint of the folder, if the run can go on from there.
+        """Find the newest complete checkpoint of the folder, and check that the run can resume
+        from it.
 
         note (Callable): Called with lines for the user.
-        RETURNS (Optional[Dict[str, Any]]): Its state, for ``restore``; None if there is none.
+        RETURNS (Optional[Dict[str, Any]]): The checkpoint's state, for ``restore``; None if there
+            is no checkpoint.
         RAISES (DialogError): If all are damaged, or config or data are those of another run.
         """
         if self.checkpoints is None:
@@ -197,9 +201,9 @@ class RunKeeper(Keeper):
 
     @contextmanager
     def taking_back(self) -> Iterator[None]:
-        """A stretch in which the state from ``find`` is used.
+        """Use the state from ``find`` while the context is open.
 
-        RAISES (ModelError): If it is none, though it is what was written.
+        RAISES (ModelError): If it is no state of this run, although its checksum is right.
         """
         try:
             yield
@@ -208,11 +212,11 @@ class RunKeeper(Keeper):
                 raise
             reason = " ".join(repr(error)[:200].split())
             raise ModelError(
-                f"{Path(self.newest) / STATE}  is no state of this run ({reason}). {ANEW}"
+                f"{Path(self.newest) / STATE}  is no state of this run ({reason}). {RESTART}"
             ) from error
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Bring agent, optimizer and best model to where the newest checkpoint was.
+        """Restore agent, optimizer and best model from the newest checkpoint.
 
         state (Mapping[str, Any]): From ``find``.
         """
@@ -226,13 +230,13 @@ class RunKeeper(Keeper):
             self._restore_best(newest / BEST_WEIGHTS, self._best)
 
     def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
-        """The best model, also in the run's folder: the process that was killed may have
-        found a better one behind the checkpoint, which will be found again."""
+        """Restore the best model, in memory and in the run's folder. The folder may have a better
+        one, which was found after the checkpoint was written; the resumed run finds it again."""
         assert self.place.path is not None
         agent, place = self.experiment.learner, self.place.path / BEST
         values: Any = read_array(weights)
         if values.shape != agent.weights.shape:
-            raise ModelError(f"{weights}  has {values.size:,} weights, not the model's. {ANEW}")
+            raise ModelError(f"{weights}  has {values.size:,} weights, not the model's. {RESTART}")
         self.best_weights = get_array_module(agent.weights).asarray(values)
         known: Dict[str, Any] = {}
         with suppress(ModelError, OSError):  # Damaged, or gone.
@@ -246,7 +250,10 @@ class RunKeeper(Keeper):
 
 
 def _as_json(whole: Mapping[str, Any]) -> str:
-    """RAISES (TrainingError): If a state is not made of JSON values; names the part."""
+    """Return a state as JSON text.
+
+    RAISES (TrainingError): If a part of the state is not made of JSON values; names the part.
+    """
     try:
         return json.dumps(whole, default=_plain)
     except (TypeError, ValueError) as error:
@@ -266,7 +273,7 @@ def _as_json(whole: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as Python's."""
+    """Convert a NumPy number to a Python number."""
     if isinstance(value, numpy.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is no JSON value")

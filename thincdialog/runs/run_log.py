@@ -1,4 +1,4 @@
-"""The rows of a run in its own folder, whatever logger it has: for plots and tables."""
+"""The log rows of a run in its folder, for plots and tables; written with any logger or none."""
 
 import fcntl
 import os
@@ -17,14 +17,14 @@ from .scores_file import remove_scores
 LOG = "log.jsonl"
 ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
 RUNNING = (
-    "belongs to a training run that is still going on. Wait for its end, or choose another "
+    "belongs to a training run that is still in progress. Wait for its end, or choose another "
     "folder with --output."
 )
 LOCK_TRIES, LOCK_SECONDS = 5, 0.05
 
 
 class RunLog:
-    """Writes ``log.jsonl``, and holds a lock on it until it is closed.
+    """Writes ``log.jsonl``, and locks it until it is closed.
 
     folder (Path): The run's folder.
     RAISES (OutputError): If the file cannot be written, or another run is writing it.
@@ -35,12 +35,12 @@ class RunLog:
         self.rows = self._in_folder = _locked(folder)
 
     def begin(self, resume_step: Optional[int] = None, place: Optional[Path] = None) -> None:
-        """A run begins, or goes on.
+        """Begin or resume a run.
 
-        resume_step (Optional[int]): Step at which it goes on: later rows are dropped;
+        resume_step (Optional[int]): Step from which the run resumes: later rows are deleted.
             None for a new run, which begins with an empty file.
-        place (Optional[Path]): Where the run is written, if not yet in its folder: both are
-            locked then.
+        place (Optional[Path]): Folder in which the run is written, if this is not yet its own
+            folder: then both are locked.
         RAISES (OutputError): If the file cannot be written.
         """
         if place is not None:
@@ -51,30 +51,32 @@ class RunLog:
             remove_scores(place)
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
-        """Write the row of an evaluation; it outlives a crash, even of the machine."""
+        """Write the row of an evaluation to disk, so that it is not lost if the machine
+        crashes."""
         if info is not None:
             self.rows.add(info)
             self.rows.sync()
 
     def setup(self, run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-        """The log as one of the loggers; it stays open, as scores come after the last row."""
+        """Return the functions of a logger. The second one does not close the log, because scores
+        are written after the last row."""
         return self.log_step, lambda: None
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Close the log, which unlocks the folder."""
         for rows in dict.fromkeys((self.rows, self._in_folder)):
-            with suppress(OSError):  # Rows that the disk has no room for: told when it happened.
+            with suppress(OSError):  # The disk is full: ``add`` has raised this error before.
                 rows.close()
 
 
 def _locked(folder: Path) -> RowFile:
-    """The file of rows in a folder, for this process alone.
+    """Open and lock the file of rows in a folder.
 
-    RAISES (OutputError): If it cannot be written, or another process has it.
+    RAISES (OutputError): If it cannot be written, or if another process has locked it.
     """
     with writing(folder / LOG, ELSEWHERE, CANNOT):
         rows = RowFile(folder / LOG)
-        # Before it was locked, another run may have put its own in the place of the old one's.
+        # Between opening and locking, another run may have replaced the file.
         if _lock(rows) and os.path.samestat(os.fstat(rows.file.fileno()), os.stat(rows.path)):
             return rows
     rows.file.close()
@@ -86,16 +88,16 @@ def _lock(rows: RowFile) -> bool:
         try:
             fcntl.flock(rows.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        except BlockingIOError:  # Maybe only is_running, which looks for a moment.
+        except BlockingIOError:  # Maybe only is_running, which holds a lock for a moment.
             time.sleep(LOCK_SECONDS)
-        except OSError:  # A file system without locks.
+        except OSError:  # The file system has no locks.
             return True
     return False
 
 
 @contextmanager
 def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
-    """The log of a run, and so the folder for it alone, until its scores are written.
+    """Open the log of a run, and so lock its folder, until its scores are written.
 
     folder (Optional[Path]): The run's folder; None if nothing is saved.
     YIELDS (List[RunLog]): The log; empty if there is no folder.
@@ -111,7 +113,7 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a process is training in a folder now, on a file system that can tell."""
+    """Whether a process is training in a folder now; False if the file system has no locks."""
     path = folder / LOG
     if not path.is_file():
         return False
@@ -126,9 +128,9 @@ def is_running(folder: Path) -> bool:
 
 
 def read_log(path: Path) -> List[Dict[str, Any]]:
-    """The rows of a run so far; none if it has written none.
+    """Read the rows of a run so far; none if it has written none.
 
-    path (Path): The run's folder, or a file of rows, which may lie anywhere.
+    path (Path): The run's folder, or a file of rows in any folder.
     RAISES (OSError): If the file cannot be read.
     """
     file = path / LOG if path.is_dir() else real_path(path)

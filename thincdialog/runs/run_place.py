@@ -1,13 +1,14 @@
-"""Where a run is written. One that replaces another grows in a folder of its own, inside the
-run's, until it is sure; then it takes the place of the old one.
+"""The folder in which a run is written. A run that replaces another one is written to a subfolder
+of the run's folder at first. It replaces the old run once it is sure, that is, once it has trained
+and has written a checkpoint, or has ended.
 
-    .thincdialog-new     the new run grows here; of a killed process, it goes
-    .thincdialog-ready   the same, from the moment on when it is sure; what is left of the swap
-                         is done by whoever trains in the folder next
-    .thincdialog-old     the old run, on its way out
+    .thincdialog-new     the new run; deleted if its process was killed
+    .thincdialog-ready   the new run once it is sure; if its process was killed during the swap,
+                         the next run in the folder completes the swap
+    .thincdialog-old     the old run, until it is deleted
 
-The run's folder stays where it is, as it may be a mount, somebody's working directory, or hold
-files of others. Its parts (models, checkpoints, files) change by renaming alone.
+The run's folder itself is not replaced, because it may be a mount or the working directory of a
+process, or hold other files. Its parts (models, checkpoints, files) are only renamed.
 """
 
 import shutil
@@ -28,10 +29,11 @@ NEW, READY, OLD = (f".thincdialog-{state}" for state in ("new", "ready", "old"))
 
 
 class RunPlace:
-    """Where a run is written to now.
+    """The folder in which a run is written now.
 
-    folder (Optional[Path]): Of the run; None if nothing is saved.
-    path (Optional[Path]): Where to write: the folder, or one in it while another run is there.
+    folder (Optional[Path]): The run's folder; None if nothing is saved.
+    path (Optional[Path]): The folder to write to: ``folder``, or a subfolder of it while an old
+        run is there.
     """
 
     def __init__(self, folder: Optional[Path]):
@@ -39,13 +41,13 @@ class RunPlace:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the run has its place; no other one is there, or it has given way."""
+        """Whether the run is in its folder: there was no old run, or it has been replaced."""
         return self.path == self.folder
 
-    def mend(self) -> None:
-        """Undo or finish what a process that was killed left half done.
+    def repair(self) -> None:
+        """Undo or complete unfinished changes of a process that was killed.
 
-        RAISES (OutputError): If that cannot be.
+        RAISES (OutputError): If that fails.
         """
         if self.folder is None:
             return
@@ -55,10 +57,10 @@ class RunPlace:
                 self._swap(self.folder)
             for name in (NEW, OLD):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-            Checkpoints(self.folder).mend(*WRITTEN_WHOLE, AGENT)
+            Checkpoints(self.folder).repair(*WRITTEN_WHOLE, AGENT)
 
     def begin_anew(self) -> None:
-        """A new run begins: beside the one that is there, if there is one.
+        """Begin a new run: in a subfolder, if there is an old run.
 
         RAISES (OutputError): If nothing can be written.
         """
@@ -69,9 +71,9 @@ class RunPlace:
             self.path.mkdir()
 
     def take_over(self) -> None:
-        """The run is sure: it takes the place of the one before, wholly or not at all.
+        """Replace the old run, completely or not at all, because the new one is sure.
 
-        RAISES (OutputError): If it cannot.
+        RAISES (OutputError): If that fails.
         """
         if self.is_sure or self.folder is None or self.path is None:
             return
@@ -79,7 +81,7 @@ class RunPlace:
             sync(self.path)
             self.path.rename(self.folder / READY)
             self.path = self.folder
-        with writing(self.folder, "Train once more to mend it.", CANNOT):
+        with writing(self.folder, "Train once more to repair it.", CANNOT):
             try:
                 self._swap(self.folder)
             except KeyboardInterrupt:
@@ -87,14 +89,15 @@ class RunPlace:
                 raise
 
     def drop(self) -> None:
-        """The run has ended before it was sure: the one before stays as it is."""
+        """Delete a run that has ended before it was sure; the old one stays as it is."""
         if not self.is_sure and self.path is not None:
             shutil.rmtree(self.path, ignore_errors=True)
 
     @staticmethod
     def _swap(folder: Path) -> None:
-        """Each moment is one to go on from. The log comes first, so that as long as it is not
-        in its place everything else there is old. It is never gone: it holds the lock."""
+        """Swap the runs; another call can continue if this one is interrupted at any point. The
+        new log is moved first: as long as it has not moved, the other parts in the folder are
+        those of the old run. The folder always has a log, because it is the file that is locked."""
         ready, old = folder / READY, folder / OLD
         if (ready / LOG).exists():
             old.mkdir(exist_ok=True)
@@ -110,7 +113,7 @@ class RunPlace:
 
 
 def _parts(folder: Path) -> List[Path]:
-    """What belongs to the run in a folder, but for its log."""
+    """Return the files and folders that belong to the run in a folder, except its log."""
     checkpoints = Checkpoints(folder)
     names = [*WRITTEN_WHOLE, *ID_FILES]
     parts = [*(folder / name for name in names), *map(checkpoints.at, checkpoints.steps())]
@@ -118,5 +121,5 @@ def _parts(folder: Path) -> List[Path]:
 
 
 def _holds_run(folder: Path) -> bool:
-    log = folder / LOG  # A file that is made to be locked is empty.
+    log = folder / LOG  # A log that was only created to be locked is empty.
     return bool(_parts(folder)) or (log.is_file() and log.stat().st_size > 0)

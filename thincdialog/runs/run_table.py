@@ -1,4 +1,4 @@
-"""Many training runs in a table: what they came to, and what sets them apart."""
+"""Many training runs in a table: their scores, and the settings in which they differ."""
 
 import json
 from contextlib import suppress
@@ -20,34 +20,35 @@ from .run_log import is_running
 from .scores_file import read_scores
 
 FINISHED, RUNNING, UNFINISHED = "finished", "running", "not finished"
-# What a run writes, and where, says nothing about its scores.
+# Settings that decide what a run writes, and where, do not affect its scores.
 LEFT_OUT = ("training.logger.",)
 
 
 @dataclass
 class RunResult:
-    """What is known of a training run; None where it is not.
+    """The settings and results of a training run; None for those that are not known.
 
-    name (str): What to call it by.
-    path (str): Its folder, or the file of its rows.
+    name (str): A short name.
+    path (str): The run's folder, or the file of its rows.
     state (str): "finished", "running", or "not finished": interrupted, failed or killed.
     task (Optional[str]): Names of its tasks.
     score_name (Optional[str]): The metric that it optimised.
-    higher_is_better (Optional[bool]): Of the metric, by the run's config or else by its name.
+    higher_is_better (Optional[bool]): Whether higher values of the metric are better, by the run's
+        config or else by the metric's name.
     score (Optional[float]): The best so far, on dev.
-    best_step (Optional[int]): Where that was.
+    best_step (Optional[int]): The step of the best score.
     step (Optional[int]): Steps so far.
     epochs (Optional[float]): Epochs so far.
-    dev (Optional[float]): The metric of the model that was kept; of a finished run only.
+    dev (Optional[float]): The metric of the best model on dev; for finished runs only.
     test (Optional[float]): The same on the test data.
-    seconds (Optional[float]): Of training, evaluations left out.
+    seconds (Optional[float]): Seconds of training, without evaluations.
     n_parameters (Optional[int]): Number of weights.
     stopped_because (Optional[str]): Why it ended.
     scores (Dict[str, Dict[str, float]]): Split to metric to value.
-    settings (Dict[str, Optional[str]]): "section.key" to its value, as the config has it but
-        with variables filled in, of the settings in which the runs differ; None if this one
-        does not have it.
-    config (Dict[str, str]): The same of all its settings, if they are known.
+    settings (Dict[str, Optional[str]]): "section.key" to value, for the settings in which the
+        runs differ. Values are as in the config, with variables filled in; None if this run
+        does not have the setting.
+    config (Dict[str, str]): The same for all settings of the run, if they are known.
     """
 
     name: str
@@ -70,8 +71,8 @@ class RunResult:
     config: Dict[str, str] = field(default_factory=dict)
 
     def flat(self) -> Dict[str, Any]:
-        """All of it but ``config`` at one level, for a table: "dev/hits@1",
-        "training.max_steps"; strings of the config without quotes."""
+        """Return everything except ``config`` in one flat dict, for a table: "dev/hits@1",
+        "training.max_steps"; strings of the config have no quotes."""
         known = asdict(self)
         scores, settings = known.pop("scores"), known.pop("settings")
         del known["config"]
@@ -82,17 +83,18 @@ class RunResult:
 
 
 def plain_text(raw: str) -> str:
-    """A setting as the config has it, without the quotes of a string, on one line."""
+    """Return a setting as in the config, on one line, without the quotes of a string."""
     value = parse_value(raw)
     return " ".join((value if isinstance(value, str) else raw).split())
 
 
 def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
-    """What training runs came to, the best first.
+    """Return the results of training runs, the best first.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, folders of such, files of rows.
-    RETURNS (List[RunResult]): By metric, then by score; runs that have none yet stand last.
-    RAISES (DataError): If there is no run where one should be.
+    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such folders, or
+        files of rows.
+    RETURNS (List[RunResult]): Sorted by metric, then by score; runs without a score are last.
+    RAISES (DataError): If a path holds no run.
     """
     found = find_runs(runs)
     both = [_settings(run.path) for run in found]
@@ -101,7 +103,7 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     differing = [
         name
         for name in names
-        # What refers to another setting differs as that one does, which has a column.
+        # A reference to another setting gets no column: the other setting has one.
         if all(
             len({config.get(name) for config in each if config}) > 1 for each in (written, configs)
         )
@@ -161,8 +163,8 @@ def _result(run: Run) -> RunResult:
 
 
 def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
-    """Every setting of a run's config as it is written, and the same with its variables filled
-    in; none if they are not known."""
+    """Return all settings of a run's config as they are written, and again with variables filled
+    in; empty if the config is not known."""
     for place in PLACES if path.is_dir() else ():
         file = path / place
         if file.is_file():
@@ -183,9 +185,9 @@ def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
 
 
 def _value(name: str, raw: str, filled: Dict[str, Any]) -> str:
-    """What a setting says, as a config would have it."""
+    """Return the value of a setting, as a config would have it."""
     value: Any = filled if "$" in raw else None
     for key in name.split("."):
         value = value.get(key) if isinstance(value, dict) else None
-    # A variable that leads to null is told by its name.
+    # A variable whose value is null is shown by its name.
     return raw if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""``scores.json`` in a run's folder: what it came to, for tables and model cards."""
+"""``scores.json`` in a run's folder: the run's results, for tables and model cards."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from ..loggers.row_file import finite, is_number
 
 SCORES = "scores.json"
 REMEDY = "Delete it to see the run without its final scores."
-# What readers rely on.
+# Keys that readers need, and the types of their values.
 KINDS: Dict[str, Any] = {
     "score_name": str, "best_step": int, "stopped_because": str, "seconds": (int, float),
     "n_parameters": int, "scores": dict,
@@ -20,18 +20,18 @@ KINDS: Dict[str, Any] = {
 
 
 def write_scores(folder: Path, result: Result) -> None:
-    """Write what a run came to; the file is there only once the run is over.
+    """Write the results of a run; the file exists only once the run is over.
 
     folder (Path): The run's folder.
     RAISES (OutputError): If it cannot be written.
     """
     facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines", "left_out")}
-    with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as beside:
-        write_json(beside, finite(facts))
+    with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as temporary:
+        write_json(temporary, finite(facts))
 
 
 def read_scores(folder: Path) -> Dict[str, Any]:
-    """What a run came to, as ``write_scores`` has it; empty while it is not over.
+    """Read the results of a run from the file of ``write_scores``; empty until the run is over.
 
     RAISES (ModelError): If the file is damaged.
     """
@@ -52,5 +52,5 @@ def read_scores(folder: Path) -> Dict[str, Any]:
 
 
 def remove_scores(folder: Path) -> None:
-    """A run begins or goes on: what an earlier one came to no longer holds."""
+    """Delete the results of an earlier run when a run begins or resumes."""
     (folder / SCORES).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
-"""Trains with many settings, one run after the other in one process: each comes to the same
-bits as alone. (One that brings the process down takes the sweep along; the same call goes on.)
+"""Trains with many settings, one run after the other in one process. Each run has bit for bit the
+same result as when it is trained alone. (If a run kills the process, the sweep ends, too; the same
+call resumes it.)
 """
 
 import sys
@@ -22,9 +23,9 @@ from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
 from .train import train
 
 STATE, CONFIG = "sweep.json", "config.cfg"
-REMEDY = 'Write {"runs": {}} into it to go on with the runs that are there.'
+REMEDY = 'Write {"runs": {}} into it to continue with the runs that are there.'
 FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
-# Combinations that are all checked; of more, enough to have every value once.
+# If there are more combinations, not all are checked, but enough to check every value once.
 MAX_CHECKED = 64
 
 
@@ -32,8 +33,8 @@ MAX_CHECKED = 64
 class SweepRun:
     """A run of a sweep.
 
-    name (str): Of its folder, in that of the sweep.
-    overrides (Dict[str, Any]): What sets it apart: "section.key" to value.
+    name (str): Name of its folder, in the folder of the sweep.
+    overrides (Dict[str, Any]): The settings that are its own: "section.key" to value.
     state (str): "waiting", "begun", "finished" or "failed".
     error (Optional[str]): Why it failed.
     """
@@ -50,7 +51,8 @@ class Sweep:
 
     output (Path): The folder that holds the runs.
     runs (List[SweepRun]): In the order in which they are trained.
-    results (List[RunResult]): Of the finished ones, the best first; without dev scores as trained.
+    results (List[RunResult]): Results of the finished runs, the best first; in the order of
+        training if there are no dev scores.
     """
 
     output: Path
@@ -79,23 +81,24 @@ def sweep(
 ) -> Sweep:
     """Train once for each combination of some settings, and compare the scores on dev.
 
-    The same call again trains only what is not finished: a run that was interrupted goes
-    on from its newest checkpoint. A run that fails is noted, and the next one begins.
+    If you repeat the call, it trains only the runs that are not finished: an interrupted run
+    resumes from its newest checkpoint. If a run fails, its error is saved, and the next run
+    begins.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     over (Mapping[str, Choices]): "section.key" to a list of values; or, with ``random``,
         to a range: "log:1e-4..1e-1" (uniform in the logarithm), "uniform:0..0.5" or
         "int:1..8", bounds included.
     output (Union[str, Path]): Folder that holds a folder for each run.
-    random (int): Draw so many combinations; 0 for all of them.
-    seed (int): Of the draws.
+    random (int): Number of combinations to draw; 0 for all of them.
+    seed (int): Seed of the draws.
     overrides (Optional[Mapping[str, Any]]): Changes to the config for all runs.
-    retry (bool): Whether to train again what failed before.
+    retry (bool): Whether to train runs again that failed before.
     code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where all runs show how they get on; sys.stderr if None.
+    stderr (Optional[TextIO]): Where all runs show their progress; sys.stderr if None.
     RETURNS (Sweep): All runs and their results.
-    RAISES (DialogError): Before anything is trained or written: if a combination makes no
-        good config, if data is missing, or if the folder holds something else.
+    RAISES (DialogError): Before anything is trained or written: if a combination makes an
+        invalid config, if data is missing, or if the folder holds something else.
     """
     load_code(code)
     stream = stderr or sys.stderr
@@ -134,14 +137,14 @@ def _train(
 ) -> None:
     resume = folder.is_dir() and any(folder.iterdir())
     try:
-        # With force, a run that was stopped before its first checkpoint begins anew.
+        # With force, a run that was stopped before its first checkpoint starts from scratch.
         train(
             config,
             output=folder,
             overrides=overrides,
             resume=resume,
             force=resume,
-            code=code,  # Imported already, but not yet in a worker's process.
+            code=code,  # Imported here already, but worker processes must import it, too.
             stdout=stream,
             stderr=stream,
         )
@@ -159,7 +162,11 @@ def _check(
     choices: Mapping[str, Union[Range, List]],
     combinations: List[Dict[str, Any]],
 ) -> None:
-    """All that is wrong with the config under any combination, before anything runs."""
+    """Check the config with the combinations, before anything runs.
+
+    RAISES (ConfigError): With all problems.
+    RAISES (DataError): If data is missing.
+    """
     problems: List[Problem] = []
     for name in choices:
         if name in ("training.score", "training.score_direction"):
@@ -193,7 +200,7 @@ def _to_check(
 def _check_trained(
     config: ConfigLike, common: Dict[str, Any], folder: Path, runs: List[SweepRun]
 ) -> None:
-    """See that runs which are there already were trained with this config.
+    """Check that the runs that are there already were trained with this config.
 
     RAISES (OutputError): If one was not.
     """
@@ -241,12 +248,12 @@ class _SweepState:
             )
 
     def take_up(self, runs: List[SweepRun], retry: bool) -> None:
-        """What is known of the runs from before."""
+        """Set the states of runs from an earlier call."""
         for run in runs:
             known = self.others.get(run.name, {})
             run.state, run.error = known.get("state", WAITING), known.get("error")
             if run.state == FINISHED and not read_scores(self.folder / run.name):
-                run.state = WAITING  # Somebody has deleted it.
+                run.state = WAITING  # Its folder was deleted.
             if run.state == FAILED and retry:
                 run.state, run.error = WAITING, None
 
@@ -259,5 +266,5 @@ class _SweepState:
         path = self.folder / STATE
         with writing(path, verb="cannot be"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as beside:
-                write_json(beside, {"format": 1, "runs": {**self.others, **ours}})
+            with whole_file(path) as temporary:
+                write_json(temporary, {"format": 1, "runs": {**self.others, **ours}})

@@ -1,4 +1,4 @@
-"""Which settings a sweep tries, and how its runs are called."""
+"""The values that a sweep tries, and the names of its runs."""
 
 import hashlib
 import itertools
@@ -15,7 +15,7 @@ from ..errors import ConfigError, Problem
 Choices = Union[str, Sequence[Any]]
 _RANGE = re.compile(r"(?P<kind>log|uniform|int):(?P<low>[^.].*?)\.\.(?P<high>.+)$")
 _LONGEST_VALUE, _LONGEST_NAME = 40, 150
-# A draw that was drawn before is drawn again, so often at most for each run.
+# A combination that was drawn before is drawn again: the maximum number of draws per run.
 _TRIES = 100
 
 
@@ -30,7 +30,7 @@ class Range(NamedTuple):
     high: float
 
     def draw(self, rng: np.random.Generator) -> Union[int, float]:
-        """A value; of fractions, three digits are kept, so that it can be typed."""
+        """Draw a value; fractions are rounded to three digits, so that you can type them."""
         if self.kind == "int":
             return int(rng.integers(int(self.low), int(self.high), endpoint=True))
         if self.kind == "log":
@@ -40,17 +40,17 @@ class Range(NamedTuple):
         return min(max(float(f"{value:.2e}"), self.low), self.high)
 
     def bounds(self) -> List[Any]:
-        """The lowest and the highest value."""
+        """Return the lowest and the highest value."""
         as_type = int if self.kind == "int" else float
         return [as_type(self.low), as_type(self.high)]
 
 
 def read_choices(over: Mapping[str, Choices], is_random: bool) -> Dict[str, Union[Range, List]]:
-    """The values to try for each setting.
+    """Return the values to try for each setting.
 
     over (Mapping[str, Choices]): "section.key" to a list of values or a range.
-    is_random (bool): Whether values are drawn: else there can be no ranges.
-    RAISES (ConfigError): With everything that is wrong.
+    is_random (bool): Whether values are drawn; ranges are allowed only then.
+    RAISES (ConfigError): With all problems.
     """
     problems: List[Problem] = []
     found: Dict[str, Union[Range, List]] = {}
@@ -94,20 +94,20 @@ def _read_range(text: str) -> Range:
 
 
 def is_range(text: str) -> bool:
-    """Whether a text is meant as a range, well written or not."""
+    """Whether a text is meant as a range, valid or not."""
     return re.match(r"(log|uniform|int):", text) is not None
 
 
 def grid(choices: Mapping[str, List]) -> List[Dict[str, Any]]:
-    """Every combination of the values; the last setting changes fastest."""
+    """Return every combination of the values; the last setting changes fastest."""
     return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
 
 
 def sample(choices: Mapping[str, Union[Range, List]], n: int, seed: int) -> List[Dict[str, Any]]:
-    """Combinations drawn at random, all different. More of them begin with the same ones.
+    """Draw different combinations at random. With a larger n, the first ones are the same.
 
-    n (int): How many; fewer if there are no more.
-    seed (int): Of the draws.
+    n (int): Number of combinations; fewer if there are no more.
+    seed (int): Seed of the draws.
     """
     found: Dict[str, Dict[str, Any]] = {}
     for number in range(n * _TRIES):
@@ -123,11 +123,11 @@ def sample(choices: Mapping[str, Union[Range, List]], n: int, seed: int) -> List
 
 
 def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
-    """A folder's name for a run: "learn_rate=0.01,width=64". It follows from the
-    overrides alone, so that a sweep finds its runs again.
+    """Return the name of a run's folder: "learn_rate=0.01,width=64". It depends only on the
+    names and values of settings, so that a sweep finds its runs again.
 
     overrides (Mapping[str, Any]): "section.key" to value.
-    names (Sequence[str]): All settings of the sweep, from which each must be told.
+    names (Sequence[str]): All settings of the sweep; their short names must differ.
     """
     parts, is_exact = [], True
     for name, value in overrides.items():
@@ -145,10 +145,10 @@ def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def short_name(name: str, names: Sequence[str], taken: Sequence[str] = ()) -> str:
-    """As much of the end of a setting's name as tells it from the others.
+    """Return the shortest end of a setting's name that differs from the ends of the others.
 
-    names (Sequence[str]): Of all settings, each once.
-    taken (Sequence[str]): What else it must not be.
+    names (Sequence[str]): Names of all settings, each once.
+    taken (Sequence[str]): Other names that it must not equal.
     """
     parts = name.split(".")
     for length in range(1, len(parts)):

@@ -17,7 +17,7 @@ from ..evaluation.final_scores import MOST_EXAMPLES, score_split
 from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
-from ..files.held import AGENT, mend, temporary_folder
+from ..files.held import AGENT, repair, temporary_folder
 from ..files.real_path import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
@@ -37,7 +37,7 @@ from .run_keeper import RunKeeper
 from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
-# Share of truncated contexts from which on a run says so.
+# A run notes the share of truncated contexts if it is higher than this.
 TOLD_SHARE = 0.25
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
@@ -57,26 +57,28 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training behind the step that is
-    under way, when all that was learnt is saved; a second Ctrl-C ends it at once.
+    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training after the current step,
+    and the model is saved; a second Ctrl-C ends training at once.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     output (Union[str, Path, None]): Folder for model-best, model-last, checkpoints and
         log.jsonl; None saves nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     force (bool): Whether a run that is in the folder may be replaced. It stays until this one
-        has read its data and written its first checkpoint, or has ended, if it writes none.
-    resume (bool): Go on from the folder's newest checkpoint, as if the run had never
-        stopped; begin, if there is none.
+        has read its data, trained, and written a checkpoint, or until this one has ended if it
+        writes none.
+    resume (bool): Resume from the folder's newest checkpoint, as if the run had never
+        stopped; start from scratch if there is none.
     code (CodeLike): Python file to import first, or several; they may register functions.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
     stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
-    prepare (Callable): Called with what the config describes, before anything is read.
-    RETURNS (Result): Scores, samples and where the model lies.
-    RAISES (DialogError): If config, data, output folder or training go wrong; before
-        the config is good, no data is read and nothing is written.
-    RAISES (KeyboardInterrupt): If a signal ended it; its text is the folder of what was
-        saved last. ``Interrupted`` tells whether that is a checkpoint to go on from.
+    prepare (Callable): Called with the experiment of the config, before anything is read.
+    RETURNS (Result): Scores, samples and the folder of the model.
+    RAISES (DialogError): If there is an error in config, data, output folder or training; no data
+        is read and nothing is written until the config is valid.
+    RAISES (KeyboardInterrupt): If a signal ended the run; its text is the folder that was saved
+        last. The attribute ``saved`` of an ``Interrupted`` is the checkpoint to resume from, if
+        there is one.
     """
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
@@ -89,13 +91,13 @@ def train(
                 find_beginning(experiment.checked)
             check_output(folder, force, resume)
             try:
-                # From here on the folder is ours: another process might mend what we write.
+                # The log locks the folder first: another process might undo our unfinished files.
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
                     try:
                         return run.train(state)
-                    finally:  # However it ends: what was left out may be why.
+                    finally:  # Also after an error, because skipped data may be its cause.
                         run.note_bad_data()
             except Interrupted as interrupt:
                 raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
@@ -104,11 +106,12 @@ def train(
 
 
 class TrainingRun:
-    """One call of ``train``. Making one finds all that is wrong before data is read.
+    """One call of ``train``. The constructor raises all errors that can be found before data is
+    read.
 
-    experiment (Experiment): What is trained.
-    folder (Optional[Path]): Of the run.
-    RAISES (DialogError): If something is wrong.
+    experiment (Experiment): The experiment to train.
+    folder (Optional[Path]): Folder of the run.
+    RAISES (DialogError): If there is an error.
     """
 
     def __init__(
@@ -131,21 +134,21 @@ class TrainingRun:
         experiment.readers.note = self._note
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
-        """What to go on from; None to begin."""
+        """Return the state to resume from; None to start from scratch."""
         state = self.keeper.find(self._note)
         if state is None:
             check_output(self.folder, force, resume=True, has_checkpoint=False)
         return state
 
     def begin(self, state: Optional[Dict[str, Any]]) -> None:
-        """The run begins, or goes on from a state: rows that came behind it are forgotten."""
-        self.keeper.begin(anew=state is None)
+        """Begin the run, or resume it from a state: log rows of later steps are deleted."""
+        self.keeper.begin(is_new=state is None)
         place, step = self.keeper.place, None
         if state is not None:
             with self.keeper.taking_back():
                 step = int(state["loop"]["logged_step"])
-        # What a process that was killed has left where runs go that save nothing.
-        mend(temporary_folder(), AGENT)
+        # Delete the files of killed processes where runs without an output folder write theirs.
+        repair(temporary_folder(), AGENT)
         self.experiment.scratch = place.path or temporary_folder()
         for log in self.log:
             log.begin(step, None if place.is_sure else place.path)
@@ -160,7 +163,7 @@ class TrainingRun:
             self._note(f"{split}: {warning}.")
 
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
-        """Learn, evaluate and save."""
+        """Train, evaluate and save."""
         experiment = self.experiment
         unused = experiment.unused_weights()
         if unused:
@@ -209,25 +212,25 @@ class TrainingRun:
         return result
 
     def note_bad_data(self) -> None:
-        """Say once of each file what was left out of it."""
+        """Note the examples that were skipped, once for each file."""
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:
                 self._noted.add(path)
                 self._note(bad.summary())
 
     def _evaluated(self, report: Mapping[str, float]) -> None:
-        """An evaluation has ended; a stream may have been read whole by now."""
+        """Note problems after an evaluation; a stream may have been read to its end by now."""
         self.note_bad_data()
         self._note_undefined("dev", report)
 
     def _note_undefined(self, split: str, report: Mapping[str, float]) -> None:
-        """Say once of each metric that it is nan.
+        """Note that a metric is nan, once for each metric.
 
-        RAISES (TrainingError): If the run goes by it: nothing would be better or worse.
+        RAISES (TrainingError): If it is the run's score: then no model would be the best.
         """
         for name, shown in self.experiment.undefined_scores(report).items():
             if split == "dev" and name == self.experiment.training["score"]:
-                hint = "choose another one, or mend it"
+                hint = "choose another one, or fix it"
                 raise TrainingError(f"[training] score = {shown} is nan on the dev data: {hint}.")
             if shown not in self._noted:
                 self._noted.add(shown)
@@ -238,8 +241,8 @@ class TrainingRun:
         return experiment.evaluation_split(split) if experiment.has_split(split) else None
 
     def _read(self, teachers: List[Teacher]) -> None:
-        """Read all data that is held, the test data, too: what is wrong with it is found before
-        any training. Streams are read only if an old run is at stake, once through.
+        """Read all data that is kept in memory, including the test data, so that errors in it are
+        found before training. Streams are read only if the run replaces an old one, once through.
 
         RAISES (DataError): If data cannot be read.
         """
@@ -323,7 +326,8 @@ class TrainingRun:
         )
 
     def _finish(self, result: Result, teachers: Mapping[str, Optional[Teacher]]) -> None:
-        """Scores of the best weights and of the baselines, and a few conversations."""
+        """Measure the scores of the best weights and of the baselines, and sample a few
+        conversations."""
         experiment = self.experiment
         if experiment.agent.learns and self.keeper.best_weights is not None:
             experiment.learner.weights[:] = self.keeper.best_weights
@@ -354,16 +358,16 @@ class TrainingRun:
 def measure_baselines(
     experiment: Experiment, teachers: Mapping[str, Teacher]
 ) -> Dict[str, Reports]:
-    """The reports of the baselines: name to split to metric to value.
+    """Return the reports of the baselines: name to split to metric to value.
 
-    teachers (Mapping[str, Teacher]): Of the splits to evaluate on.
+    teachers (Mapping[str, Teacher]): Teachers of the splits to evaluate on.
     """
     found: Dict[str, Reports] = {}
     for name, baseline in experiment.baselines.items():
         train = experiment.training_split()
         baseline.initialize(train, tokenizer=None, seed=experiment.seed)
         found[name] = {
-            # Not every one can shorten what it reads, as the config's batcher may want.
+            # Not the config's batcher: it may need texts truncated, which not every baseline does.
             split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
             for split, teacher in teachers.items()
         }
@@ -371,14 +375,14 @@ def measure_baselines(
 
 
 def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
-    """See that no store lies in the run's folder, which another run replaces as a whole.
+    """Check that no store is in the run's folder, which another run replaces as a whole.
 
-    RAISES (ConfigError): If one does.
+    RAISES (ConfigError): If one is.
     """
     if experiment.stores is None or folder is None:
         return
     root, own = real_path(experiment.stores.root), real_path(folder)
     if own == root or own in root.parents:
         text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"
-        hint = "give a folder beside it, which other runs can use, too"
+        hint = "give a folder next to it, which other runs can use, too"
         raise experiment.checked.error(text, hint, "loader", "store")

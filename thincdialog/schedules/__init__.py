@@ -1,3 +1,3 @@
-"""Learning-rate schedules beside Thinc's own."""
+"""Learning-rate schedules in addition to Thinc's own."""
 
 from . import plateau, warmup, watched

@@ -1,4 +1,4 @@
-"""A rate that falls when training makes no progress."""
+"""A learning rate that is lowered when training makes no progress."""
 
 from collections.abc import Generator
 from typing import Any, Dict, Mapping
@@ -12,14 +12,14 @@ from ..registry import registry
 def plateau(
     learn_rate: FloatOrSeq, factor: float = 0.5, patience: int = 3, min_rate: float = 0.0
 ) -> "Plateau":
-    """Lower the rate when evaluations on dev find nothing better. Best is what `[training]
-    score` says, as for its `patience`, which should be larger than this one.
+    """Lower the rate when evaluations on dev find no better score. `[training] score` names the
+    score, as for `[training] patience`, which should be larger than this `patience`.
 
-    learn_rate (float or schedule): The rate while nothing was lowered.
-    factor (float): What it is multiplied by, above 0 and below 1.
-    patience (int): Evaluations in a row without a new best before it is lowered, and before
-        it is lowered again; 1 or more.
-    min_rate (float): It is not lowered below this, 0 or more.
+    learn_rate (float or schedule): The rate before it is lowered.
+    factor (float): Factor for each lowering, above 0 and below 1.
+    patience (int): Evaluations in a row without a new best score before the rate is lowered, and
+        before it is lowered again; 1 or more.
+    min_rate (float): The rate is not lowered below this, 0 or more.
     RETURNS (Plateau): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
     """
@@ -33,10 +33,10 @@ def plateau(
 
 
 class Plateau(Generator):  # Thinc's optimizers, and checks of configs, know generators.
-    """See ``plateau``. The training loop tells it what evaluations found (``see``); ``state``
-    holds what came of that, and no steps: those are counted by the optimizer.
+    """Implement ``plateau``. The training loop reports evaluations with ``see``, and ``state``
+    holds their effect. It holds no steps, because the optimizer counts them.
 
-    value (float): The rate of the step to come.
+    value (float): The rate of the next step.
     """
 
     def __init__(self, learn_rate: Any, factor: float, patience: int, min_rate: float):
@@ -52,28 +52,28 @@ class Plateau(Generator):  # Thinc's optimizers, and checks of configs, know gen
         return max(lowered, min(self._rate, self.min_rate))
 
     def see(self, is_best: bool) -> None:
-        """There was an evaluation.
+        """Take note of an evaluation.
 
-        is_best (bool): Whether it was better than all before.
+        is_best (bool): Whether its score is better than all earlier ones.
         """
         self.without_progress = 0 if is_best else self.without_progress + 1
         if self.without_progress == self.patience:
             self.n_lowered, self.without_progress = self.n_lowered + 1, 0
 
     def state(self) -> Dict[str, Any]:
-        """What came of evaluations, as JSON values."""
+        """Return the effect of the evaluations, as JSON values."""
         return {"n_lowered": self.n_lowered, "without_progress": self.without_progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore a state from ``state``."""
         self.n_lowered, self.without_progress = state["n_lowered"], state["without_progress"]
 
     def send(self, value: Any) -> float:
-        """The rate of the next step."""
-        # One that has ended stays at its last rate, and can still be lowered.
+        """Return the rate of the next step."""
+        # A schedule that has ended keeps its last rate, which can still be lowered.
         self._rate = float(next(self._rates, self._rate))
         return self.value
 
     def throw(self, *error: Any) -> Any:
-        """Nothing is to be ended."""
+        """Raise the error, because there is nothing to clean up."""
         raise error[0]

@@ -14,10 +14,11 @@ from ..loggers.values import leaves
 
 
 def find_beginning(checked: CheckedConfig) -> Optional[Path]:
-    """The folder of the saved model, if the config names one, or the run that it is the best of.
+    """Return the folder of the saved model that the config names, or the best model of the run
+    that it names; None if it names neither.
 
-    RAISES (ModelError): If it is not a whole saved model.
-    RAISES (ConfigError): If it reads text in another way than the config says.
+    RAISES (ModelError): If it is not a complete saved model.
+    RAISES (ConfigError): If its tokenizer differs from that of the config.
     """
     name = checked.interpolated["training"]["init_from"]
     if name is None:

@@ -227,7 +227,8 @@ class Experiment:
 
     @contextmanager
     def naming_tasks(self) -> Iterator[None]:
-        """A stretch in which errors of teachers, which do not know their task, name it."""
+        """Add the name of the task to errors of teachers, which do not know it, while the context
+        is open."""
         try:
             yield
         except OtherFormatError as error:
@@ -241,7 +242,7 @@ class Experiment:
         return next(iter(self.tasks))
 
     def bad_data(self) -> Dict[str, BadData]:
-        """By file, what was left out of it, as far as files were read."""
+        """Return the skipped data, by file, of the files that were read so far."""
         return {
             bad.path: bad
             for task in self.tasks.values()
@@ -250,7 +251,7 @@ class Experiment:
         }
 
     def left_out(self) -> Dict[str, int]:
-        """By file, how many of its conversations, or examples, were left out."""
+        """Return the number of skipped conversations or examples, by file."""
         counts = ((path, bad.n_skipped + bad.n_without) for path, bad in self.bad_data().items())
         return {path: count for path, count in counts if count}
 
@@ -279,11 +280,11 @@ class Experiment:
             self.training["min_steps"] = self.settled.interpolated["training"]["min_steps"]
 
     def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
-        """Let the agent learn vocabulary, classes and first weights, and show on a terminal
-        that texts are read.
+        """Initialize the agent's vocabulary, classes and weights, and show on a terminal that texts
+        are read.
 
-        teacher (Teacher): Of the training data.
-        building (str): "none": a tokenizer that is built is not kept beside the stores.
+        teacher (Teacher): Teacher of the training data.
+        building (str): "none": a tokenizer that is built is not saved with the stores.
         RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
         self.choose(teacher)
@@ -313,15 +314,15 @@ class Experiment:
         stderr.writelines(f"{line}\n" for line in lines)
 
     def _initialize_from(self, teacher: Teacher, known: Dict[str, Any], shapes: List[Any]) -> str:
-        """Let the agent begin with the saved model; once more, if that was replaced meanwhile.
+        """Let the agent begin with the saved model; called again if that was replaced meanwhile.
 
-        shapes (List[Any]): Those of the weights in the models that it began with so far.
-        RETURNS (str): What it began with, as a line.
-        RAISES (DialogError): If that is no model to begin with.
+        shapes (List[Any]): Shapes of the weights in the models that it began with so far.
+        RETURNS (str): A line that names the model.
+        RAISES (DialogError): If the agent cannot begin with that model.
         """
         folder = find_beginning(self.checked)
         assert folder is not None
-        if (folder / "layout.json").exists():  # Learners of users may have none.
+        if (folder / "layout.json").exists():  # Custom learners may have none.
             shapes.append(saved_shapes(folder))
         if shapes[1:] and shapes[0] != shapes[-1]:
             # The agent's weights are laid out by now.
@@ -337,11 +338,12 @@ class Experiment:
             raise problem from error
 
     def _tokenizer_place(self, teacher: Teacher) -> Optional[Path]:
-        """Where a tokenizer that must be built is kept, beside the stores that it is built of."""
+        """Return the folder of a tokenizer that is built from stores, next to these; None if none
+        is built, or if it cannot be saved."""
         if self.stores is None or self.tokenizer is None or not self.tokenizer.needs_texts:
             return None
         if type(self.tokenizer).to_disk is Tokenizer.to_disk:
-            return None  # A user's, which does not say what it learnt.
+            return None  # A custom tokenizer, which cannot be saved.
         settings = self.checked.interpolated["tokenizer"]
         # A mixture leaves tasks of weight 0 out; a single task has no name there.
         shown, trained = teacher.by_task(), self._tasks_with("train")
@@ -349,22 +351,21 @@ class Experiment:
         return self.stores.tokenizer_place(settings, names)
 
     def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
-        """Show what is in the stores, if the config names a place for them, before anything is
-        asked of the data (see ``Stores``)."""
+        """Read examples from the stores, if the config names a folder for them. Call this before
+        the data is used (see ``Stores``)."""
         return [] if self.stores is None else self.stores.use_examples(stderr, building)
 
     def use_tokens(self, stderr: TextIO, building: Building = "new") -> List[Built]:
-        """Let the agent, which is initialized, read the tokens that are in the stores."""
+        """Let the agent, which is initialized, read tokens from the stores."""
         if self.stores is None:
             return []
         return self.stores.use_tokens(self.agent.text_encoder, stderr, building)
 
     def encode_ahead(self, teachers: Sequence[Teacher], stderr: TextIO) -> None:
-        """Let a frozen encoder compute the vectors of all texts, and show on a terminal that it
-        does.
+        """Let a frozen encoder compute the vectors of all texts, and show progress on a terminal.
 
-        teachers (Sequence[Teacher]): Of the splits that will be shown.
-        RAISES (OutputError): If they cannot be kept on disk.
+        teachers (Sequence[Teacher]): Teachers of the splits that will be shown.
+        RAISES (OutputError): If the vectors cannot be written to disk.
         """
         encoder = self.agent.text_encoder
         if encoder is not None and isinstance(self.agent, Learner):
@@ -373,7 +374,8 @@ class Experiment:
                 encode_ahead(self.agent.model, encoder.tokenizer, texts, progress)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
-        """What is wrong if an agent that knows only its own files is to begin with another's."""
+        """Return an error if an agent without an ``initialize_from`` of its own is to begin with
+        the model of another agent, whose files it cannot read."""
         own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
         if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
             return None
@@ -388,7 +390,7 @@ class Experiment:
         return any(split in task.splits for task in self.tasks.values())
 
     def check_data(self, split: str = "train") -> None:
-        """See that there is a split, and that all files are there.
+        """Check that there is a split, and that all files are there.
 
         RAISES (DataError): If not.
         """
@@ -397,8 +399,8 @@ class Experiment:
             task.check_sources()
 
     def undefined_scores(self, report: Mapping[str, float]) -> Dict[str, str]:
-        """The names of a report whose values are nan, each also with where the user's metric
-        stands that gives it, if one does."""
+        """Return the names in a report whose values are nan. The value is the name in quotes, with
+        the file and line of the custom metric that computes it, if there is one."""
         found = [name for name, value in report.items() if value != value]
         places = {
             name: f" ({place_of(type(metric).report)})"

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM, SIGHUP: training ends behind the step that it is in, with all it has learnt."""
+"""SIGINT, SIGTERM, SIGHUP: training ends after the current step, and the model is saved."""
 
 import signal
 import threading
@@ -8,17 +8,17 @@ from typing import Any, Dict, Iterator, Optional
 
 from ..signals import SIGNALS, EndedBySignal, SendingAgain, comes_later
 
-# "Try again later", for schedulers that start a job anew.
+# "Try again later", for schedulers that restart a job.
 TEMPORARY = 75
 
 
 class Interrupted(EndedBySignal):
-    """A signal ended training. As text: the folder of what was saved last, or "".
+    """A signal ended training. As text: the folder that was saved last, or "".
 
-    number (int): Of the signal.
-    saved (str): Folder of the checkpoint to go on from; "" if there is none.
-    model (str): Folder of the model that was saved last, which is all where no checkpoints
-        are written; "" if there is none.
+    number (int): Number of the signal.
+    saved (str): Folder of the checkpoint to resume from; "" if there is none.
+    model (str): Folder of the model that was saved last, for runs without checkpoints; "" if
+        there is none.
     """
 
     def __init__(self, number: int, saved: str = "", model: str = ""):
@@ -27,26 +27,26 @@ class Interrupted(EndedBySignal):
 
     @property
     def name(self) -> str:
-        """Of the signal."""
+        """Name of the signal."""
         return signal.Signals(self.number).name
 
     @property
     def exit_code(self) -> int:
-        """75 if SIGTERM or SIGHUP ended a run that goes on when it is started once more."""
+        """75 if SIGTERM or SIGHUP ended a run that can be resumed."""
         if self.number != signal.SIGINT and self.saved:
             return TEMPORARY
         return super().exit_code
 
 
 class Interruption:
-    """Receives the signals while it is entered, in the main thread; a signal that the
-    process was told to ignore stays ignored.
+    """Receives the signals while it is entered, in the main thread; a signal that the process
+    already ignores stays ignored.
 
-    At first a signal raises ``Interrupted`` at once; within ``waiting`` it is only noted,
-    for ``received`` to be asked at the next good moment. A second SIGINT always raises.
+    Outside ``waiting``, the first signal raises ``Interrupted`` at once. Within it, the signal
+    only sets ``received``, which training checks when it can stop. A second SIGINT always raises.
 
     received (Optional[int]): Number of the first signal.
-    is_urgent (bool): Whether a second one came: then nothing more shall be saved.
+    is_urgent (bool): Whether a second SIGINT came: then nothing more is saved.
     """
 
     def __init__(self) -> None:
@@ -82,15 +82,15 @@ class Interruption:
             raise Interrupted(number)
 
     def _forget(self) -> None:
-        """Python dropped what a signal raised. The signal comes again, as the first."""
+        """Forget a signal whose exception Python dropped: it is sent again, as the first one."""
         if not self.is_urgent:
             self.received = None
 
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:
-        """A stretch in which signals wait, or (False) one within it in which they do not.
+        """Let signals wait while the context is open, or (False) let them raise at once.
 
-        RAISES (Interrupted): If signals shall not wait, and one does.
+        RAISES (Interrupted): If signals must not wait, and one is waiting.
         """
         before, self._waits = self._waits, waits
         try:
@@ -102,10 +102,10 @@ class Interruption:
 
     @contextmanager
     def shielding(self) -> Iterator[None]:
-        """A stretch that a signal must not leave half done: it waits, and raises behind it, if
-        signals do not wait around it.
+        """Let no signal interrupt the context: a signal waits until its end, and raises then
+        unless signals also wait outside it.
 
-        RAISES (Interrupted): If a signal came that shall not wait.
+        RAISES (Interrupted): If a signal came, and signals do not wait outside the context.
         """
         waits = self._waits
         with self.waiting():

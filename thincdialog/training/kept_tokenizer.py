@@ -1,8 +1,8 @@
-"""A tokenizer that was built of the data in stores. It lies beside them, so that nobody builds it
-again.
+"""A tokenizer that was built from the data in stores. It is saved next to them, so that later runs
+load it.
 
     STORE/tokenizer-XXXXXXXXXXXXXXXX/manifest.json    sizes and checksums
-    STORE/tokenizer-XXXXXXXXXXXXXXXX/tokenizer/       what the tokenizer keeps
+    STORE/tokenizer-XXXXXXXXXXXXXXXX/tokenizer/       the tokenizer's files
 """
 
 import hashlib
@@ -19,17 +19,17 @@ from ..files.whole_folder import written_whole
 
 
 def place_of(root: Path, made_of: Any) -> Path:
-    """Where the tokenizer lies that is made of something.
+    """Return the folder of a tokenizer.
 
     root (Path): The folder of ``[loader] store``.
-    made_of (Any): As JSON.
+    made_of (Any): The settings and data that it was built from, as JSON.
     """
     text = json.dumps(made_of, sort_keys=True)
     return root / f"tokenizer-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def find(tokenizer: Tokenizer, place: Path) -> bool:
-    """Load a tokenizer, if it lies there and is not damaged: it needs no texts then.
+    """Load a tokenizer, if it was saved and is not damaged; then it needs no texts.
 
     RETURNS (bool): Whether it was loaded.
     """
@@ -45,7 +45,7 @@ def find(tokenizer: Tokenizer, place: Path) -> bool:
 
 
 def keep(tokenizer: Tokenizer, place: Path) -> None:
-    """Save a tokenizer for the next time.
+    """Save a tokenizer for later runs.
 
     RAISES (OutputError): If it cannot be written.
     """

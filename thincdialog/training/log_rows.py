@@ -1,4 +1,4 @@
-"""The rows of a run, as loggers and callbacks get them."""
+"""The log rows of a run, for loggers and callbacks."""
 
 import math
 from array import array
@@ -11,12 +11,12 @@ from ..ops.later import MOST_WAITING, Later, settle
 from ..protocol import StepReport
 from .progress import Position
 
-# Begins the names of counts of steps, by how many versions old their gradient was.
+# Prefix of the names of counts of steps by the age of their gradient, in versions of the weights.
 STALENESS = "staleness/"
 
 
 class LogRows:
-    """Adds up what steps report from one row to the next, and makes rows.
+    """Adds up the reports of steps from one row to the next, and makes rows.
 
     score_name (str): The metric that is optimised.
     """
@@ -28,15 +28,15 @@ class LogRows:
         self._begin()
 
     def begin(self, position: Position, seconds: float) -> None:
-        """A row begins here, whatever was counted before."""
+        """Begin a row, and forget the reports counted before."""
         self._examples, self._seconds = position.examples, seconds
         self._begin()
 
     def _begin(self) -> None:
-        # Of single steps, and of those that are added up already.
+        # Losses of single steps, and the sum of those that are added up already.
         self._losses, self._before = array("d"), ExactSum()
         self._total, self._weight = 0.0, 0
-        # Losses and norms that are still on a device, and of how many losses.
+        # Losses (True) and norms (False) that are still on a device, and the weight of the losses.
         self._waiting: List[Tuple[Later, bool]] = []
         self._n_waiting = 0
         self._unit = "examples"
@@ -63,7 +63,7 @@ class LogRows:
     def settle(self) -> None:
         """Wait for the numbers that are still on a device.
 
-        RAISES (TrainingError): Of the first step, if one is not finite.
+        RAISES (TrainingError): If a number is not finite; names the first such step.
         """
         waiting, self._waiting = self._waiting, []
         losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
@@ -73,12 +73,13 @@ class LogRows:
         self._n_waiting = 0
 
     def mean_loss(self) -> Tuple[float, str]:
-        """Since the last row, as far as it is known here, and per what: "example" or "token"."""
+        """Return the mean loss since the last row, as far as it is known here, and its unit:
+        "example" or "token"."""
         mean = self._total / self._weight if self._weight else math.nan
         return mean, self._unit.removesuffix("s")
 
     def _exact_loss(self) -> ExactSum:
-        """The same as a sum that does not depend on the order of the steps."""
+        """Return the total loss as a sum that does not depend on the order of the steps."""
         self.settle()
         self._before = self._before + exact_sum(self._losses)
         del self._losses[:]
@@ -92,12 +93,12 @@ class LogRows:
         is_best: bool,
         **more: Any,
     ) -> Dict[str, Any]:
-        """A row, of an evaluation or of training alone (see ``loggers/logger.py``); the next one
-        begins.
+        """Return the row of an evaluation, or of training only (see ``loggers/logger.py``), and
+        begin the next row.
 
-        seconds (float): Of training.
-        report (Mapping[str, float]): What was measured on the dev data, if anything.
-        **more (Any): What else stands in it.
+        seconds (float): Seconds of training.
+        report (Mapping[str, float]): Scores on the dev data; empty if it was not evaluated.
+        **more (Any): Further entries of the row.
         """
         self.settle()
         examples, spent = position.examples - self._examples, seconds - self._seconds
@@ -128,7 +129,7 @@ class LogRows:
         for name in ("ignored_examples", "dropped_gradients"):
             if counts[name]:
                 row[name] = counts[name]
-        # How many steps had a gradient so many versions old.
+        # Age of a gradient, in versions, to the number of steps.
         stale = {
             name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)
         }
@@ -141,7 +142,7 @@ class LogRows:
         return row
 
     def state(self) -> Dict[str, Any]:
-        """All of it, as JSON values."""
+        """Return the state, as JSON values."""
         self.settle()
         return {
             "examples": self._examples,
@@ -153,7 +154,7 @@ class LogRows:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore a state from ``state``."""
         self._examples, self._seconds = state["examples"], state["seconds"]
         self._begin()
         self._before.restore(state["loss"])

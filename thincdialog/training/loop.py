@@ -4,11 +4,11 @@
         steps of the runner: world.parley(), agent.update(optimizer)
         evaluate, stop, save, log as the config says
 
-Who makes the steps is the ``Runner``: this process, or many workers.
+The ``Runner`` makes the steps: in this process, or with many workers.
 
 Everything random is a function of (seed, epoch) for the order of the data and of
-(seed, step, microbatch) for the model, so a run of one worker can be repeated to the bit.
-Between two steps, ``state`` is all that the loop knows: another process goes on from there.
+(seed, step, microbatch) for the model, so a run of one worker is reproducible bit for bit.
+Between two steps, ``state`` is the complete state of the loop: another process can resume from it.
 """
 
 import time
@@ -36,25 +36,25 @@ from .selection import Selection
 from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
-# Without a step, after which a runner is taken for one that hangs.
+# If a runner makes no step for this long, it is taken to hang.
 MAX_IDLE_SECONDS = 1200.0
 
 
 class TrainingLoop:
     """Trains one agent, as ``[training]`` says.
 
-    experiment (Experiment): Its agent learns, with its optimizer.
-    train (Teacher): Of the training data; knows its size, if it is held in memory.
-    dev (Optional[Teacher]): Of the data to evaluate on; without it nothing is compared, and
-        the last weights are the best.
+    experiment (Experiment): Holds the agent that is trained, and its optimizer.
+    train (Teacher): Teacher of the training data; knows its size, if it is held in memory.
+    dev (Optional[Teacher]): Teacher of the dev data; without it nothing is compared, and the last
+        weights are the best.
     runner (Runner): Makes the steps; it has begun.
-    log (Log): Told once of each step, and of the evaluation at step 0.
+    log (Log): Called once for each step, and for the evaluation at step 0.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
-    evaluated (Callable): Told what each evaluation has measured.
+    evaluated (Callable): Called with the scores of each evaluation.
     """
 
-    # What a checkpoint holds besides the parts that have a state of their own.
+    # Attributes that a checkpoint holds, besides the parts that have a state of their own.
     _saved = ("learn_rate", "gradient_norm", "asked_to_stop", "_must_evaluate", "left_out")
 
     def __init__(
@@ -85,10 +85,10 @@ class TrainingLoop:
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[Number] = None
-        # By file; a run that goes on does not read again all that was read before.
+        # By file; kept in checkpoints, because a resumed run does not read all files again.
         self.left_out: Dict[str, int] = {}
-        self.truncated = 0.0  # Share of the contexts before the last evaluation.
-        self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
+        self.truncated = 0.0  # Fraction of truncated contexts before the last evaluation.
+        self.asked_to_stop = ""  # Unlike limits, it cannot be changed in the config to resume.
         self.stopped_because = ""
         self._has_checkpoints = bool(
             training["checkpoint_evaluations"]
@@ -100,21 +100,21 @@ class TrainingLoop:
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
         self._idle_since = time.perf_counter()
-        self._sign: Any = None  # Of life, of the runner, as it made no step.
+        self._sign: Any = None  # The runner's ``sign_of_life`` when it last made no step.
 
     def run(self) -> str:
         """Train until a limit is reached.
 
         RETURNS (str): Why it ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
-        RAISES (Interrupted): If a signal ended it; a checkpoint is written before.
+        RAISES (Interrupted): If a signal ended it; a checkpoint is written first.
         """
         with self.interruption.waiting():
             self._run()
         return self.stopped_because
 
     def _run(self) -> None:
-        if self._must_save:  # Before anything else: the first evaluation may be long.
+        if self._must_save:  # Before the first evaluation, which may take long.
             self._save()
         self._between_steps()
         while not self.stopped_because:
@@ -142,10 +142,10 @@ class TrainingLoop:
                 self.log(self._progress, None)
 
     def _see_that_it_gets_on(self) -> None:
-        """No step was made.
+        """Check that the runner makes progress, although it made no step.
 
-        RAISES (CodeError): If it has done nothing at all since it made none the last time, as
-            it would again; if nobody can tell, after a while.
+        RAISES (CodeError): If it has made no progress at all since the last call without a step;
+            or, if its progress cannot be observed, if it has made no step for a long time.
         """
         place = place_of(type(self.runner).take)
         before, self._sign = self._sign, self.runner.sign_of_life()
@@ -156,15 +156,15 @@ class TrainingLoop:
             raise CodeError(f"{place} made no step within {MAX_IDLE_SECONDS:g} seconds")
 
     def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
-        """Updates of the weights were made.
+        """Count updates of the weights.
 
-        is_over (bool): Whether the epoch is.
+        is_over (bool): Whether the epoch is over.
         """
         for report in reports:
             self.position.step += 1
             self.position.examples += report.examples
             if self.epochs.count(report.examples):
-                self._due_step = self.position.step  # What was foreseen may come earlier.
+                self._due_step = self.position.step  # Something may be due earlier than foreseen.
             self.rows.count(report)
             if self.every_row.steps:
                 self.loss_rows.count(report)
@@ -202,7 +202,7 @@ class TrainingLoop:
         return self.limits.total_steps(self.epochs.steps_per_epoch(self.position))
 
     def _between_steps(self) -> None:
-        """Evaluate, stop, save, as far as each is due."""
+        """Evaluate, stop and save, if each of them is due."""
         position, seconds = self.position, self.clock.seconds()
         self._must_evaluate |= self.every.due(position, seconds)
         self._must_save |= self.every_checkpoint.due(position, seconds)
@@ -237,7 +237,7 @@ class TrainingLoop:
         except Interrupted:
             if self.interruption.is_urgent:
                 raise
-            # It is left for when the run goes on, with the same draws.
+            # The resumed run evaluates instead, with the same random draws.
             set_random_state(drawn)
 
     def _evaluate(self) -> None:
@@ -270,7 +270,7 @@ class TrainingLoop:
         self, rows: LogRows, report: Mapping[str, float], is_best: bool, is_evaluation: bool
     ) -> Dict[str, Any]:
         seconds = self.clock.seconds()
-        rows.settle()  # All at once, and an error comes from the step that was first.
+        rows.settle()  # All at once, so that an error names the first step.
         self.left_out = {**self.left_out, **self.experiment.left_out()}
         info = rows.make(
             self.position,
@@ -292,17 +292,17 @@ class TrainingLoop:
         return info
 
     def _held(self) -> Dict[str, int]:
-        """Memory of a GPU, if there is one."""
+        """Return the memory held on a GPU, if there is one."""
         held = self.runner.gpu_bytes() or held_bytes(self.experiment.learner.weights)
         return {} if held is None else {"gpu_bytes": held}
 
     def _weights_to_keep(self) -> ContextManager[None]:
-        """The averaged weights in their place, if there are any."""
+        """Give the agent the averaged weights, if there are any, while the context is open."""
         learner = self.experiment.learner
         averages = averages_of(self.experiment.optimizer, learner.weights)
         return nullcontext() if averages is None else learner.with_weights(averages)
 
-    # --- going on in another process ------------------------------------------------
+    # --- checkpoints ----------------------------------------------------------------
 
     def _save(self) -> None:
         """Write a checkpoint; in a world without a ``state``, at the end of the epoch."""
@@ -324,7 +324,7 @@ class TrainingLoop:
         raise Interrupted(signal_number, self.keeper.newest)
 
     def state(self) -> Dict[str, Any]:
-        """All that decides on what comes next but for agent and optimizer, as JSON values.
+        """Return the state of the training, except the agent and the optimizer, as JSON values.
 
         RAISES (ProtocolError): If the world cannot be saved within an epoch.
         """
@@ -348,7 +348,7 @@ class TrainingLoop:
         return {**parts, "every": self.every, "loss_rows": self.loss_rows, "log": self.every_row}
 
     def _callbacks(self) -> Dict[str, Any]:
-        """Those with a state, by their names in the config."""
+        """Return the callbacks with a state, by their names in the config."""
         names = self.experiment.checked.interpolated["training"].get("callbacks", {})
         known = zip(names, self.training["callbacks"])
         return {name: callback for name, callback in known if hasattr(callback, "state")}
@@ -362,7 +362,7 @@ class TrainingLoop:
             return None
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go to where ``state`` was taken; agent and optimizer are there already."""
+        """Restore a state from ``state``; agent and optimizer are restored already."""
         if state["runner"] is not None:
             self.runner.restore(state["runner"])
         self.position = Position(**state["position"])

@@ -1,4 +1,4 @@
-"""What a store was made of: settings, the content of files, code; and whether it still is so."""
+"""The sources of a store (settings, the contents of files, code), and whether they have changed."""
 
 import json
 import os
@@ -10,9 +10,10 @@ from ..examples.split import Split
 from ..files.fingerprint import files_in, fingerprint
 from ..loggers.values import leaves
 
-# Of a store; one of another format is made anew.
+# Format of a store; a store of another format is built again.
 FORMAT = 1
-# A file may have changed without its time telling, if that is so new; nanoseconds.
+# A file that was hashed less than this after its time may have changed since without a new time;
+# nanoseconds.
 _NEW = 2_000_000_000
 
 DAMAGED_MANIFEST = "its manifest is damaged"
@@ -25,13 +26,13 @@ def made_of(
     outside_labels: bool,
     manifest: Optional[Dict[str, Any]],
 ) -> Dict[str, Any]:
-    """What a store of a split is made of, as JSON.
+    """Return the sources of a store of a split, as JSON.
 
-    settings (Dict[str, Any]): Of the task, as far as they decide on the split.
+    settings (Dict[str, Any]): Settings of the task that affect the split.
     code (Sequence[str]): Files that the config's functions come from.
-    outside_labels (bool): Whether labels may stand outside their candidates.
-    manifest (Optional[Dict[str, Any]]): Of the store as it is: what has not changed since is not
-        read again.
+    outside_labels (bool): Whether labels may be missing from their candidates.
+    manifest (Optional[Dict[str, Any]]): Manifest of the existing store: files that have not
+        changed since it was built are not read again.
     """
     found = {
         "format": FORMAT,
@@ -40,12 +41,12 @@ def made_of(
         "code": hashes_of(code),
         "outside_labels": outside_labels,
     }
-    # As it will be read from the manifest.
+    # Convert it to the values that are read back from a manifest.
     return dict(json.loads(json.dumps(found)))
 
 
 def difference(before: Any, now: Dict[str, Any]) -> str:
-    """What is not as it was, in words; "" if all is."""
+    """Describe a difference between the sources of a store and those now; "" if there is none."""
     if not isinstance(before, dict):
         return DAMAGED_MANIFEST
     if before.get("format") != now["format"]:
@@ -63,20 +64,21 @@ def difference(before: Any, now: Dict[str, Any]) -> str:
 
 
 def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
-    """The files that a split is read from; of a folder, all that are in it. A user's reader may
-    not tell its files: then they are those that settings of the task name."""
+    """Return the files that a split is read from; of a folder, all files in it. If a custom reader
+    does not list its files, they are those that settings of the task name."""
     named = [each for _, each in leaves(settings) if isinstance(each, str) and _is_data(each)]
     paths = data.files() if data.data_files() else [*data.files(), *named]
     return [file for path in paths for file in files_in(path)]
 
 
 def _is_data(name: str) -> bool:
-    """Whether a setting names a file or a folder, and not by chance ("/", ".") one around all."""
+    """Whether a setting names a file or a folder, but not ("/", ".") the current folder or one
+    that contains it, which are named by chance."""
     return os.path.exists(name) and not Path.cwd().is_relative_to(Path(name).resolve())
 
 
 def facts_of(paths: Sequence[str]) -> List[List[Any]]:
-    """What mostly changes with a file: its path, size, time and number."""
+    """Return facts that usually change when a file changes: its path, size, time and inode."""
     stats = ((path, os.stat(path)) for path in paths)
     return [
         [os.path.abspath(path), found.st_size, found.st_mtime_ns, found.st_ino]
@@ -85,9 +87,9 @@ def facts_of(paths: Sequence[str]) -> List[List[Any]]:
 
 
 def hashes_of(paths: Sequence[str]) -> List[List[str]]:
-    """Name and content of each file.
+    """Return the name and the checksum of each file.
 
-    RAISES (DataError): If one is no regular file.
+    RAISES (DataError): If a path is not a regular file.
     """
     return [[Path(path).name, _hash(path)] for path in paths]
 

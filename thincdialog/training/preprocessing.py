@@ -26,9 +26,9 @@ class Preprocessing:
         self.agent, self.settings = agent, settings
 
     def observed(self, shard: MemoryStore, name: str, training: bool) -> MemoryStore:
-        """Returns the examples with the fields that the agent added to them or changed.
+        """Return the examples with the fields that the agent added to them or changed.
 
-        name (str): Of the task.
+        name (str): Name of the task.
         training (bool): Whether the agent sees `labels`; else `eval_labels`.
         RAISES (ConfigError): If a conversation has several turns, or if the agent changed `turns`.
         """
@@ -56,7 +56,7 @@ class Preprocessing:
 
 
 def preprocessing_of(checked: CheckedConfig, agent: Agent) -> Optional[Preprocessing]:
-    """What ``[loader] preprocess`` asks for; None if it is false.
+    """Return the preprocessing for ``[loader] preprocess``; None if it is false.
 
     RAISES (ConfigError): If there is no store, or no ``observe`` to run.
     """

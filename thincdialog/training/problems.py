@@ -1,4 +1,4 @@
-"""What is wrong with a config that builds, as far as can be known before any data is read."""
+"""Finds the problems of a config that builds, as far as possible before any data is read."""
 
 from typing import Any, Iterator, List
 
@@ -18,7 +18,7 @@ COSINE = "thincdialog.WarmupCosine.v1"
 
 
 def check_training(experiment: Experiment) -> None:
-    """See that an experiment's agent can be trained, and that the files are there.
+    """Check that an experiment's agent can be trained, and that the files are there.
 
     RAISES (DialogError): If not.
     """
@@ -29,7 +29,7 @@ def check_training(experiment: Experiment) -> None:
 
 
 def find_problems(experiment: Experiment) -> List[Problem]:
-    """All that would end a training of the experiment sooner or later."""
+    """Return all problems that would end a training of the experiment sooner or later."""
     checked = experiment.checked
     problems = [
         Problem(

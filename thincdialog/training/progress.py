@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from ..teachers import Teacher
 
-# The most of an epoch that can be done while it is not.
+# The largest fraction of an epoch that counts as done before its end.
 ALMOST = 0.999
 
 
@@ -15,10 +15,10 @@ ALMOST = 0.999
 class Position:
     """How far training has come.
 
-    epoch (float): Epochs done, with the share of the current one; whole numbers
-        only while the size of the data is unknown (first epoch of a stream).
+    epoch (float): Epochs done, with the fraction of the current one; only whole numbers
+        while the size of the data is unknown (first epoch of a stream).
     step (int): Updates of the weights.
-    examples (int): Examples learnt from, all epochs together.
+    examples (int): Examples trained on, all epochs together.
     """
 
     epoch: float = 0.0
@@ -27,14 +27,14 @@ class Position:
 
 
 class Clock:
-    """Seconds of training; those of evaluations go to ``leave_out``."""
+    """Measures the seconds of training; ``leave_out`` subtracts those of evaluations."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self._paused = 0.0
 
     def seconds(self) -> float:
-        """Seconds since the start, without the pauses."""
+        """Return the seconds since the start, without the pauses."""
         return time.perf_counter() - self._started - self._paused
 
     def leave_out(self, seconds: float) -> None:
@@ -42,19 +42,19 @@ class Clock:
         self._paused += seconds
 
     def start_at(self, seconds: float) -> None:
-        """Go on behind so many seconds of an earlier process."""
+        """Continue from the seconds that an earlier process has counted."""
         self._started = time.perf_counter()
         self._paused = -seconds
 
 
 class Epochs:
-    """Counts epochs by the examples that were learnt from.
+    """Counts epochs by the examples trained on.
 
-    teacher (Teacher): Of the training data; knows its size, if it is held in memory.
-    number (int): Of the epoch that is under way, or comes next; from 0.
-    is_running (bool): Whether it is under way.
-    n_examples (Optional[int]): Learnt from in an epoch, as far as is known; exactly after the
-        first one.
+    teacher (Teacher): Teacher of the training data; knows its size, if it is held in memory.
+    number (int): Number of the current epoch, or of the next one; from 0.
+    is_running (bool): Whether an epoch is in progress.
+    n_examples (Optional[int]): Examples trained on in an epoch, as far as is known; exact after
+        the first one.
     """
 
     def __init__(self, teacher: Teacher):
@@ -66,20 +66,20 @@ class Epochs:
         self._largest_step = 0
 
     def begin(self, position: Position) -> None:
-        """The next epoch begins."""
+        """Begin the next epoch."""
         self.is_running = True
         self._first_example = position.examples
         self._ask()
 
     def count(self, n_examples: int) -> bool:
-        """A step has learnt from so many examples.
+        """Count the examples that a step was trained on.
 
-        RETURNS (bool): Whether from more than any before.
+        RETURNS (bool): Whether they are more than those of any step before.
         """
         is_largest = n_examples > self._largest_step
         if is_largest:
             self._largest_step = n_examples
-            self._ask()  # Some streams know once they are read.
+            self._ask()  # Some streams know their size once they have been read.
         return is_largest
 
     def _ask(self) -> None:
@@ -87,14 +87,15 @@ class Epochs:
             self.n_examples = self.teacher.n_examples
 
     def steps_left(self, position: Position, epochs: float) -> float:
-        """The fewest steps, 1 or more, for so many epochs, if none is larger than those so
-        far. Infinity if that is unknown, or beyond the end of this epoch."""
+        """Return the minimum number of steps, 1 or more, for a number of epochs, if no step has
+        more examples than those so far. Infinity if the size of the data is unknown, or if the
+        steps would go beyond the end of this epoch."""
         total = self.n_examples
         if total is None or position.epoch + epochs > self.number + ALMOST:
             return math.inf
         if not self._largest_step:
             return 1
-        # Rather one too early than one too late by a rounding error.
+        # Because of rounding errors, return one step too few rather than one too many.
         return max(1, math.ceil((epochs - 1e-8) * total / self._largest_step - 1e-6))
 
     def locate(self, position: Position, is_over: bool) -> None:
@@ -108,9 +109,9 @@ class Epochs:
         position.epoch = self.number + min(ALMOST, share)
 
     def end(self, position: Position) -> int:
-        """The epoch is over.
+        """End the epoch.
 
-        RETURNS (int): Examples that were learnt from in it.
+        RETURNS (int): Number of examples that it was trained on.
         """
         self.is_running = False
         self.number += 1
@@ -118,7 +119,7 @@ class Epochs:
         return n_learnt
 
     def steps_per_epoch(self, position: Position) -> Optional[float]:
-        """Measured so far; None before the first step."""
+        """Return the steps per epoch, estimated from the steps so far; None before the first."""
         total = self.n_examples
         return position.step * total / position.examples if position.examples and total else None
 
@@ -138,7 +139,7 @@ class Epochs:
 
 
 class Marks:
-    """Where something is due: by epochs, steps or seconds of training; 0 = not by it."""
+    """Decide when something is due: by epochs, steps or seconds of training; 0 = not by it."""
 
     def __init__(self, epochs: float, steps: int, seconds: float):
         self.epochs, self.steps, self.seconds = epochs, steps, seconds
@@ -146,30 +147,31 @@ class Marks:
         self._last_seconds = 0.0
 
     def steps_left(self, position: Position) -> float:
-        """Steps before it is time by their number; infinity without that."""
+        """Return the steps until it is due by steps; infinity if it is not due by steps."""
         return self.steps - position.step % self.steps if self.steps else math.inf
 
     def epochs_left(self, position: Position) -> float:
-        """Epochs before it is time by these; infinity without that. None are left where it was
-        time while no step had been made since the last: a step is all that is missing."""
+        """Return the epochs until it is due by epochs; infinity if it is not due by epochs. 0 if
+        its epoch has passed, but no step has been made since the last time: then it is due after
+        the next step."""
         epochs = self._epochs()
         if _passed(self._last.epoch, position.epoch, epochs):
             return 0.0
         return epochs - position.epoch % epochs if epochs else math.inf
 
     def _epochs(self) -> float:
-        """After how many it is time."""
+        """Return the number of epochs after which it is due."""
         return self.epochs
 
     def next_second(self) -> float:
-        """The second of training at which it is time; infinity if not by seconds."""
+        """Return the second of training at which it is due; infinity if not by seconds."""
         return self._last_seconds + self.seconds if self.seconds else math.inf
 
 
 class TrainingLimits(Marks):
     """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit.
 
-    min_steps (int): By epochs it does not end before so many steps.
+    min_steps (int): Number of steps before which epochs do not end training.
     """
 
     settings = ("max_epochs", "max_steps", "max_seconds", "min_steps")
@@ -180,20 +182,22 @@ class TrainingLimits(Marks):
 
     @classmethod
     def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
-        """Those of ``[training]``."""
+        """Return the limits of ``[training]``."""
         return cls(*(training[name] for name in cls.settings))
 
     def steps_left(self, position: Position) -> float:
-        """Steps before it may be time by their number; infinity without that."""
+        """Return the steps until the end may be due by steps; infinity if it is not due by
+        steps."""
         left = self.min_steps - position.step
         return min(super().steps_left(position), left if left > 0 else math.inf)
 
     def epochs_left(self, position: Position) -> float:
-        """Epochs before it is time by these; infinity without that, or with steps to make."""
+        """Return the epochs until the end is due by epochs; infinity if it is not due by epochs,
+        or before ``min_steps``."""
         return math.inf if position.step < self.min_steps else super().epochs_left(position)
 
     def reached(self, position: Position, seconds: float) -> Optional[str]:
-        """The limit that is reached, as a phrase for the user, or None."""
+        """Return the limit that is reached, as a phrase for the user, or None."""
         if self.steps and position.step >= self.steps:
             return f"max_steps = {self.steps} reached"
         # Sums of fractions of epochs must not miss a limit by a rounding error.
@@ -207,7 +211,7 @@ class TrainingLimits(Marks):
         return None
 
     def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
-        """How many steps there will be, as far as can be known; None if not."""
+        """Return the number of steps until the end, if it can be known, or None."""
         totals = [self.steps] if self.steps else []
         if self.epochs and steps_per_epoch:
             total = max(self.epochs * steps_per_epoch, self.min_steps)
@@ -221,9 +225,10 @@ class Every(Marks):
     Steps and epochs are counted from the start, so that 0.5 means the middle and the end
     of every epoch whatever the number of batches; seconds from the last evaluation.
 
-    least_steps (int): By epochs it is due after so many of them that they have so many steps, as
-        far as was known the last time. Within the first epoch, which may begin with large
-        batches, it is due at its end again.
+    least_steps (int): Minimum number of steps between evaluations by epochs. If ``epochs`` have
+        fewer steps, as far as was known at the last evaluation, the next one is due after a
+        multiple of them. The end of the first epoch, which may begin with large batches, is
+        never skipped.
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
@@ -232,14 +237,14 @@ class Every(Marks):
 
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
-        """That of ``[training]``. Data so small that ``min_steps`` decides on the end is not
-        evaluated more than MOST_EVALUATIONS times after its first epoch."""
+        """Return the evaluations of ``[training]``. If the data is so small that ``min_steps``
+        decides when training ends, there are at most MOST_EVALUATIONS after its first epoch."""
         units = ("epochs", "steps", "seconds")
         epochs, steps, seconds = (training[f"eval_every_{unit}"] for unit in units)
         return cls(epochs, steps, seconds, training["min_steps"] // MOST_EVALUATIONS)
 
     def due(self, position: Position, seconds: float) -> bool:
-        """Whether it is time."""
+        """Whether it is due."""
         last = self._last
         return position.step > last.step and bool(
             _passed(last.step, position.step, self.steps)
@@ -248,7 +253,8 @@ class Every(Marks):
         )
 
     def _epochs(self) -> float:
-        # As of the last time, not as of now: batches differ in size, and what is foreseen stays.
+        # Depends on the last time, not on now: batches differ in size, but the forecast must not
+        # change between two evaluations.
         last = self._last
         if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
@@ -263,7 +269,7 @@ class Every(Marks):
         self._last, self._last_seconds = replace(position), seconds
 
     def state(self) -> Dict[str, Any]:
-        """When it was last, as JSON values."""
+        """Return when it was done last, as JSON values."""
         return {"position": vars(self._last), "seconds": self._last_seconds}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -271,14 +277,14 @@ class Every(Marks):
         self.done(Position(**state["position"]), state["seconds"])
 
 
-# By epochs, before min_steps.
+# Maximum number of evaluations by epochs before min_steps.
 MOST_EVALUATIONS = 20
-# Of more, not each can be told from the next.
+# Larger multiples cannot be distinguished from the next one in floating point.
 MOST_MULTIPLES = 1e15
 
 
 def _passed(before: float, now: float, every: float) -> bool:
-    """Whether a multiple of ``every`` lies behind ``before`` and not beyond ``now``."""
+    """Whether a multiple of ``every`` is greater than ``before`` and not greater than ``now``."""
     if not every:
         return False
     if now / every > MOST_MULTIPLES:

@@ -1,4 +1,4 @@
-"""The global generators of Python and NumPy, which code of users may draw from."""
+"""The global random generators of Python and NumPy, from which custom code may draw."""
 
 import random
 from typing import Any, Dict, Mapping
@@ -7,7 +7,7 @@ import numpy
 
 
 def random_state() -> Dict[str, Any]:
-    """Where both generators are, as JSON values."""
+    """Return the states of both generators, as JSON values."""
     version, numbers, gauss = random.getstate()
     name, key, position, has_gauss, cached = numpy.random.get_state()
     return {
@@ -17,7 +17,7 @@ def random_state() -> Dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any]) -> None:
-    """Take back what ``random_state`` gave."""
+    """Restore states from ``random_state``."""
     version, numbers, gauss = state["python"]
     random.setstate((version, tuple(numbers), gauss))
     name, key, *rest = state["numpy"]

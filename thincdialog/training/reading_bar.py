@@ -1,4 +1,4 @@
-"""Shows how much was read, of data whose size is not known before."""
+"""Shows the number of texts read, for data whose size is not known in advance."""
 
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional, TextIO
@@ -8,12 +8,13 @@ from typing import Callable, Iterator, Optional, TextIO
 def reading_bar(
     stderr: TextIO, title: str = "Reading", unit: str = "texts"
 ) -> Iterator[Optional[Callable[[int], None]]]:
-    """A counter on a terminal, gone when done; nothing where there is no terminal.
+    """Show a counter on a terminal, and remove it at the end; show nothing elsewhere.
 
     stderr (TextIO): Where to show it.
-    title (str): What is done.
-    unit (str): What is counted.
-    YIELDS (Optional[Callable]): To be called with the number of them read so far.
+    title (str): Name of the activity.
+    unit (str): The unit that is counted.
+    YIELDS (Optional[Callable]): To be called with the number of units read so far; None if there
+        is no terminal.
     """
     if not stderr.isatty():
         yield None

@@ -1,4 +1,4 @@
-"""The runner contract: who makes the steps of training."""
+"""The runner contract: a runner makes the steps of training."""
 
 from numbers import Real
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -22,15 +22,15 @@ class Runner(Contract):
     """Makes steps, in one process or in many; register one with ``registry.runners``, and
     choose it in ``[runner]``.
 
-    The training loop counts, evaluates, saves and stops; it asks the runner for steps and
-    never knows how many hands it has. Between ``settle`` and the next ``take`` no step is
-    under way, and the experiment's agent and optimizer are behind those that were made.
+    The training loop counts, evaluates, saves and stops; it asks the runner for steps, and does
+    not depend on the number of workers. Between ``settle`` and the next ``take``, no step is in
+    progress, and the experiment's agent and optimizer reflect all completed steps.
 
-    A subclass gives all of this. One that only makes its steps in another way derives from
-    ``runners.Alone`` and gives ``take``.
+    A subclass implements all methods that have no default. If yours only makes its steps in
+    another way, derive it from ``runners.Alone`` and implement ``take``.
 
-    harmless (Sequence[str]): Its settings that may change when a run goes on.
-    n_workers (int): How many learn at once; each has gradients and a batch of its own.
+    harmless (Sequence[str]): Its settings that may change when a run resumes.
+    n_workers (int): Number of workers that train at once; each has its own gradients and batch.
     """
 
     returns = {
@@ -45,7 +45,8 @@ class Runner(Contract):
     n_workers: int = 1
 
     def problems(self, experiment: Experiment) -> List[Problem]:
-        """What in a config does not go with this runner; found before any data is read."""
+        """Return the problems of using this runner with the config; called before any data is
+        read."""
         return []
 
     def begin(
@@ -55,46 +56,46 @@ class Runner(Contract):
         interruption: Interruption,
         note: Callable[[str], None],
     ) -> None:
-        """Get ready, with an agent that has its first weights (or those to go on from).
+        """Get ready. The agent has its first weights, or those of a checkpoint.
 
-        teacher (Teacher): Of the training data.
-        interruption (Interruption): Knows whether the run is to end soon.
-        note (Callable[[str], None]): Told in a line each what the user should know.
-        RAISES (DialogError): If it cannot begin: then ``end`` is not called.
+        teacher (Teacher): Teacher of the training data.
+        interruption (Interruption): Knows whether the run must end soon.
+        note (Callable[[str], None]): Shows the user one line of text.
+        RAISES (DialogError): If it cannot begin; then ``end`` is not called.
         """
         raise NotImplementedError
 
     def end(self) -> None:
-        """Release what it holds; nothing more is asked of it."""
+        """Release its resources; it makes no more steps."""
 
     def start_epoch(self, epoch: int) -> None:
-        """Begin a pass over the training data, whatever is left of the last one."""
+        """Begin a pass over the training data, even if the last one is not finished."""
         raise NotImplementedError
 
     def epoch_done(self) -> bool:
-        """Whether all examples of the epoch were learnt from, as far as is known."""
+        """Whether all examples of the epoch were trained on, as far as is known."""
         raise NotImplementedError
 
     def take(self, step: int, room: float) -> List[StepReport]:
         """Make steps; none if the epoch is done.
 
         step (int): Steps made so far.
-        room (float): How many more may be made before something else is due, 1 or more.
-        RETURNS (List[StepReport]): Of the steps that were made since the last call; there
+        room (float): Number of steps that may be made before something else is due, 1 or more.
+        RETURNS (List[StepReport]): Reports of the steps that were made since the last call; there
             may be none yet.
         RAISES (TrainingError): If a loss or gradient is not finite.
         """
         raise NotImplementedError
 
     def sign_of_life(self) -> Any:
-        """An object that another one takes the place of whenever it gets on, even if no step
-        comes of it; None: nobody can tell."""
+        """Return an object that is replaced by another one whenever the runner makes progress,
+        even without a step; None if progress cannot be observed."""
         return None
 
     def settle(self) -> List[StepReport]:
-        """Wait until no step is under way.
+        """Wait until no step is in progress.
 
-        RETURNS (List[StepReport]): Of those that were made since the last call.
+        RETURNS (List[StepReport]): Reports of the steps that were made since the last call.
         """
         return []
 
@@ -109,26 +110,26 @@ class Runner(Contract):
         raise NotImplementedError
 
     def status(self) -> str:
-        """How workers get on, for the line that shows progress; "" if there is nothing to tell.
-        Asked for when somebody looks, also after ``end``."""
+        """Return the state of the workers for the progress line; "" if there is nothing to show.
+        Called when the line is shown, also after ``end``."""
         return ""
 
     def gpu_bytes(self) -> Optional[int]:
-        """The most that a GPU holds for the memory pool of a worker that is not this process;
-        None if there is none. Asked for each row of the log."""
+        """Return the size of the largest GPU memory pool among workers in other processes; None
+        if there is none. Called for each row of the log."""
         return None
 
     def state(self) -> Dict[str, Any]:
-        """Where the epoch is, as JSON values.
+        """Return the position in the epoch, as JSON values.
 
-        RAISES (ProtocolError): If it cannot be told within an epoch.
+        RAISES (ProtocolError): If it cannot be saved within an epoch.
         """
         raise NotImplementedError
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to where ``state`` was taken.
+        """Restore a state from ``state``.
 
-        RAISES (ConfigError): If it is of a runner with other settings.
+        RAISES (ConfigError): If it is the state of a runner with other settings.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Which of the evaluated weights are the best."""
+"""Selects the best of the evaluated weights."""
 
 import difflib
 from typing import Any, Dict, Iterable, Mapping, Optional
@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 from ..errors import ConfigError, Problem
 from ..metrics import higher_is_better
 
-# What the config measures unless it names metrics of its own.
+# Scores of the default metrics, which are used unless the config names metrics.
 BY_DEFAULT = {
     "accuracy": "Accuracy", "f1": "F1", "precision": "F1", "recall": "F1",
     "hits@1": "Ranking", "hits@5": "Ranking", "hits@10": "Ranking", "mrr": "Ranking",
@@ -14,15 +14,15 @@ BY_DEFAULT = {
 
 
 class Selection:
-    """Compares dev reports by one score, and says when to give up or be content.
+    """Compares dev reports by one score, and decides when to stop early.
 
-    training (Mapping[str, Any]): ``[training]``: its `score`, which way is better
-        (`score_direction`, "auto" to tell from the metric's name), `patience` (evaluations in
-        a row without a new best before training ends; 0 = never for this reason) and
-        `target_score`, which is good enough to end.
-    has_dev (bool): Whether there is dev data; without, the last weights are the best.
+    training (Mapping[str, Any]): ``[training]``: its `score`, `score_direction` (whether higher
+        or lower is better; "auto" to decide by the metric's name), `patience` (evaluations in a
+        row without a new best before training ends; 0 = never for this reason) and
+        `target_score`, at which training ends.
+    has_dev (bool): Whether there is dev data; without it, the last weights are the best.
     best (Optional[float]): The best score so far, the first of equals.
-    step (int): Where that was.
+    step (int): Step of the best score.
     """
 
     def __init__(self, training: Mapping[str, Any], has_dev: bool):
@@ -33,9 +33,10 @@ class Selection:
         self.step = self.without_progress = 0
 
     def see(self, report: Mapping[str, float], step: int) -> bool:
-        """Take in a report; True if it is the best so far.
+        """Compare a report; return True if it is the best so far.
 
-        RAISES (ConfigError): If it lacks the score, or nobody knows which way is better.
+        RAISES (ConfigError): If it lacks the score, or if it is not known whether higher or lower
+            values are better.
         """
         if not self.has_dev:
             self.step = step
@@ -51,7 +52,7 @@ class Selection:
         return is_best
 
     def reached(self) -> Optional[str]:
-        """Why to end now, as a phrase for the user, or None."""
+        """Return why training should end now, as a phrase for the user, or None."""
         if self.target is not None and self.best is not None:
             if not self._is_better(self.target, self.best):
                 return f"target_score = {self.target:g} reached"
@@ -60,11 +61,11 @@ class Selection:
         return None
 
     def state(self) -> Dict[str, Any]:
-        """The best so far, as JSON values."""
+        """Return the best so far, as JSON values."""
         return {"best": self.best, "step": self.step, "without_progress": self.without_progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore a state from ``state``."""
         self.best, self.step = state["best"], state["step"]
         self.without_progress = state["without_progress"]
 
@@ -79,14 +80,14 @@ class Selection:
 
 
 def not_measured(score: str, names: Iterable[str]) -> Problem:
-    """What is wrong with a score that is none of the names of a report."""
+    """Return the problem of a score that is not in a report with these names."""
     text = f"[training] score = '{score}' is not measured on the dev data"
     return Problem("", text, _hint(score, names))
 
 
 def _hint(score: str, names: Iterable[str]) -> str:
-    """The name that was meant, or the measures without their tasks: with those there may be
-    a hundred names."""
+    """Suggest the name that was meant, or else all names without those of single tasks, because
+    these may be hundreds."""
     names = sorted(names)
     metric = BY_DEFAULT.get(score.rpartition("/")[2])
     if any(name.endswith("exact_match") for name in names):

@@ -1,10 +1,10 @@
-"""The stores of a config's data: ``[loader] store``. Made once, then shown in the data's place.
+"""The stores of a config's data: ``[loader] store``. Built once, then read instead of the data.
 
-    STORE/TASK/SPLIT/examples/          what the teacher gives, behind its mutators
+    STORE/TASK/SPLIT/examples/          the teacher's examples, after its mutators
     STORE/TASK/SPLIT/tokens-XXXXXXXX/   the token ids of one encoder
-    STORE/tokenizer-XXXXXXXX/           a tokenizer that was built of them (``kept_tokenizer``)
+    STORE/tokenizer-XXXXXXXX/           a tokenizer that was built from them (``kept_tokenizer``)
 
-A store says what it was made of. It is shown only while this is so.
+A store records its sources (see ``made_of``). It is read only as long as they have not changed.
 """
 
 import shutil
@@ -47,12 +47,12 @@ Building = Literal["none", "new", "all"]
 
 
 class Built(NamedTuple):
-    """What became of a store, or of its tokens.
+    """A store, or its tokens, and whether it was built.
 
     name (str): "TASK/SPLIT", or "TASK/SPLIT tokens".
-    folder (Path): Where it lies.
+    folder (Path): Its folder.
     reason (str): Why it was built; "" if it was there.
-    examples (int): How many.
+    examples (int): Number of examples.
     size (int): Bytes on disk.
     """
 
@@ -70,9 +70,9 @@ class Stores:
     tasks (Dict[str, Teacher]): By name.
     settings (Dict[str, Any]): ``[tasks]``, by name.
     code (List[str]): Files that the config's functions come from.
-    outside_labels (bool): Whether labels may stand outside their candidates.
-    carry_out (CarryOut): Who tokenizes.
-    preprocessing (Optional[Preprocessing]): Lets the agent observe what is stored.
+    outside_labels (bool): Whether labels may be missing from their candidates.
+    carry_out (CarryOut): Runs the tokenization, in this process or in workers.
+    preprocessing (Optional[Preprocessing]): Lets the agent observe examples before they are stored.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Stores:
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:
-        """Where a split's store lies."""
+        """Return the folder of a split's store."""
         return self.root / quote(task, safe="") / split
 
     def _all(self) -> Iterator[Tuple[str, str, Split]]:
@@ -102,12 +102,13 @@ class Stores:
     # --- examples -------------------------------------------------------------------------
 
     def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
-        """Show the stores in the place of the data.
+        """Read the stores instead of the data.
 
         stderr (TextIO): Where to show progress.
-        building (str): Which are built: "new" ones, "all" that are not there, or of something
-            else, or damaged; or "none": splits without a good store are read as they are.
-        RAISES (DataError): If one is of something else, and only new ones are built.
+        building (str): Which stores to build: "new": those that are missing; "all": those that are
+            missing, out of date or damaged; "none": splits without a valid store are read from
+            their data.
+        RAISES (DataError): If a store is out of date, and only new ones are built.
         """
         found = [self._use(*each, stderr, building) for each in self._all()]
         if self.preprocessing is not None and None not in found:
@@ -139,7 +140,7 @@ class Stores:
     def _why_stale(
         self, folder: Path, manifest: Optional[Dict[str, Any]], wanted: Any, is_thorough: bool
     ) -> str:
-        """Why a store cannot be shown; "" if it can."""
+        """Say why a store cannot be used; "" if it can."""
         if manifest is None:
             return "it is new"
         different = difference(manifest.get("fingerprint"), wanted)
@@ -152,7 +153,7 @@ class Stores:
     ) -> None:
         settings = self._settings(task, split)
         facts = facts_of(files_of(data, settings))
-        with writing(folder, "What was written is kept: begin again to go on."):
+        with writing(folder, "The files written so far are kept: start again to continue."):
             writer = StoreWriter(folder, wanted)
             try:
                 title = f"Building {task}/{split}"
@@ -182,7 +183,7 @@ class Stores:
         return made_of(settings, data, self.code, self.outside_labels, manifest)
 
     def _settings(self, task: str, split: str) -> Dict[str, Any]:
-        """Those of a task that decide on a split."""
+        """Return the settings of a task that affect a split."""
         own = self.settings[task]
         found = {name: own[name] for name in own if name not in SPLITS or name == split}
         if self.preprocessing is not None:
@@ -190,7 +191,7 @@ class Stores:
         return found
 
     def about(self, task: str, split: str) -> str:
-        """What is on disk of a split, and whether training would read it, in words."""
+        """Describe the store of a split on disk, and whether training would read it."""
         folder = self.folder(task, split) / "examples"
         manifest = read_manifest(folder)
         if manifest is None:
@@ -207,11 +208,11 @@ class Stores:
     # --- tokens ---------------------------------------------------------------------------
 
     def tokenizer_place(self, settings: Any, names: Sequence[str]) -> Optional[Path]:
-        """Where the tokenizer lies that is built of the training data; None if not all of these
-        are shown from stores.
+        """Return the folder of the tokenizer that is built from the training data; None if not all
+        tasks are read from stores.
 
         settings (Any): ``[tokenizer]``, as JSON.
-        names (Sequence[str]): Of the tasks that are shown in training.
+        names (Sequence[str]): Names of the tasks that are shown in training.
         """
         if not all((task, "train") in self._opened for task in names):
             return None
@@ -222,17 +223,17 @@ class Stores:
     def use_tokens(
         self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"
     ) -> List[Built]:
-        """Let the agent read tokens in the place of texts; make those that are not there.
+        """Let the agent read tokens instead of texts; make tokens that are missing.
 
-        encoder (Optional[TextEncoder]): The agent's, ready to encode; None if it has none.
-        building (str): "none": what has no tokens is tokenized as it is read.
-        RAISES (DataError): If some are damaged.
+        encoder (Optional[TextEncoder]): The agent's encoder, ready to use; None if it has none.
+        building (str): "none": examples without stored tokens are tokenized when they are read.
+        RAISES (DataError): If tokens are damaged.
         """
         if encoder is None or encoder.key is None:
             return []
         found = []
         for (task, split), store in self._opened.items():
-            # Longer conversations are heard turn by turn.
+            # Conversations of several turns are tokenized turn by turn when they are read.
             if store.is_single_turn:
                 found.append(self._use_tokens(f"{task}/{split}", store, encoder, stderr, building))
         return [each for each in found if each is not None]
@@ -259,7 +260,7 @@ class Stores:
             reason = _damage(folder, found, lambda: _open_tokens(folder, found, store, encoder))
         if reason:
             title = f"Tokenizing {name}"
-            with writing(folder, "What was written is kept: begin again to go on."):
+            with writing(folder, "The files written so far are kept: start again to continue."):
                 with reading_bar(stderr, title, "examples") as progress:
                     write_tokens(store, encoder, folder, wanted, progress, self.carry_out)
             manifest = read_manifest(folder)
@@ -269,15 +270,16 @@ class Stores:
 
 
 def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
-    """By file, what was counted of it, also before a build was stopped (``BadData.numbers``)."""
+    """Return the counts of skipped data (``BadData.numbers``), by file, including those from before
+    a build was interrupted."""
     before = (writer.next or {}).get("left_out", {})
     return {**before, **{bad.path: bad.numbers() for bad in data.bad_data()}}
 
 
 def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
-    """The store in a folder, whose numbers were looked at.
+    """Open the store in a folder, and check its numbers.
 
-    manifest (Optional[Dict[str, Any]]): What its manifest says.
+    manifest (Optional[Dict[str, Any]]): Contents of its manifest.
     RAISES (DataError): If it is damaged.
     """
     try:
@@ -291,7 +293,7 @@ def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
 def _open_tokens(
     folder: Path, manifest: Optional[Dict[str, Any]], store: MappedStore, encoder: TextEncoder
 ) -> MappedTokens:
-    """The tokens of a store, whose numbers were looked at.
+    """Open the tokens of a store, and check their numbers.
 
     RAISES (DataError): If they are damaged.
     """
@@ -306,9 +308,9 @@ def _open_tokens(
 
 
 def _manifest_to_use(folder: Path, building: Building) -> Tuple[Optional[Dict[str, Any]], str]:
-    """What a folder's manifest says, and why it is to be built anew although there is one.
+    """Return the contents of a folder's manifest, and why to build it again although there is one.
 
-    RAISES (DataError): If the manifest is damaged, and what is damaged is not built anew.
+    RAISES (DataError): If the manifest is damaged, and damaged stores are not built again.
     """
     try:
         return read_manifest(folder), ""
@@ -319,7 +321,7 @@ def _manifest_to_use(folder: Path, building: Building) -> Tuple[Optional[Dict[st
 
 
 def _damage(folder: Path, manifest: Optional[Dict[str, Any]], look: Callable[[], Any]) -> str:
-    """What is wrong with files that were built, or "".
+    """Say what is wrong with files that were built; "" if nothing is.
 
     look (Callable): Opens them.
     """

@@ -212,7 +212,7 @@ class TrainedModel:
 
 
 def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
-    """See that a number of answers, if one is wanted, and a threshold can be.
+    """Check that a number of answers and a threshold are valid, if they are given.
 
     RAISES (ValueError): If not.
     """

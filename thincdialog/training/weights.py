@@ -1,4 +1,4 @@
-"""A look at what is learnt, before it is measured and saved."""
+"""Checks the weights before they are evaluated and saved."""
 
 import math
 
@@ -8,7 +8,7 @@ from ..protocol import Learner
 
 
 def check_weights(agent: Learner, step: int) -> None:
-    """See that the weights are numbers. (Where the loss is reported, it tells sooner.)
+    """Check that the weights are finite. (If the loss is reported, it shows this earlier.)
 
     step (int): Steps done.
     RAISES (TrainingError): If they are not.

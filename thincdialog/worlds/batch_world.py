@@ -19,8 +19,8 @@ from .world import World, WorldFactory
 def build_batch_world(
     batcher: Batcher, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Many conversations at once, answered in batches. Where episodes of several turns
-    shall be batched by length, it is a ``DynamicBatchWorld``.
+    """Run many conversations at once, answered in batches. If episodes of several turns are to
+    be batched by length, this is a ``DynamicBatchWorld``.
 
     batcher (Batcher): Which messages are answered together.
     conversation (Optional[WorldFactory]): The world of each conversation, such as
@@ -33,12 +33,12 @@ def build_batch_world(
 def batch_world(
     teacher: Teacher, agent: Agent, batcher: Batcher, conversation: WorldFactory = PartnerWorld
 ) -> World:
-    """The world that batches as the batcher wants: a ``BatchWorld``, or, if the batcher
-    looks at lengths and the data or the agent takes no batches, a ``DynamicBatchWorld``.
+    """Make the world that suits the batcher: a ``BatchWorld``, or, if the batcher uses lengths
+    and the data or the agent does not support whole batches, a ``DynamicBatchWorld``.
 
-    teacher (Teacher): Where the messages come from.
-    agent (Agent): Who answers.
-    batcher (Batcher): Which messages are answered together.
+    teacher (Teacher): The agent whose messages come from data.
+    agent (Agent): The agent that answers.
+    batcher (Batcher): Chooses the messages that are answered together.
     conversation (WorldFactory): The world of each conversation.
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
     RAISES (ProtocolError): If the world of a conversation cannot be run in batches.
@@ -50,7 +50,7 @@ def batch_world(
 
 
 def takes_batches(world: World) -> bool:
-    """Whether whole batches can go from teacher to agent, without copies."""
+    """Return whether whole batches can be passed from teacher to agent, without copies."""
     if type(world) is not PartnerWorld:
         return False
     agent = world.agent
@@ -58,23 +58,23 @@ def takes_batches(world: World) -> bool:
 
 
 class BatchWorld(ManyConversations):
-    """As many conversations as a batch holds, each a copy of a world; all of them are answered
-    by one ``batch_act`` of the original agent, or one by one if it has none.
+    """Run as many conversations as a batch holds, each a copy of a world; all of them are answered
+    by one ``batch_act()`` of the original agent, or one by one if it has none.
 
         BatchWorld(teacher, agent, Fixed(32))
         BatchWorld(MultiAgentWorld([teacher, agent, another]), Fixed(32))
 
-    A conversation whose teacher copy has nothing left to say takes no part, so a
-    batch holds no filling. Where a teacher talks with one agent, every example is a conversation
-    of its own and the agent ``takes_batches``, whole batches go over, chosen by the teacher as
-    the batcher says, and there are no copies.
+    A conversation whose teacher copy has no messages left takes no part, so a batch holds no
+    padding rows. If a teacher talks with one agent, every example is a conversation of its own
+    and the agent ``takes_batches``, the teacher passes whole batches, chosen by the batcher,
+    and there are no copies.
 
-    RAISES (ProtocolError): If the batcher looks at lengths and there are copies (see
+    RAISES (ProtocolError): If the batcher uses lengths and there are copies (see
         ``batch_world``). For arguments and other errors, see ``ManyConversations``.
     """
 
     def _get_ready(self) -> None:
-        self.step = 0  # Batches so far; of whole ones, the teacher counts them.
+        self.step = 0  # Batches so far; whole batches are counted by the teacher instead.
         self.rows: List[Any] = []  # The conversations.
         self.has_whole_batches = takes_batches(self.world)
         batcher = self.batcher
@@ -100,7 +100,7 @@ class BatchWorld(ManyConversations):
             self.step += 1
 
     def _go_on(self) -> List[MultiAgentWorld]:
-        """Every teacher copy that has something left to say says it.
+        """Let every teacher copy that has messages left say its next one.
 
         RETURNS (List[MultiAgentWorld]): These conversations, which take part in this parley.
         """
@@ -109,18 +109,18 @@ class BatchWorld(ManyConversations):
         n_asked = 0
         for talk in self._talks(size):
             n_asked += 1
-            # Asked only now: the last episode may have gone to the one before.
+            # Check only now: the conversation before may have taken the last episode.
             if not talk._epoch_done():
                 self._begin(talk)
                 live.append(talk)
                 if len(live) == size:
                     break
-        # Where sizes fall, those without room go first next time.
+        # If the batch size has decreased, conversations that had no room are first next time.
         self.rows = self.rows[n_asked:] + self.rows[:n_asked]
         return live
 
     def _talks(self, size: int) -> Iterator[MultiAgentWorld]:
-        """All conversations; new ones begin while there is room and data for them."""
+        """Yield all conversations; new ones begin while there is room and data for them."""
         yield from self.rows
         while len(self.rows) < size and not self.world._epoch_done():
             self.rows.append(self.world.clone())

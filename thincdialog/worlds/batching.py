@@ -1,5 +1,5 @@
-"""What batching worlds have in common: copies of a world, and what they ask of an agent before
-they batch."""
+"""The base of batching worlds: copies of a world, and the checks of an agent before it gets
+batches."""
 
 from typing import Any, Dict, List, Sequence, Tuple, overload
 
@@ -21,12 +21,12 @@ class ManyConversations(World):
     """Base of the worlds that answer many conversations in batches. Each conversation is a copy
     of one world.
 
-    world (World): What copies are made of: a ``MultiAgentWorld`` or a ``PartnerWorld``, or one
-        derived from these that keeps their ``_parley``. Its first agent is a teacher. Instead of
-        it, a teacher and an agent: of a ``PartnerWorld``.
-    batcher (Batcher): Which conversations go together.
+    world (World): The world to copy: a ``MultiAgentWorld`` or a ``PartnerWorld``, or one derived
+        from these that keeps their ``_parley()``. Its first agent is a teacher. Pass a teacher
+        and an agent instead for a ``PartnerWorld`` of these.
+    batcher (Batcher): Chooses the conversations of each batch.
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
-    RAISES (ProtocolError): If the world is another one.
+    RAISES (ProtocolError): If it is another kind of world.
     """
 
     @overload
@@ -62,17 +62,17 @@ class ManyConversations(World):
         raise NotImplementedError
 
     def _begin(self, talk: MultiAgentWorld) -> Message:
-        """The teacher of a conversation says its next message.
+        """Let the teacher of a conversation say its next message.
 
-        RETURNS (Message): What the agent observes.
+        RETURNS (Message): The agent's observation of it.
         """
         talk.parley_init()
         talk.observe(0, talk.agents[0].act())
         return talk.observed[1]
 
     def _answer(self, talks: Sequence[MultiAgentWorld]) -> List[Sequence[Message]]:
-        """All other agents act, one after the other; each answers all conversations at once if
-        it can.
+        """Let all other agents act, one after the other; each answers all conversations at once
+        if it can.
 
         RETURNS (List[Sequence[Message]]): The acts of each of these agents.
         """
@@ -88,35 +88,35 @@ class ManyConversations(World):
     def batch_observe(
         self, talks: Sequence[MultiAgentWorld], place: int, replies: Sequence[Message]
     ) -> Sequence[Message]:
-        """In each conversation, all other agents observe the act of the one at ``place``.
+        """Let all other agents of each conversation observe the act of the agent at ``place``.
 
         RETURNS (Sequence[Message]): The acts, as the others observed them.
         """
         return [talk.observe(place, reply) for talk, reply in zip(talks, replies)]
 
     def _conversation_state(self, talk: MultiAgentWorld) -> Any:
-        """What a copy knows of its conversation; its teacher's place is not among it."""
+        """Return the state of a copy's conversation, without its teacher's place in the data."""
         if not isinstance(talk, PartnerWorld):
             return super()._state()
         return talk.agent.conversation_state()
 
     @staticmethod
     def _take_up(talk: Any, teacher: Teacher, known: Any) -> None:
-        """Bring a copy to where its ``_conversation_state`` was taken.
+        """Restore a copy from a result of ``_conversation_state()``.
 
-        teacher (Teacher): A copy that is there already.
+        teacher (Teacher): A copy of the teacher that is restored already.
         """
         talk.agents[0] = talk.teacher = teacher
         talk.agent.set_conversation_state(known)
 
     def report(self) -> Dict[str, Metric]:
-        """See ``World.report``: as the world reports whose copies talk."""
+        """See ``World.report()``: returns the report of the original world."""
         return self.world.report()
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:
-    """How long observations are, as the agent says; nothing is measured for a batcher that does
-    not look at lengths."""
+    """Return a function that asks the agent for lengths of observations and checks them. For a
+    batcher that does not use lengths, the function returns zeros."""
     if not batcher.needs_lengths:
         return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
     known: List[Tuple[bool, ...]] = []
@@ -143,7 +143,7 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
 
 
 def check_oversize(batcher: Batcher, agent: Agent) -> None:
-    """See that the agent can shorten what it reads, if the batcher wants it to.
+    """Check that the agent can shorten observations, if the batcher requires it.
 
     RAISES (ConfigError): If it cannot.
     """

@@ -1,26 +1,26 @@
-"""What was said in a parley, as text for people."""
+"""The acts of a parley as text for users."""
 
 from typing import Any, Callable, Iterator, List, Sequence
 
 from ..messages import Message
 
-# Letters of a text that are shown.
+# Longer texts are cut to this number of characters.
 MAX_LETTERS = 1000
 END = "- - - - - - - END OF EPISODE - - - - - - -"
 
 
-# The name of who says a message.
+# Returns the name of the speaker of a message.
 Speaker = Callable[[Message], str]
 
 
 def display_acts(speakers: Sequence[Speaker], acts: Sequence[Any], most: int) -> str:
-    """The acts of a parley, a line each: who said what, and what would have been right.
+    """Write the acts of a parley, a line each: the speaker, the text, and the right replies.
 
     speakers (Sequence[Speaker]): The names of the agents.
     acts (Sequence): One entry for each agent: a message, or a sequence of messages, one for
         each conversation.
-    most (int): Conversations that are shown; of more, their number is told.
-    RETURNS (str): "" if nothing was said yet.
+    most (int): Most conversations that are shown; a last line gives the number of others.
+    RETURNS (str): The lines; "" before the first parley.
     """
     if not acts:
         return ""
@@ -37,7 +37,7 @@ def display_acts(speakers: Sequence[Speaker], acts: Sequence[Any], most: int) ->
 def _conversation(speakers: Sequence[Speaker], acts: Sequence[Message]) -> Iterator[str]:
     is_over = False
     for place, (speaker, act) in enumerate(zip(speakers, acts)):
-        # Replies stand a little to the right.
+        # Replies are indented.
         space = "   " if place else ""
         yield f"{space}[{speaker(act)}]: {_short(act.get('text') or '(no text)')}"
         for field in ("labels", "eval_labels"):

@@ -1,4 +1,4 @@
-"""Many conversations of which each waits until its next message finds good company."""
+"""Many conversations, each of which waits until messages of like length can share a batch."""
 
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
@@ -20,10 +20,10 @@ from .world import World, WorldFactory
 def build_dynamic_batch_world(
     batcher: Batcher, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Conversations wait for company of like length; each keeps its own order, while
-    batches mix them. (ParlAI's dynamic batching.)
+    """Run many conversations whose messages wait for others of like length. Each conversation
+    keeps its order, while batches mix conversations. (ParlAI's dynamic batching.)
 
-    batcher (Batcher): Which messages are answered together.
+    batcher (Batcher): Chooses the messages that are answered together.
     conversation (Optional[WorldFactory]): The world of each conversation, such as
         "thincdialog.MultiAgentWorld.v1"; null: "thincdialog.PartnerWorld.v1".
     """
@@ -35,19 +35,20 @@ def build_dynamic_batch_world(
 
 
 class DynamicBatchWorld(ManyConversations):
-    """As many conversations as the batcher's buffer has room for, each a copy of a world, made
-    of a world, or of a teacher and an agent, as ``BatchWorld`` does it. Each waits with a
-    message that was heard and not answered. A parley answers one batch of them; those that go
-    on hear their next message and wait again, and new ones begin while there is room.
+    """Run as many conversations as the batcher's buffer has room for, each a copy of a world.
+    Like a ``BatchWorld``, it is made of a world, or of a teacher and an agent. Each conversation
+    waits with a message that the agent has observed, but not answered. A parley answers one batch
+    of them; then conversations that are not over get their next message and wait again, and new
+    ones begin while there is room.
 
     So every example is shown once, whatever the batches: the copies of the teacher share
-    its place in the data. ``acts`` are what the agent observed, and its replies.
+    its place in the data. ``acts`` are the agent's observations and its replies.
     """
 
     def _get_ready(self) -> None:
         batcher = self.batcher
         self.measure = measure_of(batcher, self.agent)
-        # Where budgets change, a row can have waited until less is allowed.
+        # If the budget follows a schedule, it can decrease while a row waits.
         is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
@@ -58,29 +59,29 @@ class DynamicBatchWorld(ManyConversations):
     def _forget(self) -> None:
         step = self.buffer.step
         self.buffer = LiveBuffer(self.batcher, self._seed)
-        # Schedules go on.
+        # Schedules continue at the same step.
         self.buffer.step = step
-        # Conversations that wait and will go on.
+        # Number of waiting conversations that have more messages after this one.
         self._n_going = 0
-        # Copies of which none is in the middle of a conversation can begin others.
+        # Copies can begin other conversations, unless one is in the middle of a conversation.
         if len(self._resting) < len(self._talks):
             self._drop()
 
     def _drop(self) -> None:
-        # One entry for each conversation that there ever was room for, by its slot.
+        # Copies of the world, by slot: one for each conversation that ran at the same time.
         self._talks: List[Any] = []
-        # Those that are over.
+        # Slots of copies whose conversation is over.
         self._resting: List[int] = []
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin a pass over the data, whatever is left of the last one."""
+        """Begin a pass over the data, and drop the rest of the last one."""
         self._seed = [seed & 0xFFFFFFFFFFFFFFFF, epoch]
         super().start_epoch(epoch, seed)
 
     def _parley(self) -> None:
         buffer = self.buffer
         if not len(buffer):
-            # While there is room; as far as can be told, which is never too far.
+            # Each estimate of the room is from the rows so far, and at most doubles their number.
             while (room := buffer.missing()) > 0 and not self.world._epoch_done():
                 self._hear(self._beginning(room))
         more_to_come = self._n_going > 0 or not self.world._epoch_done()
@@ -100,8 +101,8 @@ class DynamicBatchWorld(ManyConversations):
         self.acts = (observations, *acts)
 
     def _beginning(self, room: int) -> Iterator[int]:
-        """Conversations that begin. Each has to take its episode before the next one is
-        asked for."""
+        """Yield conversations that begin. Each must take its episode before the next one is
+        requested."""
         for _ in range(room):
             if self.world._epoch_done():
                 return
@@ -114,7 +115,7 @@ class DynamicBatchWorld(ManyConversations):
         self._talks.append(self.world.clone())
 
     def _hear(self, slots: Iterable[int]) -> None:
-        """These conversations hear their next message, and wait."""
+        """Give these conversations their next message, and let them wait."""
         waiting: List[int] = []
         observations = []
         for slot in slots:
@@ -130,10 +131,10 @@ class DynamicBatchWorld(ManyConversations):
         return observation
 
     def _fit(self, observations: List[Message], limit: int) -> Lengths:
-        """What is read of observations: those beyond the limit that are shortened get the
-        field ``max_tokens``.
+        """Return the lengths to read of observations. An observation beyond the limit that is to
+        be shortened gets the field ``max_tokens``.
 
-        RAISES (DataError): If one is beyond the limit and the batcher calls this an error.
+        RAISES (DataError): If one is beyond the limit and the batcher has oversize "error".
         """
         lengths = self.measure(observations)
         try:
@@ -151,7 +152,7 @@ class DynamicBatchWorld(ManyConversations):
 
     def _state(self) -> Dict[str, Any]:
         resting = set(self._resting)
-        # The messages that wait are not saved: the teacher says them again.
+        # Waiting messages are not saved: the teacher repeats them.
         conversations = [
             [
                 slot,

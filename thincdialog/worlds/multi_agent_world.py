@@ -14,9 +14,9 @@ from .world import World, WorldFactory, merged_report
 
 @registry.worlds("thincdialog.MultiAgentWorld.v1")
 def build_multi_agent_world(others: Mapping[str, Agent]) -> WorldFactory:
-    """The teacher, the agent of ``[agent]`` and others, who all hear each other: one
-    conversation at a time, in which each speaks once in turn. The teacher scores the agent,
-    who answers first. Metrics of the others are called ``<name>/<metric>``.
+    """Let the teacher, the agent of ``[agent]`` and others talk: one conversation at a time, in
+    which each speaks once in turn and observes all others. The teacher scores the agent, which
+    answers first. Metrics of the others are called ``<name>/<metric>``.
 
     others (Mapping[str, Agent]): Agents that learn nothing, in sections
         ``[world.others.NAME]``, in the order of their turns.
@@ -41,18 +41,18 @@ def _with_others(teacher: Teacher, agent: Agent, others: Mapping[str, Agent]) ->
 
 
 class MultiAgentWorld(World):
-    """Round robin: each agent acts once in a parley, and all others observe it at once.
+    """Run agents in turn: each acts once in a parley, and all others observe the act at once.
 
     The first agent acts before it has observed anything. Every message gets the
-    field ``agent``: its speaker's id, with a number where several have the same. When a
-    message with ``episode_done`` was said, all but teachers forget the conversation at the
-    end of the parley. ``BatchWorld`` and ``DynamicBatchWorld`` run copies of such a world.
+    field ``agent``: its speaker's id, with a number if several agents have the same id. After
+    a parley with an ``episode_done`` message, all agents except teachers forget the
+    conversation. ``BatchWorld`` and ``DynamicBatchWorld`` run copies of such a world.
 
     agents (Sequence[Agent]): Two or more, in the order of their turns.
-    n_plain (int): So many of them, the first ones, report under the plain names of their
-        metrics, as in a world of two.
-    observed (Sequence[Message]): For each agent, what it observed last in this parley, as
-        ``Agent.observe`` returned it.
+    n_plain (int): Number of agents, the first ones, whose metrics are reported under their
+        plain names, as in a world of two.
+    observed (Sequence[Message]): The last observation of each agent in this parley, as
+        ``Agent.observe()`` returned it.
     RAISES (ValueError): If there are fewer than two, or one of them twice.
     """
 
@@ -74,7 +74,7 @@ class MultiAgentWorld(World):
             self.observe(place, message)
 
     def observe(self, place: int, message: Message) -> Message:
-        """All other agents observe the act of the one at ``place``, which takes note of it.
+        """Let all other agents observe the act of the one at ``place``, which records it.
 
         RETURNS (Message): The act, as the others observed it.
         """
@@ -88,7 +88,7 @@ class MultiAgentWorld(World):
         if speaker.observation is not None:
             speaker.self_observe(message)
         if place == len(self.agents) - 1 and any(act.get("episode_done") for act in self.acts):
-            # What was said after the last answer is no beginning of the next conversation.
+            # Messages after the last answer must not open the next conversation.
             for agent in self.agents:
                 if not isinstance(agent, Teacher):
                     agent.reset()
@@ -98,7 +98,8 @@ class MultiAgentWorld(World):
         return any(agent.epoch_done() for agent in self.agents if isinstance(agent, Teacher))
 
     def report(self) -> Dict[str, Metric]:
-        """Metrics of all agents, named ``<agent>/<metric>``, but for the first ``n_plain``."""
+        """Return the metrics of all agents, named ``<agent>/<metric>``; those of the first
+        ``n_plain`` agents have plain names."""
         named = {
             f"{name}/{key}": metric
             for agent, name in list(zip(self.agents, self.names))[self.n_plain :]

@@ -12,16 +12,16 @@ from .world import WorldFactory
 
 @registry.worlds("thincdialog.PartnerWorld.v1")
 def build_partner_world() -> WorldFactory:
-    """One conversation at a time: for display, debugging and comparison."""
+    """Run one conversation at a time: for display, debugging and comparison."""
     return PartnerWorld
 
 
 class PartnerWorld(MultiAgentWorld):
-    """The teacher acts, the agent observes and answers, the teacher observes. Messages stay as
-    they are.
+    """Let the teacher act, the agent observe and answer, and the teacher observe. Messages are
+    not changed.
 
-    teacher (Teacher): Where the messages come from.
-    agent (Agent): Who answers.
+    teacher (Teacher): The agent whose messages come from data.
+    agent (Agent): The agent that answers.
     """
 
     def __init__(self, teacher: Teacher, agent: Agent):
@@ -30,7 +30,7 @@ class PartnerWorld(MultiAgentWorld):
         self.agent = agent
 
     def observe(self, place: int, message: Message) -> Message:
-        """The partner of the one at ``place`` observes its act; an agent takes note of its own.
+        """Let the partner of the one at ``place`` observe its act; an agent records its own.
 
         RETURNS (Message): The act.
         """

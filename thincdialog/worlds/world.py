@@ -19,15 +19,15 @@ WorldT = TypeVar("WorldT", bound="World")
 
 
 class World(Contract):
-    """Lets agents talk, one ``parley`` after the other. A subclass gives ``_parley`` and
-    ``_epoch_done``.
+    """Let agents talk, one ``parley()`` after the other. A subclass defines ``_parley()`` and
+    ``_epoch_done()``.
 
-    The agents belong to whoever made them: a world shuts down its own copies only.
+    The caller owns the agents: a world shuts down its own copies only.
 
-    agents (Sequence[Agent]): Who takes part.
-    acts: What was said in the last parley, for display: one entry for each agent,
-        a message or, in worlds of many conversations, a sequence of messages.
-    heard: The messages that the last parley answers, or was to answer when it failed.
+    agents (Sequence[Agent]): The agents that take part.
+    acts: The acts of the last parley, for display: one entry for each agent, a message or, in
+        worlds of many conversations, a sequence of messages.
+    heard: The messages that the last parley answered, or should have answered when it failed.
     """
 
     returns = {
@@ -42,14 +42,14 @@ class World(Contract):
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
-        # Whether that was found since the last parley: it is asked for often.
+        # Cached since the last parley, because ``epoch_done()`` is called often.
         self._has_more = False
         self._learning = [_Learning(agent) for agent in self.agents if agent.learns]
 
     def parley(self) -> None:
-        """One step: every agent acts once and the others observe.
+        """Take one step: every agent acts once and the others observe.
 
-        RAISES (ProtocolError): If the epoch is done, or after ``shutdown``.
+        RAISES (ProtocolError): If the epoch is done, or after ``shutdown()``.
         """
         name = type(self).__name__
         if self.is_shut_down:
@@ -59,7 +59,7 @@ class World(Contract):
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self._n_parleys += 1
-        # A new list: who asks can tell by it that there was a parley.
+        # A new list, by which a caller can recognise that there was a parley.
         self.heard, self._has_more = [], False
         for learning in self._learning:
             learning.before_parley()
@@ -69,17 +69,17 @@ class World(Contract):
             learning.after_parley()
 
     def parley_init(self) -> None:
-        """Called as each parley begins, in batches by each copy; here a world of your own chooses
-        what goes on. (Tasks are chosen by their teacher, see ``MultiTask``.)"""
+        """Prepare a parley, for instance choose a topic in a custom world. Called as each parley
+        begins; in batches, for each copy. (A teacher chooses the task, see ``MultiTask``.)"""
 
     def _parley(self) -> None:
         raise NotImplementedError
 
     @staticmethod
     def ask(agent: Agent, observations: Sequence[Message], n: int) -> Sequence[Message]:
-        """The agent's replies to n observations at once.
+        """Return the agent's replies to n observations at once.
 
-        RAISES (ProtocolError): If there is not one for each.
+        RAISES (ProtocolError): If there is not one reply for each observation.
         """
         replies: Sequence[Message] = agent.batch_act(observations)
         if len(replies) != n:
@@ -89,7 +89,7 @@ class World(Contract):
         return replies
 
     def epoch_done(self) -> bool:
-        """Whether every example was handed out and answered."""
+        """Return whether every example was handed out and answered."""
         self._has_more = self._has_more or not self._epoch_done()
         return not self._has_more
 
@@ -97,20 +97,20 @@ class World(Contract):
         raise NotImplementedError
 
     def at_hand(self) -> List[str]:
-        """Ids of the examples of the last parley, for error messages; also of one that
-        failed, as far as it got."""
+        """Return the ids of the examples of the last parley, for error messages. If it failed,
+        these are the examples that it had reached."""
         return [str(id) for id in column(self.heard, "id") if id is not None]
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin a pass over the data, whatever is left of the last one.
+        """Begin a pass over the data, and drop the rest of the last one.
 
         epoch (int): Number of the epoch, counted from 0.
         seed (int): With the epoch, fixes the order of training examples.
-        RAISES (ProtocolError): If an agent learnt through the whole epoch before, and its
-            weights were never updated. (So does leaving ``with world``.)
+        RAISES (ProtocolError): If an agent trained for the whole previous epoch, and its weights
+            were never updated. (Leaving ``with world`` raises it, too.)
         """
         for learning in self._learning:
-            # Before the first parley, the question would have a stream read for nothing.
+            # Before the first parley, epoch_done() would read from a stream for nothing.
             if self._n_parleys and self.epoch_done():
                 learning.check()
             learning.begin_epoch()
@@ -121,18 +121,18 @@ class World(Contract):
                 agent.start_epoch(epoch, seed)
 
     def state(self) -> Dict[str, Any]:
-        """Where the epoch and all conversations are, as JSON values; to be asked between
-        parleys. ``restore`` goes back there, in another process, too, given the same data
-        and an agent with the same weights: all that follows comes in the same order.
+        """Return the state of the epoch and all conversations, as JSON values; call it between
+        parleys. ``restore()`` continues from it, also in another process, with the same examples
+        in the same order, if the data and the agent's weights are the same.
 
-        RAISES (ProtocolError): If this kind of world cannot tell.
+        RAISES (ProtocolError): If this kind of world cannot be saved.
         """
         return {"world": type(self).__name__, **self._state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to where ``state`` was taken; whatever goes on here is dropped.
+        """Continue from a state that ``state()`` returned; all current conversations are dropped.
 
-        state (Mapping[str, Any]): From the ``state`` of a world of the same kind.
+        state (Mapping[str, Any]): From ``state()`` of a world of the same kind.
         RAISES (ProtocolError): If it is of another kind.
         RAISES (DataError): If the data has no such place.
         """
@@ -151,12 +151,13 @@ class World(Contract):
         raise NotImplementedError
 
     def share(self) -> Dict[str, Any]:
-        """What copies have in common with the original: all but the agents."""
+        """Return the attributes that copies share with the original; agents among them are
+        replaced by their copies."""
         return dict(self.__dict__)
 
     def clone(self: WorldT) -> WorldT:
-        """A copy for another conversation: shares ``share()``; copies of the agents take the
-        agents' place."""
+        """Make a copy for another conversation, with the attributes of ``share()`` and with
+        copies of the agents."""
         copy = object.__new__(type(self))
         agents = {id(agent): agent.clone() for agent in self.agents}
         for name, value in self.share().items():
@@ -165,21 +166,21 @@ class World(Contract):
         return copy
 
     def display(self, most: int = 10) -> str:
-        """The last parley as text: who said what, and what would have been right.
+        """Return the last parley as text: the speakers, their texts and the right replies.
 
-        most (int): Conversations of a batch that are shown.
+        most (int): Most conversations of a batch that are shown.
         """
         return display_acts([_speaker(agent) for agent in self.agents], self.acts, most)
 
     def report(self) -> Dict[str, Metric]:
-        """Metrics of all agents since ``reset_metrics``; where two of them report
-        the same name, that of the first agent counts. Of what is learnt: the loss, and, where
-        learning tells, the accuracy among the candidates or classes of training; of several
-        tasks, both of each (`<task>/loss`). A teacher adds those of ``set_metrics``."""
+        """Return the metrics of all agents since ``reset_metrics()``; if two agents report the
+        same name, that of the first agent counts. From training: the loss and, if the agent
+        computes it, the accuracy among the candidates or classes of training; for several
+        tasks, both of each (`<task>/loss`). A teacher adds those of ``set_metrics()``."""
         return merged_report(self.agents)
 
     def reset_metrics(self) -> None:
-        """Start the metrics of all agents afresh."""
+        """Reset the metrics of all agents."""
         for agent in self.agents:
             agent.reset_metrics()
 
@@ -191,7 +192,7 @@ class World(Contract):
             agent.reset()
 
     def shutdown(self) -> None:
-        """Let go of the world's copies. Calling it again does nothing."""
+        """Release the world's copies. Calling it again does nothing."""
         self.is_shut_down = True
 
     def __enter__(self: WorldT) -> WorldT:
@@ -210,15 +211,15 @@ class World(Contract):
 
 
 def _speaker(agent: Agent) -> Speaker:
-    """What a message of an agent's is shown to be said by; of several tasks, the one that it is
-    of."""
+    """Return the function that names the speaker of an agent's messages; for a teacher of
+    several tasks, it names the task."""
     if isinstance(agent, MultiTask):
         return agent.task_of
     return lambda message: str(message.get("agent") or agent.id)
 
 
 def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
-    """Metrics of some agents; where two of them report the same name, the first one's."""
+    """Merge the metrics of agents; if two report the same name, that of the first one counts."""
     report: Dict[str, Metric] = {}
     for agent in reversed(agents):
         report.update(agent.report())
@@ -226,7 +227,7 @@ def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
 
 
 class _Learning:
-    """Watches whether the weights of an agent are ever updated.
+    """Watch whether the weights of an agent are ever updated.
 
     agent (Agent): A ``Learner``.
     """
@@ -236,31 +237,31 @@ class _Learning:
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
-        """Begin anew, whatever is gathered already."""
+        """Start from scratch: examples that are gathered already do not count."""
         self._at_first = self._gathered = self.agent.n_gathered
         self._is_updated = False
 
     def before_parley(self) -> None:
-        """See whether there was an update since the last parley."""
-        # A parley only adds to what is gathered.
+        """Check whether there was an update since the last parley."""
+        # A parley only increases ``n_gathered``; an update resets it.
         if not self._is_updated:
             self._is_updated = self.agent.n_gathered < self._gathered
 
     def after_parley(self) -> None:
-        """Take note of what is gathered."""
+        """Record ``n_gathered``."""
         if not self._is_updated:
             self._gathered = self.agent.n_gathered
 
     def check(self) -> None:
-        """See, as an epoch is over, that there was an update.
+        """Check, after an epoch, that there was an update.
 
-        RAISES (ProtocolError): If not.
+        RAISES (ProtocolError): If there was none.
         """
         self.before_parley()
         n_learnt = self._gathered - self._at_first
         if n_learnt and not self._is_updated:
             raise ProtocolError(
-                f"{self.agent.id} learnt {n_learnt:,} examples, a whole epoch, but its weights "
+                f"{self.agent.id} trained on {n_learnt:,} examples, a whole epoch, but its weights "
                 "were never updated: call agent.update(optimizer) after world.parley()."
             )
 

@@ -56,7 +56,7 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_
     monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, **ON_GPUS, "plane": plane}, SPARSE)
     assert not left
-    assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
+    assert found[2].count("worker 1 died: resumed with 1 worker(s) from step") == len(calls)
     assert found[0] == alone[0]
     assert rows(found) == rows(alone)
 

@@ -202,7 +202,7 @@ def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatc
     monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, "plane": plane})
     assert not left
-    assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
+    assert found[2].count("worker 1 died: resumed with 1 worker(s) from step") == len(calls)
     assert found[0] == alone[0]
     assert found[1] == alone[1]
 
@@ -305,7 +305,7 @@ def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monk
     given = {"mode": "async", "microbatches": 1, "training.max_epochs": 2.0}
     given.update({"snapshot_every": 500, "training.eval_every_steps": 0})
     _, rows, told = run(tmp_path / "two", given)
-    assert "the server died; another one goes on from step 0 " in told
+    assert "the server died; a new one resumed from step 0 " in told
     alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1]
     assert [row["step"] for row in rows] == [row["step"] for row in alone]
     assert rows[-1]["examples"] == alone[-1]["examples"]
@@ -501,7 +501,7 @@ def test_ray_an_address_of_something_else_is_refused_at_once(cluster):
     ):
         address = f"127.0.0.1:{server.server_address[1]}"
         pool.submit(server.handle_request)
-        with pytest.raises(DialogError, match=f"what listens at '{address}' is no Ray cluster"):
+        with pytest.raises(DialogError, match=f"the server at '{address}' is not a Ray cluster"):
             see_that_it_answers(address)
 
 

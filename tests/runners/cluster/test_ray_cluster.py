@@ -142,7 +142,7 @@ def test_ray_cluster_ends_with_the_same_weights_though_a_node_dies(
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder)
-    assert "1 go on from step" in told, told
+    assert "resumed with 1 worker(s) from step" in told, told
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
 
 
@@ -153,7 +153,7 @@ def test_ray_cluster_of_gpus_ends_with_the_same_weights_though_a_node_dies(
 ):
     """By way of NCCL, which waits for ever for a worker that is gone."""
     told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder, n_gpus=1)
-    assert "1 go on from step" in told, told
+    assert "resumed with 1 worker(s) from step" in told, told
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
 
 
@@ -306,7 +306,7 @@ def test_ray_cluster_signals_come_behind_what_ray_does():
 
 def test_ray_cluster_of_no_address_is_refused():
     for address in ("local", ""):
-        with pytest.raises(DialogError, match="is of no cluster: leave it out to start one"):
+        with pytest.raises(DialogError, match="names no cluster: leave it out to start one"):
             see_that_it_answers(address)
     see_that_it_answers("auto")  # Ray looks for it.
     places = ["127.0.0.1:6379", "[::1]:6379", "head.of.mine:1"]
