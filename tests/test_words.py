@@ -50,8 +50,6 @@ EXCEPTIONS = {
     ("CONTRIBUTING.md", '(not "anew")'): "names phrases that we do not use",
     ("CONTRIBUTING.md", '(not "beside")'): "names phrases that we do not use",
 }
-# One path a line: files that are not clean yet. Take a file off when you have rewritten it.
-NOT_YET = Path(__file__).with_name("words_not_yet_clean.txt")
 READ = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "docs/**/*.md", "configs/*.cfg",
         "configs/*.py", "thincdialog/**/*.py", "thincdialog/**/*.cfg"]  # fmt: skip
 
@@ -73,18 +71,11 @@ def files():
     return sorted({path for pattern in READ for path in ROOT.glob(pattern)})
 
 
-def test_words_files_use_no_listed_phrase_unless_they_are_listed_as_not_yet_clean():
-    not_yet = NOT_YET.read_text(encoding="utf8").split()
-    dirty = {}
+def test_words_files_use_no_listed_phrase():
+    found = []
     for path in files():
-        name = path.relative_to(ROOT).as_posix()
-        if found := found_in(path.read_text(encoding="utf8"), name):
-            dirty[name] = found
-    wrong = [line for name, lines in dirty.items() if name not in not_yet for line in lines]
-    assert not wrong, "\n".join(wrong)
-    clean = [name for name in not_yet if name not in dirty]
-    assert not clean, f"these are clean now: take them off {NOT_YET.name}: {' '.join(clean)}"
-    assert not_yet == sorted(set(not_yet))
+        found += found_in(path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix())
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -1,4 +1,4 @@
-"""What a TextEncoder does for a batch of known examples, by compiled kernels."""
+"""Encoding of batches of known examples for a TextEncoder, by compiled kernels."""
 
 from functools import cached_property
 from typing import NamedTuple, Tuple
@@ -17,7 +17,7 @@ class CompiledConversations:
 
     @cached_property
     def totals(self) -> np.ndarray:
-        """Tokens of each before truncation, shape (n,), int64."""
+        """Number of tokens of each conversation before truncation; shape (n,), int64."""
         bounds, turns, entries, _ = self.store
         totals = np.empty(len(self.numbers), dtype=np.int64)
         load_kernels("texts").measure_conversations(
@@ -26,7 +26,10 @@ class CompiledConversations:
         return totals
 
     def gather(self, totals: np.ndarray) -> np.ndarray:
-        """The last token rows of each; shape (n_tokens, 2), int32."""
+        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
+
+        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
+        """
         rows = np.empty(int(totals.sum()), dtype=np.int64)
         kept = (self.delimiter, ONE_SEGMENT, totals, rows)
         load_kernels("texts").gather_conversations(self.numbers, *self.store, *kept)
@@ -34,12 +37,12 @@ class CompiledConversations:
 
 
 class PackedTexts(NamedTuple):
-    """Conversations and different replies as rows of tables of embeddings.
+    """Hold conversations and distinct replies as rows of embedding tables.
 
     contexts (np.ndarray): Rows of all conversations' tokens, int32.
-    context_starts (np.ndarray): Where each begins, and the end of the last; int64.
-    labels, label_starts (np.ndarray): The same of the replies, in the order of first sight.
-    numbers (np.ndarray): Of each label that was asked for the number of its reply, int32.
+    context_starts (np.ndarray): Start of each conversation, and the end of the last one; int64.
+    labels, label_starts (np.ndarray): The same for the replies, ordered by first occurrence.
+    numbers (np.ndarray): For each requested label, the number of its reply; int32.
     """
 
     contexts: np.ndarray
@@ -50,13 +53,13 @@ class PackedTexts(NamedTuple):
 
 
 class FirstSight:
-    """``by_first_sight`` for keys that are small whole numbers. Not for two threads at once."""
+    """Number keys as ``by_first_sight`` does, if they are small integers. Not thread-safe."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(0, dtype=np.int32)
 
     def slots(self, n: int) -> np.ndarray:
-        """Zeros for keys below n, at least; whoever writes to them makes them zeros again."""
+        """Return zeros for at least the keys below n; a caller that writes to them resets them."""
         if n > len(self._slots):
             self._slots = np.zeros(n, dtype=np.int32)
         return self._slots

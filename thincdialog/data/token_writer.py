@@ -1,4 +1,4 @@
-"""Writes the tokens of a store to disk, as an encoder makes them."""
+"""Write the tokens of a store to disk, as an encoder makes them."""
 
 import sys
 from contextlib import closing
@@ -14,15 +14,15 @@ from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
 from .text_encoder import TextEncoder
 
-# Rows and labels that are tokenized at once.
+# Number of rows or labels that are tokenized at once.
 CHUNK = 1 << 14
 
 
 class StoreSpan(NamedTuple):
-    """Labels or rows of a store that follow each other.
+    """Name consecutive labels or rows of a store.
 
     what (str): "labels" or "rows".
-    first, last (int): The first of them, and behind the last.
+    first, last (int): Number of the first one, and one past the last one.
     """
 
     what: str
@@ -31,14 +31,14 @@ class StoreSpan(NamedTuple):
 
 
 class Tokenized(NamedTuple):
-    """What came of some labels or rows.
+    """Hold the tokens of some labels or rows.
 
-    span (StoreSpan): Which.
-    turns (np.ndarray): Of rows, each turn's number among the different ones, int64.
-    n_turns (np.ndarray): Of rows, how many turns each has, int64.
-    tokens (np.ndarray): Of the labels, or of the different turns, as they are written.
-    entries (np.ndarray): Of each of these, where its tokens begin, how many they are, and its
-        units; shape (n, 3), int64.
+    span (StoreSpan): The labels or rows.
+    turns (np.ndarray): For rows, each turn's number among the distinct turns, int64.
+    n_turns (np.ndarray): For rows, the number of turns of each row, int64.
+    tokens (np.ndarray): Tokens of the labels, or of the distinct turns, in the type on disk.
+    entries (np.ndarray): For each label or distinct turn, the start of its tokens, their number,
+        and its units; shape (n, 3), int64.
     """
 
     span: StoreSpan
@@ -49,20 +49,20 @@ class Tokenized(NamedTuple):
 
 
 class CarryOut(Protocol):
-    """Has tasks carried out (see ``loader.Readers.carry_out``)."""
+    """Carry out tasks (see ``loader.Readers.carry_out``)."""
 
     def __call__(
         self, tasks: Iterable[Any], make_work: Any, what: str
     ) -> Generator[Any, None, None]:
-        """What comes of the tasks, in their order.
+        """Yield the results of the tasks, in their order.
 
-        make_work (Callable): Gives what carries out a task.
-        what (str): It does, in words.
+        make_work (Callable): Returns a function that carries out a task.
+        what (str): Description of the work for messages.
         """
 
 
 def alone(tasks: Iterable[Any], make_work: Any, what: str) -> Generator[Any, None, None]:
-    """What comes of tasks that this process carries out."""
+    """Carry out tasks in this process and yield their results."""
     yield from map(make_work(), tasks)
 
 
@@ -74,19 +74,19 @@ def write_tokens(
     progress: Optional[Callable[[int], None]] = None,
     carry_out: CarryOut = alone,
 ) -> None:
-    """Tokenize the labels of a store, and the turns of all its rows; go on where this was
-    stopped.
+    """Tokenize the labels of a store and the turns of all its rows. Resume if an earlier call was
+    interrupted.
 
-    folder (Path): Of the tokens.
-    fingerprint (Any): Of what they are made of, as JSON.
+    folder (Path): Folder to write the tokens to.
+    fingerprint (Any): Fingerprint of the store and the encoder, as JSON.
     progress (Optional[Callable]): Called with the number of rows done so far.
-    carry_out (CarryOut): Who tokenizes; this process writes.
-    RAISES (OSError): If it cannot be written.
+    carry_out (CarryOut): Runs the tokenizing, maybe in other processes; this process writes.
+    RAISES (OSError): If the tokens cannot be written.
     """
     encoding, n_ids = encoder.encoding, encoder.tokenizer.n_ids
     assert encoding is not None
-    # Ids alone are enough where all segments of a turn are 0; read as rows they are so on
-    # machines where the id comes first.
+    # Ids alone are enough if all segments of a turn are 0: read as token rows, they then have
+    # segment 0 on machines where the id comes first (little-endian).
     is_wide = encoder.segments == "line" or sys.byteorder != "little"
     kind = "<i8" if is_wide else "<u2" if n_ids <= 1 << 16 else "<i4"
     files = GrowingFolder(folder, fingerprint)
@@ -122,11 +122,11 @@ def write_tokens(
 
 
 class Tokenizing(NamedTuple):
-    """What someone needs who tokenizes some of a store; called, it gives a function that does.
+    """Make a function that tokenizes part of a store; can be sent to another process.
 
-    folder (Path): Of the store.
+    folder (Path): Folder of the store.
     encoding (Encoding): Makes the tokens.
-    kind (str): Of the tokens on disk.
+    kind (str): NumPy type of the tokens on disk.
     """
 
     folder: Path
@@ -155,8 +155,8 @@ class _Tokenizer:
         return Tokenized(span, numbers, n_turns, rows.astype(self.kind), entries)
 
     def _turns_of(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
-        """The different turns of some rows, the number of each turn among these, and how many
-        each row has."""
+        """Return the distinct turns of some rows, the number of each turn among these, and the
+        number of turns of each row."""
         store, encoding = self.store, self.encoding
         found = store.turns(rows, encoding.history_size, encoding.has_speakers)
         if found is None:
@@ -165,7 +165,7 @@ class _Tokenizer:
         return list(zip((keys & 1).tolist(), store.strings(keys >> 1))), numbers, found[1]
 
     def _by_cells(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
-        """The same, example by example: some lack a text, or have a context of another form."""
+        """Do the same row by row: some rows lack a text, or have a context of another form."""
         batch = Batch(self.store, rows)
         most = self.encoding.history_size
         of_rows = [turns[-most:] if most > 0 else turns for turns in batch.turns(most)]

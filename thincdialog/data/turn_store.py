@@ -1,5 +1,5 @@
-"""The tokens of turns: laid out when a turn is met first, then held in one array, so that a batch
-is one gather."""
+"""The tokens of turns: made when a turn first occurs, then held in one array, so that a batch
+needs only one gather."""
 
 from itertools import chain
 from threading import Lock
@@ -32,10 +32,11 @@ ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
 
 
 class StoredTurns(NamedTuple):
-    """What a store held at a time; rows and entries never change, new arrays replace these.
+    """Hold the state of a store at some time. Rows and entries never change: the store replaces
+    its arrays by larger ones.
 
-    bounds (np.ndarray): Where the turns of each conversation begin, and end; int64.
-    turns (np.ndarray): Entries of all their turns, int32.
+    bounds (np.ndarray): Start of each conversation's turns, and the end of the last; int64.
+    turns (np.ndarray): Entries of the turns of all conversations, int32.
     entries, tokens (np.ndarray): As in ``TurnStore``; or as in ``examples.Encoded``.
     """
 
@@ -46,22 +47,22 @@ class StoredTurns(NamedTuple):
 
 
 class TurnStore:
-    """An append-only array of token rows; an entry is a slice of it.
+    """Hold token rows in an append-only array; an entry is a slice of it.
 
     A token row is (id, segment), two int32 held as one int64, so that gathering
     and adding to the segment are one operation each. ``trim`` forgets
-    everything once more than ``max_rows`` rows are held: what is used is then
-    encoded anew, so memory stays bounded and results stay the same.
+    everything once the store holds more than ``max_rows`` rows. Turns are then encoded
+    again when they are used, so memory stays bounded and results stay the same.
 
-    Threads can share a store: who looks up or adds entries holds its ``lock``, and takes
-    what is held ``now`` along.
+    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries,
+    and takes a snapshot (``now``) to read from after that.
 
     max_rows (Optional[int]): Token rows to keep; None for all.
-    lock (Optional[Lock]): Of all stores that one tokenizer fills, which is asked by one thread at
-        a time; one of its own if None.
-    rows (Dict): Of turns that are looked up by their texts, the entries.
+    lock (Optional[Lock]): Shared by all stores that one tokenizer fills, so that only one thread
+        at a time calls the tokenizer; None for a separate lock.
+    rows (Dict): The entry of each turn that is looked up by its text.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
-    entries (np.ndarray): Of each entry: first row, number of rows, number of units
+    entries (np.ndarray): For each entry: first row, number of rows, number of units
         (lines, or 1); shape (3, capacity), int64.
     """
 
@@ -71,7 +72,7 @@ class TurnStore:
         self.forget()
 
     def __getstate__(self) -> Dict[str, Optional[int]]:
-        # A copy (pickle, copy.deepcopy) begins empty, with a lock of its own.
+        # A copy (pickle, copy.deepcopy) starts empty, with its own lock.
         return {"max_rows": self.max_rows}
 
     def __setstate__(self, state: Dict[str, Optional[int]]) -> None:
@@ -83,18 +84,18 @@ class TurnStore:
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
         self._n_tokens = self._n_entries = 0
-        # Of conversations: their turns' entries one after the other, and where each begins.
+        # The entries of all conversations' turns in sequence, and the start of each conversation.
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        # See ``known_of``; forgotten with the examples, too.
+        # See ``known_of``; dropped when the examples are garbage-collected.
         self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
         self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
     def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
-        """Of each row of a store of examples the number of its conversation, shape
-        (n_examples,), and of each of its ``label_texts`` the entry, shape (n_labels,); int64.
-        ``UNKNOWN`` for new ones, which who adds them replaces."""
+        """Return the number of each example's conversation in a store of examples, shape
+        (n_examples,), and the entry of each of its ``label_texts``, shape (n_labels,); int64.
+        New ones are ``UNKNOWN``; the caller replaces these when it adds them."""
         known = self._known.get(examples)
         if known is None:
             sizes = examples.n_examples, len(examples.label_texts)
@@ -103,7 +104,7 @@ class TurnStore:
         return known
 
     def known_turns(self, table: MemoryStore) -> np.ndarray:
-        """Of each turn of a table (see ``Table.turns``) the entry, or ``UNKNOWN``; int32."""
+        """Return the entry of each turn of a table (see ``Table.turns``), or ``UNKNOWN``; int32."""
         known = self._known_turns.get(table)
         if known is None:
             known = np.full(2 * table.n_strings, UNKNOWN, dtype=np.int32)
@@ -115,7 +116,7 @@ class TurnStore:
         batches, never while numbers of entries are in use."""
         if self.max_rows is None:
             return
-        # An entry costs more than its rows, above all its text as the key.
+        # An entry takes more memory than its rows, mainly for its text as the key.
         n_rows = self._n_tokens + 8 * len(self.rows)
         # In units of 8 bytes.
         n_rows += 2 * self._n_conversations + int(self._bounds[self._n_conversations]) // 2
@@ -140,10 +141,10 @@ class TurnStore:
         return np.arange(number, last)
 
     def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
-        """Remember which turns conversations consist of.
+        """Store which turns conversations consist of.
 
         turns (np.ndarray): Entries of all turns, shape (n_turns,), int64.
-        n_turns (np.ndarray): Of each conversation, shape (n,), int64.
+        n_turns (np.ndarray): Number of turns of each conversation, shape (n,), int64.
         RETURNS (np.ndarray): Numbers of the conversations, shape (n,), int64.
         """
         first, n = self._n_conversations, len(n_turns)
@@ -157,17 +158,17 @@ class TurnStore:
         return np.arange(first, first + n)
 
     def now(self) -> StoredTurns:
-        """All that is held, to be read when the lock is no longer held."""
+        """Return a snapshot that can be read without the lock."""
         return StoredTurns(self._bounds, self._turns, self.entries, self.tokens)
 
 
 class Conversations:
-    """Conversations that a store knows by number. (``CompiledConversations`` does the same.)
+    """Read conversations of a store by number. (``CompiledConversations`` does the same.)
 
-    store (StoredTurns): What the store held then.
-    numbers (np.ndarray): Of the conversations, shape (n,), int64.
-    delimiter (bool): Whether all turns but the last end with a token of their own.
-    totals (np.ndarray): Tokens of each before truncation, shape (n,), int64.
+    store (StoredTurns): Snapshot of the store.
+    numbers (np.ndarray): Numbers of the conversations, shape (n,), int64.
+    delimiter (bool): Whether all turns except the last end with a delimiter token.
+    totals (np.ndarray): Tokens of each conversation before truncation, shape (n,), int64.
     """
 
     def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
@@ -180,18 +181,18 @@ class Conversations:
         if delimiter:
             self._lengths[self._last[n_turns > 0] - 1] -= 1
         else:
-            self._lengths -= 1  # the store keeps a delimiter behind every turn
+            self._lengths -= 1  # the store keeps a delimiter after every turn
         self._ends = self._lengths.cumsum()
         self._before = _sums_before(self._ends, self._last - n_turns)
         self.totals = _sums_before(self._ends, self._last) - self._before
 
     def gather(self, totals: np.ndarray) -> np.ndarray:
-        """The last token rows of each; shape (n_tokens, 2), int32.
+        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
 
-        totals (np.ndarray): How many of each, shape (n,), int64.
+        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
         """
         starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
-        # Units behind each turn, to the end of its conversation.
+        # Number of units after each turn, up to the end of its conversation.
         units = self._n_units.cumsum()
         segments = _sums_before(units, self._last).repeat(n_turns) - units
         if totals is not self.totals:
@@ -207,14 +208,14 @@ class Conversations:
 def lay_out_turns(
     encode_many: EncodeMany, segments: str, speaker_tokens: bool, turns: Sequence[Turn]
 ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Token rows (see ``TurnStore``) of turns, each with ``<turn>`` at its end.
+    """Make the token rows (see ``TurnStore``) of turns, each with ``<turn>`` at its end.
 
-    encode_many (Callable): The tokenizer's.
-    segments (str): What is a unit: "turn", or "line" (those with more than white space).
+    encode_many (Callable): Method of the tokenizer.
+    segments (str): Unit of segments: "turn", or "line" (lines of only white space do not count).
     speaker_tokens (bool): Whether each turn begins with its speaker's token.
     turns (Sequence[Turn]): One or more.
     RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Rows of all, shape (n_tokens,),
-        and of each turn the number of its rows and of its units; int64.
+        and for each turn the number of its rows and of its units; int64.
     """
     texts = [text for _, text in turns]
     n_units = np.ones(len(turns), dtype=np.int64)
@@ -248,14 +249,14 @@ def _lines(text: str) -> List[str]:
 
 
 def _sums_before(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Running sums up to, and without, each index."""
+    """Return the running sum before each index."""
     if not len(sums):
         return np.zeros(len(index), dtype=np.int64)
     return np.where(index > 0, sums[index - 1], 0)
 
 
 def _with_room(array: np.ndarray, least: int) -> np.ndarray:
-    """An array of so many columns at least, that begins with the same ones."""
+    """Return an array of at least ``least`` columns that starts with the same columns."""
     if least <= array.shape[-1]:
         return array
     shape: Tuple[int, ...] = (*array.shape[:-1], max(least, 2 * array.shape[-1]))

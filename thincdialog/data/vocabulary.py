@@ -40,8 +40,8 @@ class Vocabulary:
         """Count the tokens of all texts.
 
         split (Callable): Cuts a text into tokens.
-        min_freq (int): Rarer tokens are left out, 1 or more.
-        max_size (int): Keep only so many, the most frequent; 0 for no limit.
+        min_freq (int): Least number of occurrences of a token to keep, 1 or more.
+        max_size (int): Number of tokens to keep, the most frequent ones; 0 for no limit.
         progress (Optional[Callable]): Called with the number of texts read so far.
         RAISES (DataError): If no token is left.
         """
@@ -60,13 +60,13 @@ class Vocabulary:
         return cls(rows[:max_size] if max_size else rows)
 
     def to_disk(self, path: Path) -> None:
-        """Write one JSON row a line, ``["token", count]``, after a line that tells
-        how many follow and their checksum."""
+        """Write one JSON row per line, ``["token", count]``, after a first line with the
+        number of rows and their checksum."""
         lines = [
             json.dumps([token, count], ensure_ascii=False)
             for token, count in zip(self.tokens, self.counts)
         ]
-        # What UTF-8 cannot hold (lone surrogates) is written as JSON writes it: \udXXX.
+        # Lone surrogates, which UTF-8 cannot represent, are written as JSON escapes: \udXXX.
         body = "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")
         head = json.dumps({"tokens": len(lines), "crc32": zlib.crc32(body)})
         path.write_bytes(head.encode("ascii") + b"\n" + body)
@@ -75,7 +75,7 @@ class Vocabulary:
     def from_disk(cls, path: Path) -> "Vocabulary":
         """Read what ``to_disk`` wrote.
 
-        RAISES (ModelError): If the file is missing, cut, changed or something else.
+        RAISES (ModelError): If the file is missing, truncated, changed or not a vocabulary.
         """
         try:
             head, _, body = read_plain(path).partition(b"\n")
@@ -104,7 +104,7 @@ def _row(line: bytes) -> Tuple[str, int]:
 
 
 def counted(texts: Iterable[str], progress: Optional[Progress]) -> Iterator[str]:
-    """The same texts; tells ``progress`` every 1,000 texts, and at the end, how many."""
+    """Yield the same texts; report their count to ``progress`` every 1,000 texts and at the end."""
     if progress is None:
         yield from texts
         return

@@ -1,4 +1,4 @@
-"""Some examples of a store: what travels between teacher, world, batcher and agent."""
+"""Batches: rows of a store, passed between teacher, world, batcher and agent."""
 
 from functools import cached_property
 from typing import Any, Iterable, List, Optional, Sequence, Set, Union
@@ -9,26 +9,26 @@ from ..messages import PARTNER, Columns, Message, Turn
 from .joined_store import ChosenRows, JoinedStore
 from .store import NO_LABEL, Rows, Store
 
-# Fields of an example that an agent encodes, by their places in ``max_tokens``.
+# Fields of an example that an agent encodes: their columns in ``max_tokens``.
 CONTEXT, LABEL = 0, 1
-# There: no limit.
+# Value in ``max_tokens`` for no limit.
 NO_LIMIT = np.iinfo(np.int64).max
 
 
 class Batch(Columns):
-    """Rows of a store, each an example with all its context. As a sequence, messages, made
-    when somebody asks for them.
+    """Hold rows of a store, each an example with all its context. As a sequence, a batch consists
+    of messages, which are made on access.
 
     store (Store): Holds the examples.
-    rows (np.ndarray): Their numbers in it, shape (n,), int64.
+    rows (np.ndarray): Numbers of the examples in the store, shape (n,), int64.
     training (bool): Whether messages have `labels` to learn from; else `eval_labels`.
-    max_tokens (Optional[np.ndarray]): How much is to be read of each field of each row,
+    max_tokens (Optional[np.ndarray]): Most tokens to read of each field of each row,
         shape (n, n_fields), int64 (see ``Agent.batch_lengths``); None for all.
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
-    is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
-        that it knew into them.
-    choices (Batch): In training, each reply is ranked against the labels of these rows: those of
-        the batch, and after them others that the teacher has added. All have labels.
+    is_observed (bool): Whether an agent observed these messages one by one, and added the `turns`
+        that it knew.
+    choices (Batch): In training, each reply is ranked against the labels of these rows: the rows
+        of the batch, and after them rows that the teacher has added. All have labels.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class Batch(Columns):
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
-        """A batch of messages, as agents observed them one by one; one that is a batch
-        already stays it. Their own `labels` and `eval_labels` count."""
+        """Make a batch of messages that agents observed one by one; return a batch unchanged.
+        The messages' own `labels` and `eval_labels` are used."""
         if isinstance(messages, Batch):
             return messages
         names = dict.fromkeys(name for message in messages for name in message)
@@ -73,9 +73,9 @@ class Batch(Columns):
         self._choices = choices
 
     def take(self, places: np.ndarray) -> "Batch":
-        """Some of the rows, in the given order.
+        """Return a batch of some of the rows, in the given order.
 
-        places (np.ndarray): Theirs in this batch, shape (n,), int64.
+        places (np.ndarray): Places of these rows in this batch, shape (n,), int64.
         """
         limits, tasks = self.max_tokens, self.tasks
         if limits is not None:
@@ -121,10 +121,10 @@ class Batch(Columns):
     # --- as an agent reads it -----------------------------------------------------------
 
     def turns(self, history_size: int) -> List[Sequence[Turn]]:
-        """The turns of each example, its own text last: `turns`, where an agent that heard
-        them has put them there; else its `context` and `text`.
+        """Return the turns of each example, its own text last: its `turns`, if an agent that
+        observed it has added them; else its `context` and `text`.
 
-        history_size (int): Turns at most, the text counted; -1 for all.
+        history_size (int): Most turns to return, including the text; -1 for all.
         """
         texts, names = self.column("text"), self.store.names
         contexts: List[Sequence[Turn]] = [()] * len(texts)
@@ -139,7 +139,7 @@ class Batch(Columns):
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
 
     def said(self) -> List[Set[str]]:
-        """What was said in each example's conversation, its own text among it: whole turns
+        """Return the texts of each example's conversation, including its own text: whole turns
         and their lines."""
         said: List[Set[str]] = []
         for before, text in zip(self.column("context"), self.column("text")):
@@ -149,16 +149,16 @@ class Batch(Columns):
 
     @cached_property
     def label_ids(self) -> np.ndarray:
-        """Number in ``store.label_texts`` of the first label to learn of each row;
-        ``NO_LABEL`` where there is none. Shape (n,), int64."""
+        """Number in ``store.label_texts`` of each row's first label to learn;
+        ``NO_LABEL`` if the row has none. Shape (n,), int64."""
         if not self.training:
             return np.full(len(self.rows), NO_LABEL)
         return self.store.label_ids[self.rows]
 
     def labelled(self, with_empty: bool = False) -> "Batch":
-        """The rows that have `labels` to learn from.
+        """Return the rows that have `labels` to learn from.
 
-        with_empty (bool): Whether an empty list of labels counts, too.
+        with_empty (bool): Whether to include rows with an empty list of labels.
         """
         places = self.labelled_places(with_empty)
         if len(places) == len(self.rows):
@@ -168,13 +168,13 @@ class Batch(Columns):
         return labelled
 
     def labelled_places(self, with_empty: bool = False) -> np.ndarray:
-        """The places of these rows in the batch, ascending, int64."""
+        """Return the places in this batch of the rows of ``labelled``, ascending, int64."""
         if with_empty:
             return np.flatnonzero([labels is not None for labels in self.column("labels")])
         return np.flatnonzero(self.label_ids != NO_LABEL)
 
     def first_labels(self) -> List[str]:
-        """The first label to learn of each row; each has one."""
+        """Return the first label to learn of each row; every row must have one."""
         texts = self.store.label_texts
         return [texts[number] for number in self.label_ids.tolist()]
 
@@ -184,12 +184,10 @@ class Batch(Columns):
 
 
 def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Batch:
-    """Rows of several batches as one: of the same store if all are of one, else of a
-    passing one.
+    """Join rows of several batches: in their store if all share one, else in a temporary store.
 
-    parts (Sequence[Batch]): Of one kind, without limits of tokens.
-    places (Optional[np.ndarray]): In which order all their rows come; one part after the
-        other if None.
+    parts (Sequence[Batch]): Batches of one kind, without limits of tokens.
+    places (Optional[np.ndarray]): Order of all the rows; None for one part after the other.
     """
     if len(parts) == 1 and places is None:
         return parts[0]

@@ -1,4 +1,4 @@
-"""Parts of a split that are held at once: blocks, and shards of a store."""
+"""Parts of a split that are in memory at one time: blocks, and shards of a store."""
 
 from bisect import bisect_left
 from itertools import accumulate
@@ -10,21 +10,21 @@ from .memory_store import MemoryStore
 from .reading import Readers, Start, Tasks, reads
 from .store import Store, collection_paused
 
-# Examples, and letters of their texts, that a shard has at most (and one episode more).
+# Most examples of a shard, and most characters of their texts; it may exceed them by one episode.
 SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
-# Its episodes, and where to begin for what follows them.
+# The episodes of a shard, and where to start reading the next one.
 Shard = Tuple[MemoryStore, Start]
 
 
 class Block(NamedTuple):
-    """Some episodes that are shown together.
+    """Hold episodes that are shown together.
 
     store (Store): Holds the episodes.
-    order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
+    order (np.ndarray): Numbers of the episodes in the store, in the order of the data or of an
         epoch; int64.
     number (int): Place of the block in the data, from 0.
-    start (Optional[Start]): Where a stream is to be read from to get them again.
-    again (int): How often the data was shown whole before, within the epoch.
+    start (Optional[Start]): Where to start reading a stream to get the episodes again.
+    again (int): How often the whole data was shown before, within the epoch.
     task (int): Number of the task, in a mixture.
     """
 
@@ -41,7 +41,7 @@ def streamed_blocks(
 ) -> Iterator[Block]:
     """Read a split in blocks of ``Split.episodes_at_once``; see ``Split.blocks``.
 
-    readers (Optional[Readers]): Who reads; None: this process alone.
+    readers (Optional[Readers]): Processes that read; None: only this process reads.
     """
     wanted = None if picked is None else picked.tolist()
     encoding = split.encoding() if split.streaming and wanted is None else None
@@ -80,7 +80,7 @@ def streamed_blocks(
 def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Shard]:
     """Read a split in shards; see ``Split.shards``.
 
-    readers (Optional[Readers]): Who reads; None: this process alone.
+    readers (Optional[Readers]): Processes that read; None: only this process reads.
     """
     store, size = MemoryStore(is_held=False), 0
     skipped, place = start["skip"], start
@@ -111,27 +111,28 @@ def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Sha
 
 
 def _behind(read: Any, start: Start, n: int, number: int, origin: int) -> Start:
-    """Where to begin behind some episodes of what was read.
+    """Return where to start reading to continue after some episodes of a task's result.
 
-    n (int): How many.
-    number, origin (int): Of its first episode, and of the first one that can be read from the
-        start.
+    read (Read): Result of the task.
+    n (int): Number of its episodes to skip.
+    number, origin (int): Number of its first episode, and of the first episode that can be read
+        from ``start``.
     """
     since = read.n_before + n if read.mark else number - origin + n
     return {**(read.mark or start), "skip": since, "episode": number + n, "part": 0}
 
 
 def _filled(store: MemoryStore, split: Any) -> MemoryStore:
-    """The same with what all examples share."""
+    """Return the store with the fields added that all examples share."""
     for name, value in split.in_common().items():
         store.fill(name, value)
     return store
 
 
 def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
-    """Of some numbers, those that are wanted (all if None), as runs.
+    """Return the wanted numbers from ``first`` to before ``last``, as runs.
 
-    wanted (Optional[List[int]]): Ascending.
+    wanted (Optional[List[int]]): Wanted numbers, ascending; None for all.
     """
     if wanted is None:
         return [(first, last)]
@@ -140,8 +141,8 @@ def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int,
 
 
 def n_letters(message: Mapping[str, Any]) -> int:
-    """Letters of a message's texts, labels and turns said before; lists of candidates, which many
-    may share, do not count."""
+    """Count the characters of a message's texts, labels and earlier turns. Lists of candidates,
+    which many messages may share, do not count."""
     size = sum(len(value) for value in message.values() if type(value) is str)
     size += sum(map(len, message.get("labels") or ()))
     return size + sum(len(turn[1]) for turn in message.get("context") or ())

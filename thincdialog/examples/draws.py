@@ -1,37 +1,40 @@
-"""Draws of the order of the data: pure functions of the seed and the epoch."""
+"""Random draws of the order of the data: pure functions of the seed and the epoch."""
 
 from typing import List
 
 import numpy as np
 
-# Streams of draws that must not repeat each other.
+# Independent streams of random draws.
 SHUFFLE, SAMPLE, WINDOW, SHARE = 0, 1, 2, 3
 
 
 def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int = 0) -> np.ndarray:
-    """The training order of one block of episodes.
+    """Draw the training order of one block of episodes.
 
     n_episodes (int): Episodes in the block.
     seed (int): The run's seed.
     epoch (int): Epoch, counted from 0.
     block (int): Number of the block in file order, counted from 0.
-    again (int): How often the data was shown whole before, within the epoch.
+    again (int): How often the whole data was shown before, within the epoch.
     RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
     """
     return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
 
 
 def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int) -> np.ndarray:
-    """Which episodes of a block are in a worker's share: the same in every epoch, so that
-    what a worker knows of its own is of use again, and drawn, so that data with a pattern (two
-    speakers in turn) is shared evenly. The workers' counts differ by one at most.
+    """Draw the episodes of a block that are in a worker's share.
+
+    The share is the same in every epoch, so that a worker can reuse what it cached of its
+    episodes. It is drawn, so that data with a pattern (two speakers in turn) is shared evenly.
+    The workers' counts differ by one at most.
 
     n_episodes (int): Episodes in the block.
-    place (int): Of the worker among all, from 0; the first ones get what is left over.
-    n_workers (int): How many share.
+    place (int): Number of the worker, from 0; the first workers get one of the remaining
+        episodes each.
+    n_workers (int): Number of workers that share the data.
     seed (int): The run's seed.
     block (int): Number of the block in file order, counted from 0.
-    RETURNS (np.ndarray): Whether each is in it; shape (n_episodes,), bool.
+    RETURNS (np.ndarray): Whether each episode is in the share; shape (n_episodes,), bool.
     """
     drawn = _generator(SHARE, seed, 0, block).permutation(n_episodes)
     is_in = np.zeros(n_episodes, dtype=bool)
@@ -40,7 +43,7 @@ def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int)
 
 
 def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:
-    """For the draws of one window of rows that is cut into batches.
+    """Make the generator for the draws of one window of rows that is cut into batches.
 
     seed (int): The run's seed.
     epoch (int): Epoch, counted from 0.
@@ -54,7 +57,7 @@ def sample_episodes(lengths: np.ndarray, max_examples: int, seed: int) -> np.nda
 
     lengths (np.ndarray): Examples of every episode of the split, int64.
     max_examples (int): Examples wanted, 1 or more. The last episode drawn may
-        bring more than are missing.
+        exceed this number.
     seed (int): Seed of the sample.
     RETURNS (np.ndarray): Numbers of the drawn episodes in file order, int64.
     """

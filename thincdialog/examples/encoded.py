@@ -1,4 +1,4 @@
-"""Token rows of examples that were made before, by an encoder that is known by its key."""
+"""Token rows of examples, made in advance by an encoder that is identified by its key."""
 
 from typing import Callable, NamedTuple, Sequence, Tuple
 
@@ -7,18 +7,18 @@ import numpy as np
 from ..messages import Turn
 from .slices import slice_places
 
-# Gives of turns the rows of their tokens one after the other, and of each turn the number of its
-# rows and of its units (see ``data.TurnStore``).
+# Returns the token rows of turns in sequence, and for each turn the number of its rows and of its
+# units (see ``data.TurnStore``).
 LayOut = Callable[[Sequence[Turn]], Tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Encoding(NamedTuple):
-    """How an agent makes tokens of turns, for who does it for him.
+    """Hold an agent's encoding of turns, so that another process can make the tokens.
 
-    key (str): Tells it from any other way.
-    lay_out (LayOut): Makes them.
-    history_size (int): Turns of an example that are read, its text counted; -1 for all.
-    has_speakers (bool): Whether it matters who speaks.
+    key (str): Identifies the encoding.
+    lay_out (LayOut): Makes the tokens.
+    history_size (int): Turns of an example to read, including its text; -1 for all.
+    has_speakers (bool): Whether the tokens of a turn depend on its speaker.
     """
 
     key: str
@@ -28,12 +28,12 @@ class Encoding(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Token rows of the turns of a table.
+    """Hold token rows of the turns of a table.
 
     key, history_size, has_speakers: See ``Encoding``.
-    keys (np.ndarray): The different turns, as in ``Table.turns``; int64.
-    entries (np.ndarray): Of each its first row, and the numbers of its rows and of its units;
-        shape (3, n_keys), int64.
+    keys (np.ndarray): The distinct turns, as in ``Table.turns``; int64.
+    entries (np.ndarray): For each turn its first row, and the numbers of its rows and of its
+        units; shape (3, n_keys), int64.
     rows (np.ndarray): All rows, int64.
     """
 
@@ -46,17 +46,17 @@ class Tokens(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """What a ``TextEncoder`` would make of some examples.
+    """Hold examples as a ``TextEncoder`` would encode them.
 
-    bounds (np.ndarray): Where the turns of each conversation begin, and end; whole numbers.
-    turns (np.ndarray): Entries of all their turns; whole numbers.
-    entries (np.ndarray): Of each entry its first token row, and the numbers of its rows and of
+    bounds (np.ndarray): Start of each conversation's turns, and the end of the last; integers.
+    turns (np.ndarray): Entries of the turns of all conversations; integers.
+    entries (np.ndarray): For each entry its first token row, and the numbers of its rows and of
         its units; shape (3, n_entries), int64.
-    tokens (np.ndarray): Token rows (see ``data.turn_store.TurnStore``), int64; or ids alone, of
-        any smaller kind, where all segments are 0.
+    tokens (np.ndarray): Token rows (see ``data.turn_store.TurnStore``), int64; or only ids, of
+        any smaller type, if all segments are 0.
     conversations (np.ndarray): Number of each example's conversation, shape (n,), int64.
     labels (np.ndarray): Entry of each example's first label, shape (n,), int64; equal labels
-        have one entry. Examples without labels have any.
+        have one entry. For examples without labels, the entry has no meaning.
     """
 
     bounds: np.ndarray
@@ -68,7 +68,7 @@ class Encoded(NamedTuple):
 
 
 def copied(encoded: Encoded) -> Encoded:
-    """The same examples in arrays that hold nothing else; as int64."""
+    """Copy the examples into int64 arrays that hold nothing else."""
     bounds, turns, entries, tokens, conversations, labels = encoded
     starts = bounds[conversations].astype(np.int64)
     n_turns = bounds[conversations + 1] - starts
@@ -87,7 +87,7 @@ def copied(encoded: Encoded) -> Encoded:
 
 
 def side_by_side(parts: Sequence[Encoded]) -> Encoded:
-    """The examples of several, those of one behind those of the other."""
+    """Join the examples of several parts, one part after the other."""
     whole = [copied(part) for part in parts]
     n_turns, n_entries, n_tokens, n_examples = (
         np.cumsum([0, *sizes])

@@ -1,4 +1,4 @@
-"""Several stores as one, so that rows of a mixture of tasks have one number each."""
+"""Several stores as one, so that each row of a mixture of tasks has its own number."""
 
 from bisect import bisect_right
 from functools import cached_property
@@ -13,11 +13,11 @@ from .store import NO_LABEL, Store
 
 
 class JoinedStore(Store):
-    """The rows of some stores, those of one behind those of the other.
+    """Join the rows of several stores, one store after the other.
 
     parts (Sequence[Store]): The stores.
-    prefix (str): What all ids begin with.
-    first_rows (List[int]): Number of the first row of each, and of all rows.
+    prefix (str): Prefix of all ids.
+    first_rows (List[int]): Number of the first row of each store, then the number of all rows.
     """
 
     def __init__(self, parts: Sequence[Store], prefix: str = ""):
@@ -43,8 +43,8 @@ class JoinedStore(Store):
         return np.concatenate([part.n_words for part in self.parts])
 
     def by_part(self, rows: np.ndarray) -> Iterator[Tuple[Store, np.ndarray, np.ndarray]]:
-        """Some rows by the stores that have them: each store, the places of its rows among the
-        given ones, and their numbers in it; int64."""
+        """Group rows by store: yield each store, the places of its rows among the given rows,
+        and their numbers in that store; int64."""
         parts = np.searchsorted(self.first_rows, rows, side="right") - 1
         for number, (part, first) in enumerate(zip(self.parts, self.first_rows)):
             places = np.flatnonzero(parts == number)
@@ -64,7 +64,7 @@ class JoinedStore(Store):
         joined = side_by_side([part.encoded(key, own) for part, _, own in parts])
         order = np.concatenate([places for _, places, _ in parts]).argsort()
         labels = joined.labels[order]
-        # What two tasks have in common is one label.
+        # A label that two tasks share gets one entry.
         _, firsts, numbers = np.unique(self.label_ids[rows], return_index=True, return_inverse=True)
         return joined._replace(
             conversations=joined.conversations[order], labels=labels[firsts[numbers]]
@@ -84,16 +84,16 @@ class JoinedStore(Store):
         ids = []
         for part in self.parts:
             known = [numbers.setdefault(text, len(numbers)) for text in part.label_texts]
-            # The last one is that of no label.
+            # Index -1 (no label) takes the last one.
             ids.append(np.array([*known, NO_LABEL])[part.label_ids])
         return np.concatenate(ids), list(numbers)
 
 
 class ChosenRows(Store):
-    """Some rows of a store, each an episode: only their labels are numbered.
+    """Show some rows of a store, each as an episode, and number only their labels.
 
-    store (Store): Has the rows.
-    rows (np.ndarray): Their numbers in it, shape (n,), int64.
+    store (Store): Holds the rows.
+    rows (np.ndarray): Numbers of the rows in the store, shape (n,), int64.
     """
 
     is_held = False

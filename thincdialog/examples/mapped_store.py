@@ -1,4 +1,4 @@
-"""A store on disk, mapped into memory: it may be larger than that."""
+"""A store on disk, mapped into memory. It may be larger than the memory."""
 
 import json
 from functools import cached_property
@@ -18,16 +18,16 @@ from .table import Table
 
 
 class MappedStore(Table):
-    """Shows what ``StoreWriter`` wrote. Nothing is kept of a row, so that any number of rows
+    """Read a store that ``StoreWriter`` wrote. Rows are not cached, so that any number of rows
     takes the same memory.
 
-    folder (Path): Of the store.
-    manifest (Dict[str, Any]): What its manifest says.
-    n_rows (int): Examples.
-    checksum (str): Of all that it holds.
-    has_several_labels (bool): Whether some row has more than one.
-    bad (Dict[str, BadData]): By file, what was left out when it was built.
-    RAISES (DataError): If a file is missing, cut, or something else.
+    folder (Path): Folder of the store.
+    manifest (Dict[str, Any]): Content of its manifest.
+    n_rows (int): Number of examples.
+    checksum (str): Checksum of the whole store.
+    has_several_labels (bool): Whether some row has more than one label.
+    bad (Dict[str, BadData]): For each file, the bad data left out when the store was built.
+    RAISES (DataError): If a file is missing, truncated, or not an array of the store.
     """
 
     is_mapped = True
@@ -73,7 +73,7 @@ class MappedStore(Table):
         return bounds
 
     def check(self, split: str) -> None:
-        """Nothing: the files were looked at."""
+        """Do nothing, because the files are already checked."""
 
     # --- tokens ---------------------------------------------------------------------------
 
@@ -127,12 +127,12 @@ class MappedStore(Table):
             if number < 0 or dtype.kind not in "biuf" or start < 0 or min(shape, default=0) < 0:
                 raise ValueError
             flat = self._arrays[start : start + size * dtype.itemsize]
-            # A copy, which stays when the store goes, and which may be changed.
+            # A copy, which outlives the store and may be changed.
             return np.array(flat.view(dtype).reshape(shape))
         except (ValueError, TypeError, IndexError, OverflowError):
             raise damaged(self.folder / "arrays.npy", f"array {number}") from None
 
-    # --- what is told of all rows -----------------------------------------------------------
+    # --- properties of all rows -------------------------------------------------------------
 
     @property
     def label_ids(self) -> np.ndarray:
@@ -143,10 +143,10 @@ class MappedStore(Table):
         return _Texts(self, self._labels)
 
     def frequent_labels(self, most: int) -> List[str]:
-        """The different first labels, the most frequent first; of equally frequent ones the
-        first seen.
+        """Return the distinct first labels, the most frequent first; equally frequent labels are
+        in the order of first occurrence.
 
-        most (int): How many at most.
+        most (int): Most labels to return.
         """
         counts = np.zeros(len(self._labels), dtype=np.int32)
         for start in range(0, self.n_rows, 1 << 20):
@@ -171,9 +171,9 @@ class MappedStore(Table):
         return bounds if self.is_single_turn else bounds[np.asarray(self.starts)]
 
     def check_numbers(self) -> None:
-        """See that all that is used as a place in something else is one.
+        """Check that all numbers used as an index into another array are in range.
 
-        RAISES (DataError): If not.
+        RAISES (DataError): If a number is out of range.
         """
         for start in range(0, self.n_rows, 1 << 20):
             ids = self._label_ids[start : start + (1 << 20)]
@@ -184,7 +184,7 @@ class MappedStore(Table):
 
 
 class _Texts(Sequence[str]):
-    """Strings of a store, each read when it is asked for."""
+    """Read strings of a store, each on access."""
 
     def __init__(self, store: MappedStore, numbers: np.ndarray):
         self.store, self.numbers = store, numbers

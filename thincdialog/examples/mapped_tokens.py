@@ -8,17 +8,18 @@ import numpy as np
 from ..files.flat_array import MappedFolder, damaged
 from .encoded import Encoded
 
-# Values that are looked at together.
+# Number of values that are checked at once.
 _CHUNK = 1 << 22
 
 
 class MappedTokens:
-    """The first entries are those of the store's labels, in their order; then come turns.
+    """Read the tokens of a store. The first entries are the store's labels, in their order; turns
+    follow.
 
-    folder (Path): Of the tokens.
-    manifest (Dict[str, Any]): What its manifest says.
-    n_rows, n_labels (int): Of the store.
-    RAISES (DataError): If a file is missing, cut, or something else.
+    folder (Path): Folder of the tokens.
+    manifest (Dict[str, Any]): Content of its manifest.
+    n_rows, n_labels (int): Number of rows and of labels of the store.
+    RAISES (DataError): If a file is missing, truncated, or not an array of tokens.
     """
 
     def __init__(self, folder: Path, manifest: Dict[str, Any], n_rows: int, n_labels: int):
@@ -35,15 +36,15 @@ class MappedTokens:
     def encoded(self, rows: np.ndarray, label_ids: np.ndarray) -> Encoded:
         """See ``Store.encoded``.
 
-        label_ids (np.ndarray): Of all rows of the store.
+        label_ids (np.ndarray): Label ids of all rows of the store.
         """
         labels = label_ids.take(rows).astype(np.int64)
         return Encoded(self._bounds, self._turns, self._entries, self._tokens, rows, labels)
 
     def check_numbers(self) -> None:
-        """See that every number is in range: kernels read what is there without looking.
+        """Check that every number is in range, because kernels do not check their indices.
 
-        RAISES (DataError): If not.
+        RAISES (DataError): If a number is out of range.
         """
         (n_entries,), n_tokens = self._entries.shape[1:], len(self._tokens)
         self._check("bounds", self._bounds, 0, len(self._turns), rises=True)
@@ -63,7 +64,7 @@ class MappedTokens:
     ) -> None:
         for start in range(0, len(values), _CHUNK):
             some = values[start : start + _CHUNK + rises]
-            if most is None:  # An id and a segment each.
+            if most is None:  # Each value is an id and a segment.
                 fields = np.ascontiguousarray(some).view(np.int32).reshape(-1, 2)
                 is_good = fields.min() >= 0 and fields[:, 0].max() < self.n_ids
             else:

@@ -17,13 +17,13 @@ from .store import Store, Unit
 
 
 class MixedOrder(Order):
-    """One order over (task, episode): which task is next is chosen for each episode.
+    """Order the episodes of several tasks: the next task is chosen for each episode.
 
-    orders (Mapping[str, Order]): Task name to its own order.
-    weights (Optional[Sequence[int]]): Of the tasks; None for their sizes, or for equal
-        ones if a size is not known.
-    unit (Unit): What the weights count.
-    repeat (bool): Whether a task is shown again until all were shown whole.
+    orders (Mapping[str, Order]): Task name to the order of the task.
+    weights (Optional[Sequence[int]]): Weights of the tasks; None for their sizes, or for equal
+        weights if a size is not known.
+    unit (Unit): Unit that the weights count.
+    repeat (bool): Whether to repeat a task until all tasks were shown completely.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class MixedOrder(Order):
         self.training = self.parts[0].training
         self.origin = ", ".join(dict.fromkeys(part.origin for part in self.parts))
         self.is_endless = all(part.is_endless for part in self.parts)
-        # Whether anything was taken: an endless task goes on from epoch to epoch.
+        # Whether any episode was taken: an endless task continues from epoch to epoch.
         self._has_begun = False
         self.epoch = self.seed = 0
         self.start(0, self.parts[0].seed)
 
     def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "MixedOrder":
-        # What agents remember of a row is so for all workers.
+        # All workers then share one store, and what agents cache about its rows.
         self._joined  # noqa: B018
         share = copy.copy(self)
         share.parts = [part.share_of(worker, n_workers, reads_apart) for part in self.parts]
@@ -73,7 +73,7 @@ class MixedOrder(Order):
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Of an epoch; to within an episode of each task if they are repeated."""
+        """Examples of an epoch; accurate to one episode per task if tasks are repeated."""
         counts = [part.n_examples for part in self.parts]
         if None in counts or not self._repeat:
             return _sum(counts)
@@ -85,7 +85,7 @@ class MixedOrder(Order):
 
     @cached_property
     def _joined(self) -> Optional[JoinedStore]:
-        """What is held of all tasks; None if some are streams."""
+        """The data of all tasks as one store; None if some tasks are streamed."""
         if any(part.data.streaming for part in self.parts):
             return None
         return JoinedStore([part.held for part in self.parts])
@@ -105,7 +105,7 @@ class MixedOrder(Order):
     # --- the epoch ----------------------------------------------------------------------
 
     def start(self, epoch: int, seed: int) -> None:
-        """Begin an epoch. Endless tasks go on where they are, if it is a later epoch of
+        """Begin an epoch. Endless tasks continue at their positions, if it is a later epoch with
         the same seed."""
         goes_on = self._has_begun and seed == self.seed and epoch > self.epoch
         self.run = object()
@@ -130,7 +130,7 @@ class MixedOrder(Order):
         for task in self._unseen:
             self._look(task, self._shares)
         self._unseen = []
-        # Even of endless tasks a worker's share may be empty.
+        # A worker's share may be empty, even for endless tasks.
         return (self._ends and not self._open) or not self._shares.active
 
     def _task_sizes(self) -> List[int]:
@@ -138,13 +138,13 @@ class MixedOrder(Order):
         return [size or 1 for size in sizes] if None not in sizes else [1] * len(sizes)
 
     def _look(self, task: int, shares: Shares) -> None:
-        """What a task has next, if anything."""
+        """Look up the next episode of a task, if it has one."""
         part = self.parts[task]
         if part.is_exhausted():
             self._open.discard(task)
             if self._repeat and self._open:
                 part.start_again()
-            # With nothing in it even then, if it is a worker's share of a small task.
+            # It is still empty if it is a worker's share of a small task.
             if part.is_exhausted():
                 shares.leave(task)
                 return
@@ -169,7 +169,7 @@ class MixedOrder(Order):
         if self._joined is not None:
             rows += np.array(self._joined.first_rows)[tasks]
             return Batch(self._joined, rows, self.training, tasks=tasks)
-        taken: Dict[int, List[int]] = {}  # Of each block, its places.
+        taken: Dict[int, List[int]] = {}  # Places by the id of their block.
         for place, (block, _) in enumerate(heads):
             taken.setdefault(id(block), []).append(place)
         parts = [
@@ -179,7 +179,7 @@ class MixedOrder(Order):
         handed_out = np.concatenate([*taken.values(), []]).astype(np.int64)
         return gathered(parts, np.argsort(handed_out))
 
-    # --- going on from a state ------------------------------------------------------------
+    # --- resuming from a state ------------------------------------------------------------
 
     def place(self, block: Block, row: int, end: int) -> Place:
         place = self.parts[block.task].place(block, row, end)
@@ -196,7 +196,7 @@ class MixedOrder(Order):
         }
 
     def restore(self, state: Mapping[str, Any], places: Sequence[Place]) -> List[Block]:
-        # Shares and what is open are kept by number.
+        # Shares and open tasks are saved by task number.
         saved = [name for name, _ in state["tasks"]]
         if saved != self.names:
             text = f"the saved state is of other tasks: {', '.join(saved)}, in this order"

@@ -1,4 +1,4 @@
-"""Which examples an epoch shows, in which order, and how far it has come."""
+"""The examples of an epoch, their order, and the position in it."""
 
 import copy
 from bisect import bisect_right
@@ -25,45 +25,47 @@ from .store import Rows, Store, Unit
 
 OrderT = TypeVar("OrderT", bound="Order")
 
-# Where a copy of a teacher is within its episode, as JSON values.
+# Position of a copy of a teacher within its episode, as JSON values.
 Place = Dict[str, Any]
 
 NOTHING = Block(Rows({}, 0), np.zeros(0, dtype=np.int64), -1)
 
 
 def other_data(origin: str) -> DataError:
-    """The error for a state that was saved with other data than there is now.
+    """Return the error for a state that was saved with other data.
 
-    origin (str): What the data is.
+    origin (str): Description of the data.
     """
     text = "is not what it was when the state was saved: give the same data to resume"
     return DataError(origin, text)
 
 
 class Order:
-    """Hands out every episode of an epoch of one split exactly once. (Of several
-    tasks that are mixed: ``MixedOrder``.)
+    """Hand out every episode of an epoch of one split exactly once. (For a mixture of several
+    tasks, see ``MixedOrder``.)
 
-    data (Split): Where the episodes come from.
+    data (Split): Source of the episodes.
     training (bool): Shuffle; else keep the order of the data. Also whether messages have
         `labels` to learn from.
     max_examples (int): Size of the sample; 0 for all.
     n_candidates (int): Candidates drawn for each example that has none; 0 for none.
     seed (int): Seed of the sample, of the candidates, and of the first epoch.
-    origin (str): What the data is, for error messages.
+    origin (str): Description of the data, for error messages.
     is_endless (bool): Whether the epoch never ends.
-    run (object): A token of the epoch: copies see by it that their episode is of another one.
-    epoch, seed (int): Which epoch it is; together they decide on all.
+    run (object): A token of the epoch, by which copies notice that their episode is of another
+        epoch.
+    epoch, seed (int): Number of the epoch, and its seed; together they determine the order.
     """
 
-    # Whose share of the episodes it is, and of how many; which task of a mixture, and what
-    # the ids of its examples begin with there.
+    # Number of the worker whose share of the episodes this is, and number of workers; number of
+    # the task in a mixture, and the prefix of the ids of its examples.
     worker, n_workers = 0, 1
     task, prefix = 0, ""
-    # How threads with shares of a stream read it together, and the number of this epoch's pass.
+    # Lets threads with shares of a stream read it together; number of the thread, and number of
+    # epochs started, which identifies the pass.
     passes: Optional[SharedPasses] = None
     thread = n_started = 0
-    # The ids of each block's rows in the order of the data, by its number, while they are kept.
+    # By block number, the ids of its rows in the order of the data; during ``keeping_ids``.
     ids: Optional[Dict[int, List[str]]] = None
 
     def __init__(
@@ -82,7 +84,7 @@ class Order:
         self.start(0, seed)
 
     def as_task(self, number: int, prefix: str) -> "Order":
-        """The same as one task of a mixture, with a place in the epoch of its own."""
+        """Return a copy as one task of a mixture, with its own position in the epoch."""
         task = copy.copy(self)
         task.__dict__.pop("held", None)
         task.task, task.prefix = number, prefix
@@ -90,22 +92,22 @@ class Order:
         return task
 
     def share_of(self: OrderT, worker: int, n_workers: int, reads_apart: bool = False) -> OrderT:
-        """A worker's part of the same, with a place of its own (see ``Teacher.share_of``)."""
-        # What is read or drawn at first use is there before several threads want it.
+        """Return a worker's share, with its own position (see ``Teacher.share_of``)."""
+        # Read or draw lazy data now, before several threads use it.
         self.sampler if self.data.streaming else self.held  # noqa: B018
         share = copy.copy(self)
         is_whole = reads_apart and not self.max_examples
         section = self.data.section(worker, n_workers) if is_whole else None
         if section is not None:
             share.data = section
-        else:  # A part of a part, if this is one.
+        else:  # If this is a share already, a share of it.
             share.worker = self.worker + self.n_workers * worker
             share.n_workers = self.n_workers * n_workers
         share.start(0, self.seed)
         return share
 
     def shares(self: OrderT, n_workers: int) -> List[OrderT]:
-        """The shares of threads, which read a stream together, once."""
+        """Return the shares of threads, which read a stream together, once."""
         shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
         passes = SharedPasses(n_workers)
         for number, share in enumerate(shares):
@@ -128,14 +130,14 @@ class Order:
 
     @cached_property
     def sampler(self) -> Optional[CandidateSampler]:
-        """What draws candidates, if any are drawn."""
+        """The sampler of candidates, if candidates are drawn."""
         if not self.n_candidates:
             return None
         return CandidateSampler(self.data.replies(), self.n_candidates, self._drawn_seed)
 
     @cached_property
     def held(self) -> Store:
-        """All data that is no stream, as it is shown."""
+        """All data as it is shown, unless it is a stream."""
         return self._as_shown(self.data.store())
 
     def _as_shown(self, store: Store) -> Store:
@@ -145,13 +147,13 @@ class Order:
 
     @property
     def n_episodes(self) -> Optional[int]:
-        """Of an epoch; None while unknown for a stream, or endless."""
+        """Episodes of an epoch; None if endless, or a stream that was not counted yet."""
         lengths = self._lengths()
         return None if lengths is None else len(lengths)
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Of an epoch; None while unknown for a stream, or endless."""
+        """Examples of an epoch; None if endless, or a stream that was not counted yet."""
         lengths = self._lengths()
         return None if lengths is None else int(lengths.sum())
 
@@ -162,7 +164,7 @@ class Order:
         return lengths if self.picked is None else lengths[self.picked]
 
     def size(self, unit: Unit) -> Optional[int]:
-        """All episodes together, in a unit; None for a stream, which would have to be read."""
+        """Return the size of all episodes in a unit; None for a stream, to avoid reading it."""
         if self.data.streaming:
             return None
         bounds = self.data.store().sizes(unit)
@@ -171,12 +173,12 @@ class Order:
         return sum(int(bounds[number + 1] - bounds[number]) for number in self.picked.tolist())
 
     def texts(self) -> Iterator[str]:
-        """Every text and label of the whole data once, in its order; of an endless task, of
-        the first block; so do those below."""
+        """Yield every text and label of the whole data once, in its order; for an endless task,
+        of the first block only. The following methods treat endless tasks in the same way."""
         return self.data.texts(1 if self.is_endless else None)
 
     def episodes(self) -> Iterator[List[Message]]:
-        """Every episode in the order of the data."""
+        """Yield every episode in the order of the data."""
         for store, episodes in self._whole():
             starts = store.starts
             for episode in episodes.tolist():
@@ -187,10 +189,10 @@ class Order:
                 ]
 
     def examples(self) -> Iterator[Message]:
-        """Every example in the order of the data, flattened: a turn within an episode
+        """Yield every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
         for episode in self.episodes():
-            # A context that is there already stays.
+            # Keep a given context.
             history: List[Turn] = list(episode[0].get("context", ())) if episode else []
             for message in episode:
                 message["episode_done"] = True
@@ -202,16 +204,16 @@ class Order:
                 yield message
 
     def all_labels(self) -> Iterator[str]:
-        """Every label of these."""
+        """Yield every label of these examples."""
         for store, episodes in self._whole():
             for labels in store.cells("labels", _rows_of(store, episodes)):
                 yield from labels or ()
 
     def frequent_labels(self, most: int) -> List[str]:
-        """The different labels of these, the most frequent first; of equally frequent ones the
-        first seen.
+        """Return the distinct labels of these examples, the most frequent first; equally frequent
+        labels are in the order of first occurrence.
 
-        most (int): How many at most.
+        most (int): Most labels to return.
         """
         built = self.data.built_store
         if built is not None and self.picked is None and not built.has_several_labels:
@@ -220,7 +222,7 @@ class Order:
         return sorted(counts, key=lambda text: -counts[text])[:most]
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
-        """All episodes in the order of the data, store by store."""
+        """Yield all episodes in the order of the data, store by store."""
         n_known, beginning = 0, self.data.beginning
         if beginning is not None and self.picked is None and not self.is_endless:
             n_known = beginning.n_episodes
@@ -234,7 +236,7 @@ class Order:
 
     @contextmanager
     def keeping_ids(self) -> Iterator[Dict[int, List[str]]]:
-        """Meanwhile, this order and the shares that are made of it keep all ids."""
+        """Keep all ids, in this order and in shares made from it, while the context is active."""
         self.ids = {}
         try:
             yield self.ids
@@ -244,7 +246,7 @@ class Order:
     # --- the epoch ----------------------------------------------------------------------
 
     def start(self, epoch: int, seed: int) -> None:
-        """Begin an epoch; nothing is read before the first episode is asked for."""
+        """Begin an epoch; nothing is read before the first episode is requested."""
         self.run = object()
         self.epoch, self.seed = epoch, seed
         self.n_started += 1
@@ -261,13 +263,13 @@ class Order:
         self._position = 0
 
     def _blocks(self, again: int, start: Optional[Start] = None) -> Iterator[Block]:
-        """The episodes in the order of the epoch.
+        """Yield the episodes in the order of the epoch.
 
-        again (int): How often they were shown before, within the epoch.
+        again (int): How often the whole data was shown before, within the epoch.
         start (Optional[Start]): Where in a stream to begin, if that is known.
         """
         read = partial(self.data.blocks, self.picked, start)
-        # An epoch that goes on from a state, and data that is repeated, each thread reads itself.
+        # Each thread reads on its own if the epoch resumes from a state, or repeats the data.
         if self.passes is not None and self.data.streaming and start is None and not again:
             blocks: Iterable[Block] = self.passes.blocks(self.n_started, self.thread, read)
         else:
@@ -279,12 +281,12 @@ class Order:
             yield self._own(block, again)
 
     def _own(self, block: Block, again: int) -> Block:
-        """The share of a block that this worker shows, in the order of the epoch."""
+        """Return the share of a block that this worker shows, in the order of the epoch."""
         n, number, order = len(block.order), block.number, None
         if self.training:
             order = block_order(n, self.seed, self.epoch, number, again)
         if self.n_workers > 1:
-            # Who gets what is left over is another one in each block, and task.
+            # In each block and task, the remaining episodes go to different workers.
             place = (self.worker - number - self.task) % self.n_workers
             is_own = in_share(n, place, self.n_workers, self.seed, number)
             order = np.flatnonzero(is_own) if order is None else order[is_own[order]]
@@ -295,35 +297,35 @@ class Order:
         return Block(store, members, number, block.start, again, self.task)
 
     def is_exhausted(self) -> bool:
-        """Whether every episode was handed out."""
+        """Return whether every episode was handed out."""
         has_begun_again = False
         while self._position >= len(self._block.order):
             following = next(self._remaining, None) if self._remaining is not None else None
             if following is not None:
                 self._block, self._position = following, 0
             elif self.is_endless and not has_begun_again:
-                # Once: a worker's share of a few episodes may have nothing in it.
+                # Only once, because a worker's share of a few episodes may be empty.
                 self.start_again()
                 has_begun_again = True
             else:
-                # Lets go of the last block of a stream.
+                # Free the last block of a stream.
                 self._remaining = None
                 self._block, self._position = NOTHING, 0
                 return True
         return False
 
     def head(self) -> Tuple[Block, int]:
-        """The episode that comes next, and its block; call ``is_exhausted`` before."""
+        """Return the next episode's block and number; call ``is_exhausted`` before."""
         return self._block, int(self._block.order[self._position])
 
     def take_one(self) -> Tuple[Block, int]:
-        """The next episode's block and number; call ``is_exhausted`` before."""
+        """Take the next episode, return its block and number; call ``is_exhausted`` before."""
         block, position = self._block, self._position
         self._position = position + 1
         return block, block.order.item(position)
 
     def read(self, n_rows: int) -> Batch:
-        """The next single-turn examples; fewer, or none, at the end of the epoch."""
+        """Return the next single-turn examples; fewer, or none, at the end of the epoch."""
         parts: List[Batch] = []
         n_missing = n_rows
         while n_missing > 0 and not self.is_exhausted():
@@ -333,10 +335,10 @@ class Order:
             n_missing -= len(rows)
         return gathered(parts)
 
-    # --- going on from a state ------------------------------------------------------------
+    # --- resuming from a state ------------------------------------------------------------
 
     def place(self, block: Block, row: int, end: int) -> Place:
-        """Where in its episode a copy is: at a row of a block, before the row ``end``."""
+        """Return a copy's position in its episode: at a row of a block, before the row ``end``."""
         return {
             "again": block.again,
             "block": block.number,
@@ -347,8 +349,8 @@ class Order:
         }
 
     def state(self) -> Dict[str, Any]:
-        """How far the epoch has come, as JSON values: a few whole numbers, and of a stream
-        where its file is to be opened."""
+        """Return the position in the epoch, as JSON values: a few integers, and for a stream the
+        place to start reading."""
         return {
             "epoch": self.epoch,
             "seed": self.seed,
@@ -361,17 +363,16 @@ class Order:
         }
 
     def restore(self, state: Mapping[str, Any], places: Sequence[Place]) -> List[Block]:
-        """Go to where a state was taken. The data is read once, from the first block on that
-        is wanted, and once more for each time that it was shown before and a copy is still
-        within.
+        """Restore the position of a state. The data is read once, from the first needed block
+        on, and once more for each earlier pass of this epoch that a copy is still in.
 
-        places (Sequence[Place]): Where copies were.
-        RETURNS (List[Block]): The blocks of their episodes.
-        RAISES (DataError): If the data has no such place.
+        places (Sequence[Place]): Positions of the copies.
+        RETURNS (List[Block]): The blocks of the copies' episodes.
+        RAISES (DataError): If the data has no such position.
         """
         self.start(state["epoch"], state["seed"])
         self.again, self._position, number = state["again"], state["position"], state["block"]
-        # For each time that the data was shown, the wanted blocks, and where each begins.
+        # For each pass over the data, the needed blocks, and where each begins.
         wanted: Dict[int, Dict[int, Optional[Start]]] = {self.again: {}}
         for place in places:
             wanted.setdefault(place["again"], {})[place["block"]] = place["start"]
@@ -393,7 +394,7 @@ class Order:
         if known != (state["episodes"], state["checksum"]):
             raise other_data(self.origin)
         for block, place in zip(blocks, places):
-            # Another row may stand there now, or its episode end elsewhere.
+            # The data may have another row there now, or its episode may end elsewhere.
             row, starts_of = place["row"], block.store.starts
             is_there = (
                 row < starts_of[-1] and starts_of[bisect_right(starts_of, row)] == place["end"]
@@ -404,11 +405,11 @@ class Order:
 
 
 def as_shown(message: Message, training: bool, is_last: bool) -> Message:
-    """A row's message as a teacher says it.
+    """Return a row's message as a teacher shows it.
 
-    message (Message): From a store; changed.
-    training (bool): Whether its `labels` are to be learnt from; else they are `eval_labels`.
-    is_last (bool): Whether it ends its episode.
+    message (Message): Message from a store; modified in place.
+    training (bool): Whether to keep its `labels` for training; else they become `eval_labels`.
+    is_last (bool): Whether the message ends its episode.
     """
     if not training and "labels" in message:
         message["eval_labels"] = message.pop("labels")

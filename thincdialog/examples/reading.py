@@ -1,4 +1,4 @@
-"""How a split is read: it is cut into tasks, which this process carries out, or others do."""
+"""Reading of a split: it is cut into tasks, which this process or other processes carry out."""
 
 import time
 from dataclasses import dataclass, replace
@@ -31,28 +31,28 @@ from .memory_store import MemoryStore
 from .sharded import Sharded
 from .store import collection_paused
 
-# A task shall take so long: much longer than it takes to hand it out, and short enough that
-# nobody waits for the last one.
+# Target duration of a task: much longer than the time to hand it out, and short enough that the
+# wait for the last task does not matter.
 SECONDS = 0.05
 # A task is no larger than this, in bytes and in episodes; the first one is this small.
 MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
 FIRST_BYTES = 1 << 12
-# Behind any end that is not known.
+# An end beyond any number, for an end that is not known.
 NO_END = 1 << 62
-# Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
-# the mutators make of what stands between it and the part (`skip`), the `episode`'s number
-# and the `part`'s.
+# Where a part of a stream begins, as JSON values: the bookmark's ``mark``, the number of episodes
+# to `skip` after it (counted after the mutators), the number of the `episode`, and that of the
+# `part`.
 Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 
 
 class Lines(NamedTuple):
-    """Some lines of a file, each an episode, or one for each side of a conversation; none at the
-    end of the file.
+    """Hold lines of a file, each one episode, or one episode for each side of a conversation. At
+    the end of the file there are no lines.
 
-    mark (Dict[str, Any]): Where they begin (see ``Bookmark.mark``).
-    letters (np.ndarray): All of them, uint8.
-    encoding (str): Theirs.
+    mark (Dict[str, Any]): Where the lines begin (see ``Bookmark.mark``).
+    letters (np.ndarray): Bytes of the lines, uint8.
+    encoding (str): Encoding of the lines.
     """
 
     mark: Dict[str, Any]
@@ -61,20 +61,20 @@ class Lines(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return len(self.letters)
 
 
 class Range(NamedTuple):
-    """Some episodes by their numbers, counted from where reading began; of a source that is
-    ``Sharded``, some of its units."""
+    """Name a range of episodes by number, counted from the start of reading; for a ``Sharded``
+    source, a range of its units."""
 
     first: int
     last: int
 
     @property
     def size(self) -> int:
-        """In episodes, or units."""
+        """Size in episodes or units."""
         return self.last - self.first
 
 
@@ -82,18 +82,18 @@ Task = Union[Lines, Range]
 
 
 class Read(NamedTuple):
-    """What came of a task.
+    """Hold the result of a task.
 
-    store (MemoryStore): The episodes, behind the mutators, without the fields that all have in
-        common; with tokens, if they were to be made.
-    mark (Optional[Dict[str, Any]]): Where the first of them can be read again; None: only where
-        reading began.
-    n_before (int): Episodes that are read there before it.
-    is_last (bool): Whether there is nothing behind them.
-    size (int): Of the task.
-    seconds (float): It took.
-    bad (Dict[str, BadData]): By file, what was left out, where that is known by now; of lines,
-        what was left out of them.
+    store (MemoryStore): The mutated episodes, without the fields that all examples share; with
+        tokens, if they were requested.
+    mark (Optional[Dict[str, Any]]): Where to start reading to get the first episode again; None
+        if only the start of all reading is known.
+    n_before (int): Number of episodes between ``mark`` and the first episode.
+    is_last (bool): Whether no episodes follow.
+    size (int): Size of the task.
+    seconds (float): Duration of the task.
+    bad (Dict[str, BadData]): For each file, the bad data left out as far as known; for ``Lines``,
+        the bad data in these lines.
     """
 
     store: MemoryStore
@@ -106,28 +106,27 @@ class Read(NamedTuple):
 
 
 def needs_all(split: Any) -> bool:
-    """Whether a mutator of a split has to see all of it, so that one has to read it."""
+    """Return whether a mutator must see the whole split, so that one process must read it."""
     return any(hasattr(mutator, "rewrite") for mutator in split.mutators)
 
 
 def are_apart(split: Any) -> bool:
-    """Whether some of a split can be read without what stands before it."""
+    """Return whether each part of a split can be read without the parts before it."""
     is_cut = getattr(split.source, "is_by_line", False) or isinstance(split.source, Sharded)
     return is_cut and not needs_all(split)
 
 
 class Tasks:
-    """The tasks that a split is cut into, from one of its places on; they are as large as takes
-    ``SECONDS``.
+    """Cut a split into tasks, from a given start on, so that each takes about ``SECONDS``.
 
-    split (Split): What is read.
+    split (Split): The split to read.
     start (Mapping): Where to begin (see ``Split.blocks``).
-    is_alone (bool): Whether this process carries them out.
-    are_apart (bool): Whether a task needs nothing of what stands before it.
-    has_help (bool): Whether others carry them out, too.
-    room (int): The most episodes of a task while nobody does: as many as the block still lacks.
-    n_ahead (int): How many to carry out ahead of time: as many as a block takes, the last one or
-        the one that is read.
+    is_alone (bool): Whether only this process carries out the tasks.
+    are_apart (bool): Whether each task can be carried out without reading the tasks before it.
+    has_help (bool): Whether other processes also carry out tasks.
+    room (int): Most episodes of a task without such help: the number that the block still lacks.
+    n_ahead (int): Number of tasks to carry out in advance: the tasks of the last block or, if
+        more, those of the current block so far.
     """
 
     def __init__(self, split: Any, start: Mapping[str, Any], is_alone: bool = False):
@@ -139,14 +138,14 @@ class Tasks:
         self._by_number = self.are_apart and isinstance(split.source, Sharded)
         self._by_line = self.are_apart and not self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
-        # Lies before the next lines that come back, with what was counted up to there.
+        # Position of the next lines whose result is due, with the counts up to there.
         self._at = Bookmark(start)
 
     def note(self, read: Read) -> Read:
-        """Learn from what came of a task, and count what was left out.
+        """Use the result of a task to choose the size of further tasks, and count bad data.
 
-        RETURNS (Read): The same; the mark of lines has what was counted before them.
-        RAISES (DataError): If a file has come to its end and gives no example.
+        RETURNS (Read): The result; for ``Lines``, its mark now has the counts before these lines.
+        RAISES (DataError): If a file has ended without any example.
         """
         if self._by_line:
             read = self._add_lines(read)
@@ -155,14 +154,14 @@ class Tasks:
         self._is_over |= read.is_last
         self._n_of_block += 1
         self.n_ahead = max(self.n_ahead, self._n_of_block)
-        # What is gone in no time is much larger next time.
+        # After a very fast task, the next one is up to 16 times as large.
         wanted = read.size * SECONDS / max(read.seconds, SECONDS / 16)
         most = MOST_BYTES if self._by_line else MOST_EPISODES
         self._size = min(most, max(1.0, wanted, 0.25 * self._size))
         return read
 
     def end_block(self) -> None:
-        """Learn that a block, or a shard, is whole."""
+        """Note that a block or a shard is complete."""
         self.n_ahead, self._n_of_block = self._n_of_block, 0
 
     def _add_lines(self, read: Read) -> Read:
@@ -178,7 +177,7 @@ class Tasks:
             counts.note = counts.note or part.note
             source.compare(part)
         if not read.size:
-            if counts.n_without == counts.n_read:  # What its reader says then is said here.
+            if counts.n_without == counts.n_read:  # Let the source raise its own error.
                 next(source.read_from(Bookmark({"file": at.file})), None)
             source.bad[counts.path] = counts
         return read._replace(mark=mark)
@@ -188,33 +187,33 @@ class Tasks:
             source = self.split.source
             at = Bookmark(self.start)
             at.encoding = source.options.encoding
-            at.counts = BadData("")  # Each piece is counted by itself.
+            at.counts = BadData("")  # Each piece has its own counts.
             for mark, letters, encoding in cut_lines(source.paths, at, lambda: int(self._size)):
                 yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
             return
         source = self.split.source
         first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, NO_END)
         while first < end and not self._is_over:
-            # Parts come one by one: nobody knows how large they are.
+            # Parts are handed out one by one, because their sizes are not known.
             size = 1 if self._by_number and source.has_parts else int(self._size)
             last = min(end, first + (size if self.has_help else min(size, self.room)))
             yield Range(first, last)
             first = last
 
     def reading(self, encoding: Optional[Encoding]) -> "Reading":
-        """What carries them out."""
+        """Return the ``Reading`` that carries out these tasks."""
         return Reading(self.split.bare(), dict(self.start), encoding, tolerance())
 
 
 @dataclass
 class Reading:
-    """What someone needs who carries out tasks; called, it gives a function that does.
+    """Make a function that carries out tasks; can be sent to another process.
 
-    split (Split): Without what it holds.
+    split (Split): The split, without its data.
     start (Dict[str, Any]): Where reading began.
-    encoding (Optional[Encoding]): Makes tokens, too.
-    tolerance (Tolerance): What is no error.
-    is_alone (bool): Whether nobody else carries out tasks of the same reading.
+    encoding (Optional[Encoding]): Makes tokens; None to make none.
+    tolerance (Tolerance): Errors in the data to tolerate.
+    is_alone (bool): Whether no other process carries out tasks of the same reading.
     """
 
     split: Any
@@ -224,19 +223,20 @@ class Reading:
     is_alone: bool = False
 
     def __call__(self) -> Callable[[Task], Read]:
-        # In one process, everyone walks through the source for himself.
+        # Readers in one process each iterate over their own copy of the source.
         return Reader(replace(self, split=self.split.bare())).read
 
 
 class Reader:
-    """Carries out tasks that come in rising order."""
+    """Carry out tasks in ascending order."""
 
     def __init__(self, reading: Reading):
         self.reading, self.split = reading, reading.split
-        # Then what is walked through is behind the mutators.
+        # If true, the iteration is over mutated episodes, otherwise over those of the source.
         self.is_serial = reading.is_alone or needs_all(reading.split)
         self._walk: Optional[Iterator[Episode]] = None
-        # Lies where the last one of them begins, if that is known; and so many before it do.
+        # Where the last one of these episodes begins, if known; ``_n_before`` episodes before it
+        # begin there, too.
         self._at: Optional[Bookmark] = None
         self._n_walked = self._n_before = 0
 
@@ -286,7 +286,7 @@ class Reader:
             pass
         episodes, mark = list(islice(self._walk, 1)), None
         n_before = self._n_before
-        # What mutators make of those before it is not known.
+        # Otherwise, the number of mutated episodes between the mark and it is not known.
         if self._at is not None and (self.is_serial or not n_before):
             mark = self._at.mark()
         episodes += islice(self._walk, task.size - 1)
@@ -294,7 +294,7 @@ class Reader:
         return episodes, mark, n_before, len(episodes) < task.size
 
     def _walked(self) -> Iterator[Episode]:
-        """The episodes one after the other."""
+        """Yield the episodes one after the other."""
         split, spot = self.split, None
         self._at = at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
         read = lambda: split.source_episodes(at)  # noqa: E731
@@ -305,18 +305,18 @@ class Reader:
 
 
 class Readers(Protocol):
-    """Who reads: this process, or others as well (see ``loader.Readers``)."""
+    """Read in this process, or also in others (see ``loader.Readers``)."""
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
-        """What comes of the tasks, in their order."""
+        """Yield the results of the tasks, in their order."""
 
 
 def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]) -> Iterator[Read]:
-    """Read a split from a place on.
+    """Read a split from the start of its tasks on.
 
-    readers (Optional[Readers]): Who reads; None: this process alone.
-    encoding (Optional[Encoding]): Makes tokens, too, where others may help.
-    RAISES (DataError): If it is read from the beginning, and nothing comes.
+    readers (Optional[Readers]): Processes that read; None: only this process reads.
+    encoding (Optional[Encoding]): Makes tokens in the readers; not used without readers.
+    RAISES (DataError): If the split is read from its beginning and has no examples.
     """
     split, is_empty = tasks.split, tasks.start == BEGIN
     split.fixed_candidates()
@@ -332,7 +332,7 @@ def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]
                 is_empty = False
                 yield each
     except DataError:
-        if is_empty and readers is not None:  # What reading all of it says then is said here.
+        if is_empty and readers is not None:  # Read it whole to raise the complete error.
             next(split.episodes(), None)
         raise
     finally:

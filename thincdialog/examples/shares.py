@@ -1,18 +1,18 @@
-"""Which task comes next, so that every task has its share at any time."""
+"""Choice of the next task, so that every task has its share at any time."""
 
 from typing import Any, Dict, Mapping, Sequence
 
 
 class Shares:
-    """Hands out turns to tasks by their weights, without randomness.
+    """Choose tasks by their weights, without randomness.
 
-    This is fair queueing (WF2Q, Bennett and Zhang, 1996). Of the tasks that are not
-    ahead of their share, the one comes next that would be done first with its next
-    episode if all were shown side by side, each at the speed of its weight. So no task
-    is ever ahead of its share or behind it by more than one episode. (To take the one
-    furthest behind would let a small task among many wait for several.)
+    This is fair queueing (WF2Q, Bennett and Zhang, 1996). Among the tasks that are not
+    ahead of their share, the next one is the task that would finish its next episode
+    first if all tasks were shown in parallel, each at the speed of its weight. So no task
+    is ever more than one episode ahead of its share or short of it. (If the task with the
+    largest deficit came next, a small task among many would have to wait for several episodes.)
 
-    weights (Sequence[int]): Of the tasks, 1 or more each.
+    weights (Sequence[int]): Weight of each task, 1 or more.
     """
 
     def __init__(self, weights: Sequence[int]):
@@ -26,15 +26,15 @@ class Shares:
         self.sum = sum(self.weights[task] for task in self.active)
 
     def next(self, sizes: Sequence[int]) -> int:
-        """The task that comes next, and takes what it is given.
+        """Choose the next task, and count its next episode.
 
-        sizes (Sequence[int]): Of the next episode of each task, 1 or more.
+        sizes (Sequence[int]): Size of the next episode of each task, 1 or more.
         """
         given, weights, total, whole = self.given, self.weights, self.total, self.sum
         best = -1
         soonest = 0.0
         for task in self.active:
-            # Whole numbers: somebody is always not ahead.
+            # Computed in integers, so that rounding never makes all tasks look ahead.
             done, weight = given[task], weights[task]
             if done * whole <= weight * total:
                 finish = (done + sizes[task]) / weight
@@ -45,16 +45,16 @@ class Shares:
         return best
 
     def leave(self, task: int) -> None:
-        """A task has nothing left; the others share anew from here on."""
+        """Remove a task that is exhausted; the counts of the others restart from zero."""
         self.active.remove(task)
         self._begin()
 
     def state(self) -> Dict[str, Any]:
-        """All of it, as JSON values."""
+        """Return the whole state, as JSON values."""
         return {"weights": self.weights, "active": self.active[:], "given": self.given[:]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Restore a ``state``."""
         self.weights = list(state["weights"])
         self.active = list(state["active"])
         self._begin()

@@ -1,4 +1,4 @@
-"""One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
+"""One split of a task: read, mutate and count its episodes, and cut them into blocks."""
 
 import copy
 import gc
@@ -41,33 +41,34 @@ from .reading import BEGIN, Readers, Start, Tasks, are_apart, reads
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
-# Examples in memory from which on these searches leave them out: each would take seconds.
+# From this number of examples in memory on, they are hidden from the garbage collector, whose
+# collections would take seconds each.
 MANY = 100_000
-# Of the first block of a stream, so many episodes stay in memory: before and after training, much
-# code looks at the first ones only.
+# Number of a stream's first episodes that stay in memory, because much code before and after
+# training uses only the first episodes.
 BEGINNING = 4096
 
 
 class Split:
-    """The episodes of a split, held in memory or read anew for each epoch.
+    """Provide the episodes of a split, held in memory or read again for each epoch.
 
     name (str): For instance "train".
-    source (Union[Source, Store]): Gives the episodes in file order; the same ones at each
-        call. One that can begin anywhere has a method `read_from` (see ``FileSource``), or
-        gives them by number or by part (see ``Sharded``). Or a store that holds them, which is
-        shown as it is.
-    mutators (Sequence): Applied in order (see ``mutators.mutator``); none to a store.
-    candidates (Optional[Callable]): Gives the candidates of every message.
-    streaming (bool): Read the source for each epoch instead of holding it.
+    source (Union[Source, Store]): Returns the episodes in file order; the same ones at each
+        call. A source that can start anywhere has a method `read_from` (see ``FileSource``), or
+        returns episodes by number or by part (see ``Sharded``). Or a store that holds the
+        episodes, which is shown unchanged.
+    mutators (Sequence): Applied in order (see ``mutators.mutator``); not allowed for a store.
+    candidates (Optional[Callable]): Returns the candidates of every message.
+    streaming (bool): Read the source for each epoch instead of holding it in memory.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
     window (int): Episodes in a block; 0 for one of all, unless they are streamed.
-    origin (str): What the data is, for error messages, unless the source has an
-        `origin` of its own.
+    origin (str): Description of the data for error messages, unless the source has an
+        attribute `origin`.
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
-    built_store (Optional[MappedStore]): What is shown in the source's place, if anything is.
+    built_store (Optional[MappedStore]): Store that is shown instead of the source, if any.
     beginning (Optional[MemoryStore]): The first episodes of a stream, once these were read.
-    is_short (bool): Whether the stream has no others.
+    is_short (bool): Whether the stream has no other episodes.
     """
 
     def __init__(
@@ -86,9 +87,10 @@ class Split:
     ):
         self.name = name
         self.source = source if isinstance(source, Store) else sharded(source)
-        # What gives the episodes, which may be a user's code.
+        # The source as it was given, which may be custom code.
         self._given = self.source.read if isinstance(self.source, Sharded) else source
-        # Who reads it beside this process, if anybody does, and what makes tokens of it then.
+        # Other processes that read the split, if any, and the function that returns the encoding
+        # with which they make tokens.
         self.readers: Optional[Readers] = None
         self.encoding: Callable[[], Optional[Encoding]] = lambda: None
         if isinstance(source, Store) and (mutators or candidates or streaming):
@@ -118,10 +120,10 @@ class Split:
         self._allowed: FrozenSet[str] = frozenset()
 
     def set_window(self, n_episodes: int, is_stored: bool) -> None:
-        """Cut the episodes into blocks of so many from now on; 0: into one.
+        """Set the number of episodes per block; 0 for one block of all.
 
-        is_stored (bool): Whether a stream will be held by a store.
-        RAISES (ConfigError): If a stream is to be one block.
+        is_stored (bool): Whether a store will replace a stream.
+        RAISES (ConfigError): If a stream would be one block.
         """
         if self.streaming and not n_episodes and not is_stored:
             text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
@@ -130,45 +132,45 @@ class Split:
         self.window = n_episodes
 
     def use(self, store: MappedStore) -> None:
-        """Show what a store holds, which was made of these very episodes, in their place."""
+        """Show a store that was built from these episodes instead of the source."""
         self._store = self.built_store = store
         self.compare_labels(store)
         self.streaming = False
         self._lengths = self._replies = self.beginning = None
 
     def check_source(self) -> None:
-        """See that the files it is read from, if any, are there.
+        """Check that the files of the split, if any, exist.
 
-        RAISES (DataError): If one cannot be read, or is a folder and must not be.
+        RAISES (DataError): If a file cannot be read, or is a folder where a file is needed.
         """
         with_folders = self.data_files() if getattr(self.source, "takes_folders", True) else ()
         for path in self.files():
             check_readable(path, or_folder=path in with_folders)
 
     def files(self) -> List[str]:
-        """The files it is read from, in their order, then its layout and its fixed candidates."""
+        """Return the data files in order, then the layout file and the file of fixed candidates."""
         more = [getattr(self.source, "layout_file", ""), getattr(self.candidates, "path", "")]
         return [*self.data_files(), *filter(None, more)]
 
     def data_files(self) -> List[str]:
-        """The files, or folders, with the examples alone."""
+        """Return only the files, or folders, with the examples."""
         return list(getattr(self.source, "paths", ()))
 
     def bad_data(self) -> List[BadData]:
-        """Of each file, what was left out when it was read at last, or built into a store."""
+        """Return the bad data of each file, from its last reading or from the built store."""
         found: Dict[str, BadData] = getattr(self.source, "bad", {})
         found = found or getattr(self.built_store, "bad", {})
         return [bad for bad in found.values() if any((bad.n_skipped, bad.n_without, bad.note))]
 
     def about(self) -> str:
-        """Which part of its files it is; "" if all of them."""
+        """Describe the part of the files that the split uses; "" if it uses all of them."""
         return getattr(self.source, "about", "")
 
     def episodes(self) -> Iterator[Episode]:
-        """The mutated episodes in file order.
+        """Yield the mutated episodes in file order.
 
-        RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates, and that is not tolerated.
+        RAISES (DataError): If there is no episode, or if a label is not among the fixed
+            candidates and this is not tolerated.
         """
         is_empty = True
         for episode in self.behind_mutators(partial(self.source_episodes, None)):
@@ -179,9 +181,9 @@ class Split:
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
-        """Episodes of the source as they are shown; those that mutators leave empty are not.
+        """Apply the mutators to episodes of the source. Episodes that become empty are left out.
 
-        read (Source): Reads them, see ``source_episodes``.
+        read (Source): Reads the episodes, see ``source_episodes``.
         """
         fixed = self.fixed_candidates()
         allowed = self._allowed
@@ -194,8 +196,8 @@ class Split:
                 yield episode
 
     def bare(self) -> "Split":
-        """The same without what it holds, for who reads it elsewhere; what mutators saw so far is
-        no matter there."""
+        """Return a copy without its data, to be read in another process. The state of mutators is
+        not needed there."""
         bare = copy.copy(self)
         bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
         bare.beginning = None
@@ -206,10 +208,10 @@ class Split:
         return bare
 
     def section(self, number: int, n: int) -> Optional["Split"]:
-        """One of n sections of a stream, so that each process reads its own; None if it cannot be
-        read in sections.
+        """Return one of n sections of a stream, so that each process can read its own section;
+        None if the stream cannot be read in sections.
 
-        number (int): Which, from 0.
+        number (int): Number of the section, from 0.
         """
         source = self.source
         if not self.streaming or not isinstance(source, Sharded) or not are_apart(self):
@@ -221,26 +223,26 @@ class Split:
         return section
 
     def in_common(self) -> Dict[str, Any]:
-        """Fields with a value that all examples share."""
+        """Return the fields with a value that all examples share."""
         fixed = self.fixed_candidates()
         return {} if fixed is None else {"label_candidates": fixed}
 
     def fixed_candidates(self) -> Optional[List[str]]:
-        """The one list of candidates of all messages, if there is one."""
+        """Return the list of candidates that all messages share, if there is one."""
         if self.candidates is not None and self._fixed is None:
             self._fixed = self.candidates()
             self._allowed = frozenset(self._fixed)
         return self._fixed
 
     def store(self) -> Store:
-        """All episodes, read once."""
+        """Return a store of all episodes, which are read once."""
         if self._store is None:
             store, tasks = MemoryStore(), Tasks(self, BEGIN, self._readers is None)
             with collection_paused():
                 for read in reads(tasks, self._readers, None):
                     store.extend(read.store, 0, read.store.n_episodes)
                     if is_users(self._given):
-                        gc.collect(0)  # It may leave cycles of objects.
+                        gc.collect(0)  # Custom code may leave reference cycles.
                 for name, value in self.in_common().items():
                     store.fill(name, value)
                 if store.n_examples >= MANY:
@@ -251,13 +253,13 @@ class Split:
 
     @property
     def is_single_turn(self) -> bool:
-        """Whether every episode has one turn (of a stream: whether it is declared so)."""
+        """Whether every episode has one turn (for a stream: whether this is declared)."""
         if self.streaming:
             return self._single_turn
         return self.store().is_single_turn
 
     def lengths(self) -> np.ndarray:
-        """Turns of each episode, int64; of a stream, by reading it once."""
+        """Return the number of turns of each episode, int64; a stream is read once for this."""
         if self._lengths is None:
             if self.streaming:
                 starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
@@ -275,7 +277,7 @@ class Split:
         return not self.streaming or self._lengths is not None
 
     def replies(self) -> Sequence[str]:
-        """The first label of each example; of a stream, by reading it once."""
+        """Return the first label of each example; a stream is read once for this."""
         if self._replies is None:
             if self.streaming:
                 stores: Iterable[Store] = (block.store for block in self._streamed(None, BEGIN))
@@ -288,16 +290,17 @@ class Split:
     def blocks(
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
-        """The episodes in blocks of ``window``, in file order; in any where that is 0.
+        """Yield the episodes in blocks of ``window``, in file order; if it is 0, in blocks of any
+        size.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
             all if None.
-        start (Optional[Start]): Of the block to begin with, if it is known.
+        start (Optional[Start]): Start of the first block to yield, if it is known.
         """
         return self._streamed(picked, start or BEGIN) if self.streaming else self._held(picked)
 
     def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
-        """Every text and label once, in file order.
+        """Yield every text and label once, in file order.
 
         n_blocks (Optional[int]): Blocks of a stream to read; None for all.
         """
@@ -346,11 +349,11 @@ class Split:
 
     @property
     def episodes_at_once(self) -> int:
-        """Episodes in a block of what is read; of what is held, for no longer than that."""
+        """Episodes per block while the source is read; ``window`` applies only to a stream."""
         return (self.window if self.streaming else 0) or blocks.SHARD_ROWS
 
     def block(self, store: Store, part: int, start: Start) -> Block:
-        """A block of a stream, in the order of the data.
+        """Make a block of a stream, in the order of the data.
 
         RAISES (DataError): If two of its examples have the same id.
         """
@@ -358,10 +361,11 @@ class Split:
         return Block(store, np.arange(store.n_episodes), part, start)
 
     def check_ids(self, store: Store) -> None:
-        """Check that no two examples of a store have the same id, unless all that is wrong is
-        to be gathered, and that no labels that are classes differ only by case or blanks.
+        """Check that no two examples of a store have the same id, unless bad data is only
+        collected, and that no labels that are classes differ only by case or blanks.
 
-        RAISES (DataError): If two have; it names both places if reading again leads there.
+        RAISES (DataError): If a check fails; for ids, it names both places if they are found by
+            reading the data again.
         """
         self.compare_labels(store)
         # Ids with different hashes differ, and hashes take less memory.
@@ -380,7 +384,7 @@ class Split:
             if message["id"] == name
         ]
         hint = "give each example an id of its own"
-        if len(places) < 2:  # Mutators made one of the other.
+        if len(places) < 2:  # A mutator duplicated the id.
             raise DataError(self.origin, f"two examples have the id {short(name)}: {hint}")
         (_, before, first), (path, line, number), *_ = places
         text = f"episode {number}" if before is None else "this line"
@@ -388,16 +392,17 @@ class Split:
         raise DataError(path, f"{text} has the id {short(name)}, as {other} has: {hint}", line)
 
     def compare_labels(self, store: Store) -> None:
-        """Check that no labels that are classes differ only by case or blanks, of a store from a
-        source that has not done that, or that was built for an agent without classes.
+        """Check that no labels that are classes differ only by case or blanks. Only done for a
+        source that does not check this itself, and for a built store, which may have been built
+        for an agent without classes.
 
-        RAISES (DataError): If two do.
+        RAISES (DataError): If two labels do.
         """
         classes = tolerance().classes
         if classes is None:
             return
         labelled: Iterable[Tuple[str, Sequence[str]]] = ()
-        if store.is_mapped:  # It may be too large to go through.
+        if store.is_mapped:  # Its rows may be too many to read.
             labelled = (("", [label]) for label in store.label_texts)
         elif not getattr(self.source, "compares_labels", False):
             labelled = zip(store.all_cells("id"), store.all_cells("labels"))
@@ -407,38 +412,39 @@ class Split:
                     classes.add(label, Place(self.origin, None, f"example {name}" if name else ""))
 
     def shards(self, start: Optional[Start] = None) -> Generator[Shard, None, None]:
-        """The episodes from the source, however many memory holds at once, and where to begin
-        for what follows them; the same shards whoever reads.
+        """Yield the episodes of the source in shards that fit into memory, each with the start of
+        the next one. The shards do not depend on the processes that read.
 
         start (Optional[Start]): Where to begin; None for the first episode.
         """
         yield from blocks.shards(self, self._readers, start or BEGIN)
 
     def more_turns(self, name: str) -> DataError:
-        """The error for an episode of several turns where each must have one."""
+        """Return the error for an episode of several turns if each must have one."""
         return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
 
     @property
     def must_be_single(self) -> bool:
-        """Whether an episode of several turns is an error: a stream is what it was said to be."""
+        """Whether an episode of several turns is an error: in a stream declared as single-turn."""
         return self.streaming and self._single_turn
 
     @property
     def _readers(self) -> Optional[Readers]:
-        """Who reads it; None: this process alone, as where all that is wrong is to be gathered."""
+        """Processes that read; None if only this process reads, for example to collect bad data."""
         is_store = isinstance(self.source, Store)
         return None if is_store or tolerance().bad_data is not None else self.readers
 
     @property
     def can_begin_anywhere(self) -> bool:
-        """Whether reading can begin anywhere; not if a mutator counts what it saw."""
+        """Whether reading can start anywhere; False if a mutator depends on earlier episodes."""
         counts = any(hasattr(mutator, "rewrite") for mutator in self.mutators)
         return not counts and hasattr(self.source, "read_from")
 
     def source_episodes(self, at: Optional[Bookmark]) -> Iterator[Episode]:
-        """The episodes as the source gives them.
+        """Yield the episodes of the source, before the mutators.
 
-        at (Optional[Bookmark]): Lies where to begin, and is moved along; None for the beginning.
+        at (Optional[Bookmark]): Where to start; moved along while reading. None to start at the
+            beginning.
         """
         if isinstance(self.source, Store):
             yield from _episodes_of(self.source)
@@ -450,15 +456,15 @@ class Split:
             for turn, message in enumerate(episode):
                 if "id" not in message:
                     message["id"] = f"{number}/{turn}"
-                if "eval_labels" in message:  # The split tells what they are for.
+                if "eval_labels" in message:  # The split determines their use.
                     message.setdefault("labels", message["eval_labels"])
                     del message["eval_labels"]
-                if "episode_done" in message:  # The order tells it.
+                if "episode_done" in message:  # The order sets it.
                     del message["episode_done"]
             yield episode
 
     def _of_user(self, episodes: Any) -> Iterator[Episode]:
-        """Episodes from a user's function: they are what they must be."""
+        """Check the type of episodes from custom code, and yield them."""
         wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
             raise wrong_value(self._given, episodes, wanted)
@@ -491,6 +497,6 @@ def _episodes_of(store: Store) -> Iterator[Episode]:
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:
-    """Whether episodes have one turn behind the mutators, as far as is declared. One
-    that declares nothing is taken to change turns, not to add any."""
+    """Return whether episodes have one turn after the mutators, as far as is declared. A mutator
+    that declares nothing is assumed to change turns but not to add any."""
     return is_single or any(getattr(mutator, "single_turn", False) for mutator in mutators)

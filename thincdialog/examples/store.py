@@ -33,19 +33,20 @@ def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool
 
 
 class Store(Contract):
-    """Episodes of one example or more. An example is a row; rows are numbered through all
-    episodes, and what a row holds never changes, so an agent may remember by number what it
-    made of it.
+    """Hold episodes of one or more examples. An example is a row. Rows are numbered through all
+    episodes, and the content of a row never changes, so an agent may cache its own data about a
+    row by number.
 
-    A subclass gives ``names``, ``starts`` and ``cells``, from memory, from a file or from
-    wherever it likes. ``Teacher`` takes one in the place of a function that reads episodes.
+    A subclass provides ``names``, ``starts`` and ``cells``, from memory, a file or any other
+    source. ``Teacher`` accepts a store instead of a function that reads episodes.
 
-    names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
+    names (Sequence[str]): Fields that some row has. The labels' field is `labels`.
     starts (Sequence[int]): First row of each episode, and at the end the number of rows.
-    is_held (bool): Whether it stays for the whole run, and with it what agents remember.
-    is_mapped (bool): Whether it lies on disk and may be larger than memory: nothing is kept of
-        its rows.
-    encoder_keys (Collection[str]): Of the encoders whose tokens it has ready.
+    is_held (bool): Whether the store is used for the whole run, so that agents may cache data
+        about its rows.
+    is_mapped (bool): Whether the store is on disk and may be larger than memory, so that nothing
+        about its rows is cached.
+    encoder_keys (Collection[str]): Keys of the encoders whose tokens the store has.
     """
 
     returns = {
@@ -134,19 +135,19 @@ class Store(Contract):
 
     @property
     def label_ids(self) -> np.ndarray:
-        """Number of each row's first label in ``label_texts``; ``NO_LABEL`` where there is
-        none. Shape (n_examples,), int64."""
+        """Number of each row's first label in ``label_texts``; ``NO_LABEL`` if it has no label.
+        Shape (n_examples,), int64."""
         return self._numbered_labels[0]
 
     @cached_property
     def label_texts(self) -> Sequence[str]:
-        """The different first labels."""
+        """The distinct first labels."""
         return self._numbered_labels[1]
 
     @cached_property
     def n_words(self) -> np.ndarray:
-        """Length of each row: words between white space of its text and its labels, at least
-        1; what stands in `context` was said before. Shape (n_examples,), int64."""
+        """Length of each row: number of words (split at white space) of its text and its labels,
+        at least 1. Its `context` does not count. Shape (n_examples,), int64."""
         turns = zip(self.all_cells("text"), self.all_cells("labels"))
         counts = (
             len((text or "").split()) + sum(len(label.split()) for label in labels or ())
@@ -155,7 +156,7 @@ class Store(Contract):
         return np.maximum(np.fromiter(counts, dtype=np.int64), 1)
 
     def sizes(self, unit: Unit) -> Sequence[int]:
-        """Where each episode begins, counted in a unit, and where the last one ends: an
+        """Return the start of each episode, counted in a unit, and the end of the last one: an
         episode's size is the difference of two neighbours.
 
         unit (Unit): Words are those of ``n_words``.

@@ -1,4 +1,4 @@
-"""How the cells of a table in memory are written down in a store on disk."""
+"""Encoding of the cells of a table in memory for a store on disk."""
 
 import json
 from collections import defaultdict
@@ -13,18 +13,18 @@ from ..messages import PARTNER, SELF
 from .strings import in_bytes
 from .table import BITS, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
-# Kinds of other values: an array; a list of floats, as an array; JSON, as a string.
+# Kinds of other values: an array; a list of floats, saved as an array; JSON, saved as a string.
 ARRAY, FLOATS, JSON = range(OTHER, OTHER + 3)
-# Arrays begin at multiples of so many bytes.
+# Arrays begin at multiples of this number of bytes.
 ALIGNED = 64
 
 
 class ShardCells:
-    """Numbers the strings, lists and arrays of some examples; equal ones of strings and lists
-    once.
+    """Number the strings, lists and arrays of some examples; equal strings get one number, and
+    so do equal lists.
 
-    n_strings, n_lists, n_arrays, n_bytes (int): How many there are before these (bytes: those
-        of arrays).
+    n_strings, n_lists, n_arrays, n_bytes (int): How many the store already has; bytes are those
+        of arrays.
     """
 
     def __init__(self, n_strings: int, n_lists: int, n_arrays: int, n_bytes: int):
@@ -35,10 +35,10 @@ class ShardCells:
         self._bytes: List[bytes] = []
 
     def column(self, name: str, store: Table) -> np.ndarray:
-        """The numbers of one field of all examples; int64.
+        """Return the numbers of one field of all examples; int64.
 
-        name (str): Of the field.
-        RAISES (DataError): If a cell holds what cannot be kept.
+        name (str): Name of the field.
+        RAISES (DataError): If the value of a cell cannot be stored.
         """
         codes = store.column(name)
         if codes is None:
@@ -55,7 +55,7 @@ class ShardCells:
         return numbers[places]
 
     def string(self, text: str) -> int:
-        """The number of a string."""
+        """Return the number of a string."""
         return self._strings[text]
 
     def _cell(self, name: str, cell: Any, example: Any) -> int:
@@ -108,21 +108,21 @@ class ShardCells:
         hint = "A store keeps strings, numbers, lists, mappings and arrays."
         raise DataError("[loader] store", f"{found}. {hint}")
 
-    # --- what is to be written ----------------------------------------------------------
+    # --- output -------------------------------------------------------------------------
 
     def strings(self) -> Tuple[bytes, np.ndarray]:
-        """All strings in UTF-8, one after another, and the bytes of each; int64."""
+        """Return all strings in UTF-8, one after another, and the size of each in bytes; int64."""
         return in_bytes(self._strings)
 
     def lists(self) -> Tuple[np.ndarray, np.ndarray]:
-        """The values of all lists, one after another, and how many each has; int64."""
+        """Return the values of all lists, one after another, and the length of each; int64."""
         lengths = np.fromiter(map(len, self._lists), np.int64, len(self._lists))
         values = np.fromiter(chain.from_iterable(self._lists), np.int64, int(lengths.sum()))
         return values, lengths
 
     def arrays(self) -> Tuple[bytes, np.ndarray]:
-        """The bytes of all arrays, and of each where they begin and the number of the string
-        that tells dtype and shape; shape (n, 2), int64."""
+        """Return the bytes of all arrays, and for each array its start and the number of the
+        string with its dtype and shape; shape (n, 2), int64."""
         return b"".join(self._bytes), np.array(self._arrays, dtype=np.int64).reshape(-1, 2)
 
 

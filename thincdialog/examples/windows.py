@@ -1,4 +1,4 @@
-"""Whole batches of single-turn data, as a batcher chooses them."""
+"""Batches of single-turn data, chosen by a batcher."""
 
 import math
 import zlib
@@ -13,56 +13,58 @@ from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
 from .order import Order
 
-# So many more labels, drawn from the whole window, each reply of a batch is ranked against.
+# Number of additional labels, drawn from the whole window, that each reply of a batch is ranked
+# against, as a fraction of the batch.
 SHARE_OF_OTHERS = 0.25
-# Batches that are divided up together where nothing is padded.
+# Number of batches that are planned together if nothing is padded.
 POOL = 32
-# Tells what the rows of a batch take up.
+# Returns the lengths of the rows of a batch.
 Measure = Callable[[Sequence[Message]], Lengths]
 
 
 class Windows:
-    """Reads windows of rows in the epoch's order, and hands each out in batches.
+    """Read windows of rows in the epoch's order, and hand each window out in batches.
 
-    A window is as many rows as make ``batcher.buffer`` batches. It is measured and cut
-    once, all of it is handed out before the next one is read, and its batches come in
-    random order, by (seed, epoch, number of the window). So an example waits for no more
-    batches than its window makes. That is ``buffer`` where rows are counted. Under a budget
-    of words it is more by the gaps in batches, and by what the last rows read are longer
-    than the first ones, which told how many to read; but a window has no more than twice
-    the rows that ``buffer`` budgets hold (or twice ``buffer``).
+    A window has enough rows for ``batcher.buffer`` batches. It is measured and cut
+    once, completely handed out before the next one is read, and its batches are in
+    random order, drawn by (seed, epoch, number of the window). So an example waits for at
+    most as many batches as its window makes. If the batcher counts rows, these are ``buffer``
+    batches. With a budget of words there can be more, because batches are not completely full,
+    and because the number of rows to read is estimated from the first rows, and later ones may
+    be longer. But a window has no more than twice the rows that ``buffer`` budgets hold (or
+    twice ``buffer``).
 
-    batcher (Batcher): How many rows go together, and which.
-    measure (Measure): Tells what rows take up; asked only if the batcher needs it.
+    batcher (Batcher): Chooses the rows of each batch.
+    measure (Measure): Returns the lengths of rows; called only if the batcher needs them.
     """
 
     def __init__(self, batcher: Batcher, measure: Measure):
         self.batcher, self.measure = batcher, measure
         self._size = batcher.sizes.at(0) if batcher.sizes.is_constant else 0
         self._run: Any = None
-        # Windows of the epoch, and batches of all epochs, that were handed out whole.
+        # Completely handed out: windows of this epoch, and their batches in all epochs.
         self._n_windows = self._step = 0
         self._n_handed = 0
         self._close()
 
     def _close(self) -> None:
-        """The window is handed out, or given up."""
+        """Close the window, because it is handed out or dropped."""
         self._step += self._n_handed
-        # Batches of this one; more than none before it is opened if it was left in a state.
+        # Batches handed out of this window; after ``restore``, above 0 before it is opened again.
         self._n_handed = 0
         self._checksum: Optional[int] = None
         self._window = gathered([])
         self._planned: List[np.ndarray] = []
 
     def has_left(self, run: Any) -> bool:
-        """Whether rows that were read in an epoch were not handed out yet."""
+        """Return whether some rows that were read in an epoch are not handed out yet."""
         return self._run is run and len(self._planned) > 0
 
     def next(self, order: Order) -> Batch:
-        """The next batch; an empty one at the end of the epoch.
+        """Return the next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
-            calls this an error.
+            treats this as an error.
         """
         if not self.batcher.needs_lengths:
             batch = order.read(self._size or self.batcher.sizes.at(self._step))
@@ -106,7 +108,7 @@ class Windows:
         checksum = self._checksum
         if checksum is not None and checksum != _sum(self._window, self._planned):
             text = "gives other batches than when the state was saved"
-            raise DataError(order.origin, f"{text}: give the same data and batcher to go on")
+            raise DataError(order.origin, f"{text}: give the same data and batcher to resume")
 
     def _plan(self, lengths: Lengths, order: Order) -> None:
         limit, _ = self.batcher.window(self._step)
@@ -123,10 +125,10 @@ class Windows:
                 for batch in plan_window(self.batcher, fitted.take(pool), limit, rng)
             ]
             self._shuffled = rng.permutation(len(fitted.counts))
-            # Cells of labels that are padded must stay within the budget.
+            # Padded tokens of labels must stay within the budget, so none are added.
             if self.batcher.unit == "words" and any(lengths.padded):
                 self._shuffled = self._shuffled[:0]
-            # More batches than foreseen may reach steps where less is allowed.
+            # If there are more batches than expected, they may reach steps with a lower limit.
             steps = range(self._step, self._step + len(self._planned))
             least = min(map(self.batcher.sizes.at, steps))
             if least >= limit:
@@ -137,9 +139,9 @@ class Windows:
             self._window.max_tokens = np.where(is_short, fitted.counts, NO_LIMIT)
 
     def _pools(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
-        """The rows that are divided into batches together: all, or, for an agent that pads
-        nothing, those of some batches. Batches of like length hardly save it anything, and it
-        learns more from mixed ones."""
+        """Return the groups of rows that are divided into batches together: one group of all
+        rows, or, for an agent that pads nothing, groups of some batches. Such an agent hardly
+        saves any work with batches of similar lengths, and learns more from mixed ones."""
         n_rows, in_rows = len(lengths.counts), self.batcher.unit == "rows"
         if any(lengths.padded):
             return [np.arange(n_rows)]
@@ -150,15 +152,15 @@ class Windows:
         return [np.arange(n_rows)[start : start + size] for start in range(0, n_rows, size)]
 
     def _others(self) -> np.ndarray:
-        """Rows of the window, of any length. Labels of like length alone do not teach a ranker
-        which length is right."""
+        """Return further rows of the window, of any length, because a ranker cannot learn which
+        length is right from labels of similar lengths alone."""
         start = sum(map(len, self._planned[: self._n_handed]))
         n = math.ceil(SHARE_OF_OTHERS * len(self._planned[self._n_handed]))
         return self._shuffled[start : start + n]
 
     def state(self, order: Order) -> Dict[str, Any]:
-        """The place in the epoch, and how much of the window that begins there was
-        handed out, as JSON values."""
+        """Return the position in the epoch, and the number of batches handed out of the window
+        that begins there, as JSON values."""
         shown = self._start if self.has_left(order.run) else order.state()
         place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
         checksum = _sum(self._window, self._planned) if self._planned else self._checksum
@@ -168,11 +170,10 @@ class Windows:
         return {"shown": shown, "batches": {**place, "checksum": checksum}}
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
-        """Go on where a state was taken; the window is read and cut again when the next
-        batch is asked for.
+        """Restore a state; the window is read and cut again when the next batch is requested.
 
-        state (Mapping[str, Any]): Under "batches" in ``state``.
-        run (Any): The epoch that the order was brought to.
+        state (Mapping[str, Any]): The value of "batches" in ``state``.
+        run (Any): Token of the epoch that the order was restored to.
         """
         self._close()
         self._run, self._step, self._n_windows = run, state["step"], state["windows"]
@@ -180,7 +181,7 @@ class Windows:
 
 
 def _sum(window: Batch, planned: Sequence[np.ndarray]) -> int:
-    """Tells whether a window is the same again, and cut alike."""
+    """Return a checksum of a window and of its division into batches."""
     ids = "\n".join(map(str, window.ids()))
     rows = [row for batch in planned for row in (-1, *batch.tolist())]
     return zlib.crc32(

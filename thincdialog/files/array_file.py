@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ModelError
 from .plain_file import open_plain, size_of
 
-# What NumPy, and zipfile below it, raise for a file that is cut or not one of theirs.
+# Errors of NumPy, and of zipfile, which it uses, for a truncated file or one of another format.
 DAMAGED = (
     ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, RuntimeError, SyntaxError,
     TokenError, struct.error, zipfile.BadZipFile, zlib.error,
@@ -27,7 +27,7 @@ _READERS = {
 
 @contextmanager
 def reading_arrays(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is read into one clear error.
+    """Turn any error while a file is read into one clear error.
 
     RAISES (ModelError): If the file is missing, damaged, or not what it should be.
     """
@@ -41,7 +41,7 @@ def reading_arrays(path: Path) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """One array; nothing is unpickled, and no memory is taken for more than the file holds.
+    """Read one array, without unpickling and without allocating more memory than the file's size.
 
     RAISES (ModelError): If the file is missing, damaged, or not a NumPy array of numbers.
     """
@@ -50,10 +50,10 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def read_arrays(path: Path) -> Dict[str, np.ndarray]:
-    """The arrays of a file that ``numpy.savez`` wrote, by name; as ``read_array``."""
+    """Read the arrays of a file that ``numpy.savez`` wrote, by name, as ``read_array`` does."""
     with reading_arrays(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
-        # Files may overlap in an archive, or be packed: then they come to more than it weighs.
+        # Files in an archive may overlap or be compressed; they can then exceed its size.
         if sum(part.file_size for part in parts) > size_of(file):
             raise ValueError("its arrays come to more than the file")
         arrays = {}
@@ -64,7 +64,7 @@ def read_arrays(path: Path) -> Dict[str, np.ndarray]:
 
 
 def n_numbers(path: Path) -> int:
-    """How many numbers an array holds, by its first bytes and the size of the file.
+    """Return the number of values in an array, from its header and the size of the file.
 
     RAISES (ModelError): As ``read_array``.
     """
@@ -81,10 +81,10 @@ def _read(stream: IO[bytes], size: int) -> np.ndarray:
 
 
 def _read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.dtype]:
-    """Shape, order and kind of an array, of which the stream holds neither more nor less.
+    """Read the shape, order and type of an array, and check that it fills the stream exactly.
 
     size (int): Bytes in the stream.
-    RAISES (ValueError): If that is not so.
+    RAISES (ValueError): If the array is larger or smaller, or does not hold numbers.
     """
     version = np.lib.format.read_magic(stream)
     if version not in _READERS:
@@ -99,10 +99,10 @@ def _read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write one array as ``numpy.save`` does, but see what the disk says: that loses the last
-    bytes without a word where there is no room for them.
+    """Write one array as ``numpy.save`` does, but with errors of the disk: ``numpy.save`` raises
+    none if there is no space for the last bytes.
 
-    RAISES (OSError): If it cannot be written whole.
+    RAISES (OSError): If the array cannot be written completely.
     """
     array = np.asarray(array, order="C")
     with path.open("wb") as file:

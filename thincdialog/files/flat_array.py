@@ -1,4 +1,4 @@
-"""Arrays as NumPy's .npy files that grow while they are written, and are mapped to be read."""
+"""Arrays in .npy files of NumPy that grow while they are written, and are mapped for reading."""
 
 import io
 import mmap
@@ -20,12 +20,12 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 
 
 class GrowingArray:
-    """Appends rows to a .npy file. Its header is written at the end, and tells their number.
+    """Append rows to a .npy file. Its header, with the number of rows, is written at the end.
 
     path (Path): The file.
-    dtype (str): Of the values.
-    width (int): Values in a row, where rows have several; 0 for an array of one dimension.
-    n_rows (int): Rows to go on behind; what follows them is cut off.
+    dtype (str): Type of the values.
+    width (int): Number of values per row; 0 for a one-dimensional array.
+    n_rows (int): Number of rows to keep of an existing file; the rest is cut off.
     """
 
     def __init__(self, path: Path, dtype: str, width: int = 0, n_rows: int = 0):
@@ -38,18 +38,18 @@ class GrowingArray:
 
     @property
     def n_bytes(self) -> int:
-        """Of the file, with the header."""
+        """Size of the file in bytes, including the header."""
         return HEADER + self.n_rows * self.dtype.itemsize * max(1, self.width)
 
     def append(self, values: Any) -> None:
-        """Add rows behind the last one."""
+        """Add rows after the last one."""
         rows: Any = np.ascontiguousarray(values, dtype=self.dtype)
         if len(rows):
             self._file.write(rows.reshape(-1).view(np.uint8))
             self.n_rows += len(rows)
 
     def sync(self) -> None:
-        """Return when all is safe on the disk."""
+        """Flush all rows to the disk, and wait for it."""
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -69,21 +69,21 @@ class GrowingArray:
 
 
 class MappedFolder:
-    """Maps the .npy files of a folder.
+    """Map the .npy files of a folder into memory.
 
-    folder (Path): Holds the files.
+    folder (Path): Folder with the files.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
-        """One file's array, to be read only; nothing is read of it yet.
+        """Return the read-only array of a file. Only its header is read yet.
 
-        name (str): Of the file, without its ending.
-        dtypes (str): Characters of the dtypes that it may have, such as "iu".
-        width (int): Values in a row; 0 for an array of one dimension.
-        RAISES (DataError): If the file is missing, cut, or something else.
+        name (str): Name of the file, without its suffix.
+        dtypes (str): Kinds of dtypes that the array may have, such as "iu".
+        width (int): Number of values per row; 0 for a one-dimensional array.
+        RAISES (DataError): If the file is missing, truncated, or another kind of file.
         """
         path = self.folder / f"{name}.npy"
         try:
@@ -100,14 +100,14 @@ class MappedFolder:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise damaged(path, error.strerror or str(error)) from None
-        # A plain array: indexing a np.memmap takes five times as long.
+        # A plain array, because indexing an np.memmap takes five times as long.
         return np.frombuffer(mapped, dtype=dtype, offset=HEADER).reshape(shape)
 
 
 def damaged(path: Path, found: str) -> DataError:
-    """The error for a file of a store that is not as it was written.
+    """Return the error for a file of a store that is not as it was written.
 
-    found (str): What it is.
+    found (str): Description of the damage.
     """
     return DataError(path, f"is damaged ({found}). Remove its folder and build it again.")
 

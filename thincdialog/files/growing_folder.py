@@ -1,8 +1,8 @@
-"""A folder of arrays that is written piece by piece, and goes on where it was stopped.
+"""A folder of arrays that is written in pieces, so that an interrupted process can be resumed.
 
-A journal says after each piece how long every file is; whoever goes on cuts the files to that
-length. At the end a manifest is written, which tells all that is there, and the folder takes its
-place.
+A journal records the length of every file after each piece. A process that resumes cuts the files
+to these lengths. At the end, a manifest with all files is written, and the folder is moved to its
+final path.
 """
 
 import fcntl
@@ -28,13 +28,14 @@ SAVE_SECONDS = 10.0
 
 
 class GrowingFolder:
-    """Beside its place, as long as it is written.
+    """Write a folder next to its final path until it is complete.
 
-    folder (Path): Its place.
-    fingerprint (Any): What it is made of, as JSON; what was begun of something else is dropped.
+    folder (Path): The final path.
+    fingerprint (Any): Fingerprint of the inputs, as JSON; an unfinished folder with another
+        fingerprint is dropped.
 
-    state (Any): Of the last ``save`` that was noted, by this process or one before; None if
-        there was none.
+    state (Any): State of the last ``save`` in the journal, by this process or an earlier one;
+        None if there is none.
     RAISES (OutputError): If another process writes the same folder.
     """
 
@@ -49,9 +50,9 @@ class GrowingFolder:
             ) from None
         last = _last_entry(self.temporary / JOURNAL, fingerprint)
         if any(not_plain(path) for path in self.temporary.iterdir()):
-            last = None  # A link or a pipe, which nobody here has made: nothing goes on from it.
+            last = None  # A link or a pipe is not from this code: start from scratch.
         elif last is not None and not _has_all(self.temporary, last["bytes"]):
-            last = None  # The disk lost what was written, as when the power fails.
+            last = None  # The disk lost data, for example in a power failure.
         self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
         self.state: Any = None if last is None else last["state"]
         self._arrays: Dict[str, GrowingArray] = {}
@@ -64,23 +65,24 @@ class GrowingFolder:
             self._note({"fingerprint": fingerprint})
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
-        """An array of the folder, to be appended to (see ``GrowingArray``)."""
+        """Return an array of the folder to append to (see ``GrowingArray``)."""
         if name not in self._arrays:
             path, n_rows = self.temporary / f"{name}.npy", self._n_rows.get(name, 0)
             self._arrays[name] = GrowingArray(path, dtype, width, n_rows)
         return self._arrays[name]
 
     def save(self, state: Any) -> None:
-        """Note how far it has come, now and then: at most ``SAVE_SECONDS`` of work are lost.
+        """Note the progress in the journal, at most every ``SAVE_SECONDS``, so that no more work
+        than that is lost.
 
-        state (Any): Tells who goes on what comes next; JSON.
+        state (Any): Position from which a later process resumes, as JSON.
         """
         if time.monotonic() - self._saved < SAVE_SECONDS:
             return
         for each in self._arrays.values():
             each.sync()
         self.state = state
-        # Files that are new must be found again, too.
+        # Sync the folder, so that new files are found after a crash.
         sync(self.temporary)
         rows = {name: array.n_rows for name, array in self._arrays.items()}
         sizes = {array.path.name: array.n_bytes for array in self._arrays.values()}
@@ -93,15 +95,15 @@ class GrowingFolder:
         os.fsync(self._journal.fileno())
 
     def end_arrays(self) -> None:
-        """Nothing more is appended: the files are whole, and can be read."""
+        """Complete the files, so that they can be read; nothing can be appended after that."""
         for each in self._arrays.values():
             each.finish()
 
     def finish(self, manifest: Dict[str, Any], gone: Collection[str] = ()) -> None:
-        """Write the manifest, and put the folder into its place.
+        """Write the manifest, and move the folder to its final path.
 
-        manifest (Dict[str, Any]): What it says, besides fingerprint and files.
-        gone (Collection[str]): Arrays that were needed for the building only.
+        manifest (Dict[str, Any]): Content of the manifest, except fingerprint and files.
+        gone (Collection[str]): Arrays to delete, which only the build needed.
         """
         paths = sorted(path for path in self.temporary.glob("*.npy") if path.stem not in gone)
         found = {"fingerprint": self.fingerprint, **manifest}
@@ -118,7 +120,7 @@ class GrowingFolder:
         self.close()
 
     def close(self) -> None:
-        """Leave it as it is, to go on later."""
+        """Close the files without finishing them; a later process can resume."""
         for each in self._arrays.values():
             with suppress(OSError):
                 each.close()
@@ -130,7 +132,7 @@ class GrowingFolder:
 
 
 def _locked(folder: Path) -> int:
-    """Make a folder if it is not there, and hold it."""
+    """Make a folder if it is missing, and lock it."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -140,7 +142,7 @@ def _locked(folder: Path) -> int:
             os.close(handle)
             text = f"{folder}  is being written by another process: wait until it is done."
             raise OutputError(text) from None
-        # Another process may have finished it, and moved it away, before it was held.
+        # Another process may have finished the folder and moved it away before it was locked.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
@@ -148,14 +150,14 @@ def _locked(folder: Path) -> int:
 
 
 def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
-    """Whether files have what was written of them, at least."""
+    """Return whether each file has at least its noted size."""
     there = {path.name: path.stat().st_size for path in folder.iterdir()}
     return all(there.get(name, -1) >= size for name, size in sizes.items())
 
 
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
-    """What a journal says last, if it is of this fingerprint and says anything; a line that was
-    cut counts for nothing."""
+    """Return the last entry of a journal; None if it has no entry or another fingerprint. An
+    incomplete last line is ignored."""
     try:
         lines = read_plain(path).split(b"\n")[:-1]
         if len(lines) < 2 or parse_json(lines[0]) != {"fingerprint": fingerprint}:
@@ -167,9 +169,9 @@ def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
-    """What a folder's manifest says; None where there is none.
+    """Read a folder's manifest; return None if there is none.
 
-    RAISES (DataError): If it is damaged.
+    RAISES (DataError): If the manifest is damaged.
     """
     path = folder / MANIFEST
     try:

@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 def as_json(value: Mapping[str, Any], indent: Optional[int] = None) -> str:
-    """A JSON object as text that has a UTF-8 form; non-ASCII text stays readable."""
+    """Return a JSON object as text that UTF-8 can encode; non-ASCII text stays readable."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     try:
         text.encode("utf8")
-    except UnicodeEncodeError:  # Lone surrogates (from broken input) have none; escapes do.
+    except UnicodeEncodeError:  # For lone surrogates (from broken input), use escapes.
         return json.dumps(value, indent=indent)
     return text
 
@@ -47,10 +47,10 @@ def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, An
 
 
 def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], T]) -> T:
-    """Give an agent back the state that stands in its ``agent.json``.
+    """Restore an agent's state from its ``agent.json``.
 
-    set_state (Callable): The agent's own; it refuses what is no state of its kind.
-    RETURNS (T): What ``set_state`` gives.
+    set_state (Callable): Method of the agent that raises an error for an invalid state.
+    RETURNS (T): Result of ``set_state``.
     RAISES (ModelError): If the file is missing, damaged, or of another agent.
     """
     path = folder / "agent.json"

@@ -1,28 +1,29 @@
-"""JSON from files: a few bytes can say values that fill the memory, or that are nested so deep
-that nothing can be done with them."""
+"""JSON from files, with limits, because a small file can hold enough values to fill the memory, or
+values that are nested too deep to process."""
 
 import json
 from typing import Any, Dict, List, Tuple, Union
 
 # Values, names and brackets in one text.
 MAX_VALUES = 50_000_000
-# The same in a line: an example, a row.
+# The same for one line: an example or a row.
 MAX_LINE_VALUES = 4_000_000
 # Lists and objects within one another.
 MAX_NESTED = 200
 
 
 def parse_json(text: Union[str, bytes], most: int = MAX_VALUES) -> Any:
-    """What a JSON text says.
+    """Parse a JSON text.
 
-    text (Union[str, bytes]): Of a file, or of a line of one; bytes are UTF-8.
-    most (int): Values and brackets in it; marks in strings are counted, too.
-    RAISES (ValueError): If it is no JSON (``JSONDecodeError`` tells the place), or says too much.
+    text (Union[str, bytes]): Text of a file or of a line; bytes are UTF-8.
+    most (int): Most values and brackets in the text; punctuation in strings counts, too.
+    RAISES (ValueError): If the text is not JSON (``JSONDecodeError`` has the position), has too
+        many values, or is nested too deep.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")
     n_open = text.count("[") + text.count("{")
-    # A value has a mark before it, but for the first one.
+    # Every value except the first one follows a bracket, comma or colon.
     if len(text) > most and n_open + text.count(",") + text.count(":") > most:
         raise ValueError(f"it holds more than {most:,} values")
     too_deep = f"it is nested more than {MAX_NESTED} deep"

@@ -1,5 +1,5 @@
-"""The one way in which files of saved models and of runs are opened: strangers may have put
-anything in their place, and nothing but a plain file that lies where it should is read."""
+"""Opening of all files of saved models and of runs. These files are untrusted, so only plain files
+inside the expected folder are read."""
 
 import errno
 import io
@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Optional, Union
 
-# Largest file of JSON, or of a tokenizer, in a model's or run's folder; arrays have limits of
-# their own: what the file says of itself.
+# Largest file of JSON, or of a tokenizer, in a model's or run's folder; the size of an array is
+# checked against its header instead.
 MAX_STORED = 1 << 30
-# A file of more bytes than this, of which the disk holds next to nothing, is a trap.
+# A sparse file of more bytes than this that takes almost no disk space is treated as an attack.
 MAX_HOLLOW = 1 << 24
 _HOLLOW_TIMES, _BLOCK = 256, 512
 _KINDS = (
@@ -21,20 +21,20 @@ _KINDS = (
     (stat.S_ISCHR, "it is a device"),
     (stat.S_ISBLK, "it is a device"),
 )
-# A pipe or a device must not make us wait; a link was followed before.
+# Opening a pipe or a device must not block; links are resolved before.
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_BINARY")
 
 
 def open_plain(
     path: Path, most: Optional[int] = None, *, within: Optional[Path] = None
 ) -> BinaryIO:
-    """A plain file, to be read.
+    """Open a plain file for reading.
 
-    path (Path): Of the file; a link may lead to another one within the folder.
+    path (Path): Path of the file; a link may lead to another file within the folder.
     most (Optional[int]): Largest number of bytes; None for any.
-    within (Optional[Path]): The folder that it must lie in; the one around it if None.
-    RAISES (OSError): If there is none; if it is something else, lies elsewhere, is too large, or
-        is hollow. ``strerror`` says it, ``filename`` is the path.
+    within (Optional[Path]): The folder that must contain the file; its parent folder if None.
+    RAISES (OSError): If the file is missing, not a plain file, outside the folder, too large, or
+        sparse. ``strerror`` is the reason, ``filename`` is the path.
     """
     place = os.path.realpath(path)
     folder = os.path.realpath(path.parent if within is None else within)

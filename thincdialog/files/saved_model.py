@@ -2,18 +2,18 @@
 
     config.cfg      the whole config of the run
     meta.json       format, versions, scores, the agent's registered name, checksums
-    agent.json      what the agent learnt besides weights (classes, candidates)
+    agent.json      state of the agent in addition to weights (classes, candidates)
     layout.json     the model's nodes, dimensions and parameters; checksum of the weights
     weights.npy     all parameters, one float32 vector
-    tokenizer/      the vocabulary, or whatever the tokenizer keeps
-    encoders.json   which published encoders it has, with checksums; encoders/ contains their files
+    tokenizer/      the vocabulary, or other data of the tokenizer
+    encoders.json   its published encoders, with checksums; encoders/ contains their files
     reading/        the custom layouts of its tasks, which read files as its training data
     README.md       the model card, for readers
 
-Nothing here is unpickled, and nothing is imported that the user did not name. Every file but
-meta.json, which holds them, and the card has its checksum in meta.json. Who loads a model does
-not compare that of config.cfg: it is there to be changed, for other data or another device, and
-is checked as every config is. A run that goes on compares it, too.
+Nothing here is unpickled, and nothing is imported that the user did not name. meta.json has the
+checksum of every file except itself and the card. The checksum of config.cfg is not compared when
+a model is loaded, because users may change the config, for other data or another device; it is
+checked as every config is. A run that is resumed compares this checksum, too.
 """
 
 import os
@@ -31,29 +31,29 @@ FORMAT = 1
 # Models that a run's folder holds.
 BEST, LAST = "model-best", "model-last"
 CONFIG, META = "config.cfg", "meta.json"
-# A model that is replaced while it is read is read again.
+# Attempts to read a model that is replaced meanwhile, and the pause between them.
 N_LOOKS, LOOK_SECONDS = 3, 0.1
 
 T = TypeVar("T")
 
 
 def model_folder(path: Union[str, Path]) -> Path:
-    """The folder of a saved model: this one, or the best model of the run that it holds."""
+    """Return the folder of a saved model: the path itself, or the best model of a run's folder."""
     folder = Path(path)
     is_run = not os.path.lexists(folder / META) and os.path.lexists(folder / BEST / META)
     return folder / BEST if is_run else folder
 
 
 def read_meta(folder: Path) -> Dict[str, Any]:
-    """``meta.json`` of a saved model.
+    """Read ``meta.json`` of a saved model.
 
-    RAISES (ModelError): If the folder is not a saved model that we can read.
+    RAISES (ModelError): If the folder is not a saved model of a supported format.
     """
     path = folder / META
     if not folder.is_dir():
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
-    if not os.path.lexists(path):  # What else stands there is told when it is read.
+    if not os.path.lexists(path):  # Any other problem is found when it is read.
         inside = next((name for name in (BEST, LAST) if (folder / name).is_dir()), "")
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
@@ -89,7 +89,7 @@ def read_checked_meta(folder: Path) -> Dict[str, Any]:
 
 
 def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
-    """What is wrong with the first file that is not as it was saved, or "".
+    """Describe the first file that is not as it was saved; return "" if all files are.
 
     meta (Mapping[str, Any]): From ``read_meta``.
     but (str): A file that may have changed.
@@ -102,11 +102,11 @@ def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
 
 
 def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
-    """What is found in a model's folder: in one and the same model, though another may take its
-    place meanwhile, as training does with its own.
+    """Read a model's folder consistently: from a single model, even if another process, such as
+    a training run, replaces it meanwhile.
 
-    path (Union[str, Path]): Of the model, or of the run that it is the best of.
-    look (Callable): Reads it; called again if the model was replaced.
+    path (Union[str, Path]): Folder of the model, or of a run, whose best model is read.
+    look (Callable): Reads the model; called again if the model was replaced.
     RAISES (ModelError): As ``look``.
     """
     for _ in range(N_LOOKS - 1):
@@ -114,7 +114,7 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
         try:
             found = look()
         except (DialogError, LookupError, OSError):
-            # Between two renames there is none.
+            # Between two renames, the folder is missing.
             if any(before) and before == which_model(Path(path)):
                 raise
         else:
@@ -125,7 +125,7 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
 
 
 def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
-    """The identity of the folders that are the model now: it changes when the model is replaced."""
+    """Return the identity of the model's folders; it changes when the model is replaced."""
     return tuple(_identity(folder) for folder in (path, path / BEST))
 
 

@@ -1,4 +1,4 @@
-"""What the arguments that registered teachers share mean."""
+"""The arguments that registered teachers share."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
@@ -19,12 +19,12 @@ from .other_format import with_other_teacher
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
 
-# Takes a path and, by the name `at`, a bookmark that it may move along.
+# Takes a path and, as argument `at`, a bookmark, which it moves along while reading.
 Reader = Callable[..., Iterable[Episode]]
 
 
 def mutator_list(mutators: Mutators) -> List[Callable]:
-    """Mutators in order, from a list, or from the config's sections
+    """Return mutators in order, from a list, or from the config's sections
     `[tasks.x.mutators.name]` or `[tasks.x.mutators.*.name]`."""
     if not isinstance(mutators, Mapping):
         return list(mutators or ())
@@ -33,14 +33,14 @@ def mutator_list(mutators: Mutators) -> List[Callable]:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """What all teachers of files can be told, by the names of their arguments.
+    """Hold the options that all teachers of files have, by the names of their arguments.
 
     teacher (str): Registered name of the teacher.
     dev_share, test_share, dev_seed: See ``HeldOut``.
-    on_bad_data (str): "error", or "skip" what cannot be read.
-    max_bad_share (float): Of a file's conversations, those that may be skipped.
-    encoding (Optional[str]): Of the files; UTF-8, or as a byte order mark says, if None.
-    layout_file (str): File with the layout that the reader follows; "" for none.
+    on_bad_data (str): "error" to raise an error for unreadable data, "skip" to leave it out.
+    max_bad_share (float): Largest fraction of a file's conversations that may be skipped.
+    encoding (Optional[str]): Encoding of the files; None for UTF-8, or that of a byte order mark.
+    layout_file (str): File with the layout that the reader uses; "" for none.
     """
 
     teacher: str
@@ -54,14 +54,14 @@ class FileOptions:
 
     @property
     def held_out(self) -> HeldOut:
-        """What is held out of the training files."""
+        """The division of the training files into splits."""
         return HeldOut(self.dev_share, self.test_share, self.dev_seed)
 
     def check(self, given: Mapping[str, Optional[PathOrPaths]]) -> None:
-        """See that they fit together.
+        """Check the options against each other and the files.
 
-        given (Mapping[str, Optional[PathOrPaths]]): Of each split the files.
-        RAISES (ConfigError): If not.
+        given (Mapping[str, Optional[PathOrPaths]]): The files of each split.
+        RAISES (ConfigError): If an option is invalid.
         """
         problems = self.held_out.problems(
             self.teacher, {split: files or None for split, files in given.items()}
@@ -82,20 +82,21 @@ class FileOptions:
 
 
 class FileSource:
-    """The episodes of some files, one file after the other.
+    """Read the episodes of some files, one file after the other.
 
     From the second file on, ids start with the file's number, so that they stay unique.
 
-    reader (Reader): Gives the episodes of one file.
+    reader (Reader): Returns the episodes of one file.
     paths (PathOrPaths): The file or files.
-    options (FileOptions): How they are read.
-    part (str): The split that is shown, if the files are cut into several.
+    options (FileOptions): Options of the reading.
+    part (str): The split to show, if the files are divided into several.
     has_lines (bool): Whether the reader can begin at any line.
 
-    bad (Dict[str, BadData]): By file, what was left out when it was read whole at last.
+    bad (Dict[str, BadData]): For each file, the bad data of its last complete reading.
     """
 
-    # It knows the lines of labels (see ``Split.compare_labels``).
+    # Labels are compared here, because the error can then name the line (see
+    # ``Split.compare_labels``).
     compares_labels = True
 
     def __init__(
@@ -113,32 +114,32 @@ class FileSource:
         self.held_out, self.layout_file = options.held_out, options.layout_file
         self.bad: Dict[str, BadData] = {}
         self.speakers = Spellings("speaker")
-        # The classes that the spellings were counted for; nobody asked yet.
+        # The classes for which the spellings were counted; ``...`` before the first count.
         self._counted_for: Any = ...
 
     @property
     def takes_folders(self) -> bool:
-        """Whether a path may be a folder (see ``Split.check_source``): of a data set."""
+        """Whether a path may be the folder of a data set (see ``Split.check_source``)."""
         return bool(self.options.layout_file)
 
     @property
     def is_by_line(self) -> bool:
-        """Whether any of its lines can be read by itself, for all that is told of them."""
+        """Whether the format and the options allow reading each line separately."""
         return self.has_lines and self.options.on_bad_data != "skip"
 
     @property
     def about(self) -> str:
-        """Where the episodes come from, if that is a part of the files; else ""."""
+        """Description of the part of the files that the episodes are from; "" for all."""
         return self.held_out.about(self.part) if self.part else ""
 
     def __call__(self) -> Iterator[Episode]:
-        """Read them."""
+        """Read the episodes."""
         return self.read_from(Bookmark())
 
     def read_from(self, at: Bookmark) -> Iterator[Episode]:
-        """Read them from a place on.
+        """Read the episodes from a position on.
 
-        at (Bookmark): Lies where to begin, and is moved along.
+        at (Bookmark): Where to start; moved along while reading.
         """
         at.encoding = self.options.encoding
         classes = tolerance().classes
@@ -163,7 +164,7 @@ class FileSource:
         counts.path = path
         bad = at.bad = counts if skips or gathered is not None else None
         at.speakers, classes = self.speakers, tolerance().classes
-        if at.piece is not None:  # Who puts them together compares them.
+        if at.piece is not None:  # The caller joins the pieces and compares their names.
             counts.names = [Counted("speaker")]
             if classes is not None:
                 counts.names.append(Counted("label"))
@@ -184,9 +185,9 @@ class FileSource:
             self.bad[path] = counts
 
     def compare(self, part: BadData) -> None:
-        """Compare the names in a part of a file, which was read elsewhere, with those before it.
+        """Compare the names in a part of a file that another reader has read with earlier names.
 
-        RAISES (DataError): If two differ only by case or blanks.
+        RAISES (DataError): If two names differ only by case or blanks.
         """
         for seen, names in zip(filter(None, [self.speakers, tolerance().classes]), part.names):
             seen.main = names.main
@@ -196,9 +197,9 @@ class FileSource:
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
     ) -> Optional[DataError]:
-        """What to raise for an error that ended a file; None if it is gathered with others.
+        """Return the error to raise for an error that ended a file; None if it is collected.
 
-        is_unread (bool): Whether nothing of it could be read.
+        is_unread (bool): Whether no example of the file could be read.
         """
         if is_unread:
             first = bad.first[0] if bad and bad.first else error
@@ -208,7 +209,7 @@ class FileSource:
             )
             if other is not first:
                 return other
-        # That nothing is left follows from what was left out.
+        # The skipped data already explains why no example is left.
         is_told = is_unread and bad is not None and bad.n_skipped > 0
         if is_told:
             return None
@@ -226,12 +227,12 @@ def file_sources(
     has_lines: Callable[[str], bool] = lambda path: False,
     **paths: Optional[PathOrPaths],
 ) -> Dict[str, FileSource]:
-    """A source for each split that has a path, or a share of the training files.
+    """Make a source for each split that has a path, or a share of the training files.
 
-    reader_of (Callable): For a split, what gives the episodes of one file.
+    reader_of (Callable): Returns the reader of one file for a split.
     has_lines (Callable): Whether the reader can begin at any line of a file.
-    paths (Optional[PathOrPaths]): Of each split the file, or files one after the other.
-    RAISES (ConfigError): If the options do not fit together.
+    paths (Optional[PathOrPaths]): The file or files of each split, in order.
+    RAISES (ConfigError): If an option is invalid.
     """
     options.check(paths)
 
@@ -247,18 +248,18 @@ def file_sources(
 
 
 def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:
-    """See that what stands between cells is one letter.
+    """Check that the separator of cells is one character.
 
-    RAISES (ConfigError): If not.
+    RAISES (ConfigError): If it is not.
     """
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         text = f"'delimiter' of {teacher} is {delimiter!r}"
-        raise ConfigError([Problem("", text, 'give one letter, such as ";"')])
+        raise ConfigError([Problem("", text, 'give one character, such as ";"')])
 
 
 @dataclass
 class CandidateFile:
-    """The fixed candidates in a file, one a line, read when they are needed.
+    """Read the fixed candidates in a file, one per line, when they are needed.
 
     path (str): The file.
     """

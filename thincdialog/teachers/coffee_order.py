@@ -22,7 +22,7 @@ CUPS, EXTRAS = list(MENU["cups"]), list(MENU["extras"])
 # Euros: 2.00 for the cheapest drink, 20 cents more for the next ones and for a topping, 60 cents
 # more for the next cups.
 PRICES = [f"{2 + 0.2 * step:.2f}" for step in range(N_CANDIDATES)]
-# All that the names in a reply can stand for.
+# The possible values of each placeholder in a reply.
 VALUES = {
     "greeting": list(MENU["greetings"]),
     "drink": DRINKS,

@@ -1,4 +1,4 @@
-"""Conversations in JSONL, as turns with speakers or as ParlAI writes them."""
+"""Conversations in JSONL, as turns with speakers or in ParlAI's format."""
 
 from functools import partial
 from typing import Any, Dict, List, Literal, Optional, Union
@@ -28,19 +28,19 @@ def Conversations(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """One conversation a line: `{"id": ..., "turns": [{"speaker": ..., "text": ...}]}`,
+    """Read one conversation per line: `{"id": ..., "turns": [{"speaker": ..., "text": ...}]}`,
     or ParlAI's `{"dialog": [[{"id": ..., "text": ...}, ...], ...]}`.
 
     Consecutive turns of one speaker become one, joined by a line end; likewise the
-    turns between two of a named label speaker. Where the label side opens the
+    turns between two turns of a named label speaker. If the label side opens the
     conversation, its first turn answers `__SILENCE__` (see
     `thincdialog.WithoutOpenings.v1`). Turns of ParlAI's speaker `context` are left out.
 
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
-    label_speaker (str): Whose turns are the labels: "second" (every second turn),
-        "first" (the others), "both" (two episodes a conversation), or the name of a
+    label_speaker (str): Speaker whose turns are the labels: "second" (every second turn),
+        "first" (the others), "both" (two episodes per conversation), or the name of a
         speaker, who then answers all the others. A conversation without such a turn is left
         out and counted; a file in which the speaker does not occur is an error.
     dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
@@ -48,16 +48,16 @@ def Conversations(
         name, or number, and dev_seed.
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
-    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
-        conversation, however little of it is wrong. What was left out is listed.
+    on_bad_data (str): Whether unreadable data is an "error" or is left out ("skip"). "skip"
+        always leaves out a whole conversation, and lists everything left out.
     max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
         more is an error.
-    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
-        a byte order mark says so.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one a line.
-    streaming (bool): Read the files for every epoch instead of holding them.
-    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
+    candidates (Optional[str]): File of candidates for all messages, one per line.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If a share is out of range, or given together with its split's files.
     """
     reader = partial(read_conversations, label_speaker=label_speaker)
     options = FileOptions(

@@ -40,15 +40,15 @@ def Dataset(
 ) -> Teacher:
     """Each row of a data set is an example: a mapping, or a pair (input, label).
 
-    A data set is what a function registered in `registry.datasets` gives, named with
-    `@datasets` in `[tasks.x.train]`: an iterable (which gives the same rows each time), or an
+    A data set is the result of a function that is registered in `registry.datasets` and named with
+    `@datasets` in `[tasks.x.train]`: an iterable (which yields the same rows each time), or an
     indexable, such as a Dataset of PyTorch. Or it is the path of a .parquet or .arrow file, a
     pattern such as "data/train-*.parquet", or a folder saved by the library datasets (Hugging
     Face); these need pyarrow.
 
     The input of a pair is a text, or an array, which becomes `features`. Tensors become NumPy
-    arrays, numbers as labels become strings. All fields stay in the messages, for a collate
-    function to put together.
+    arrays, numbers as labels become strings. All fields stay in the messages, so that a collate
+    function can use them.
 
     train (Any): The data set of the split `train`: an object, or a path.
     dev (Any): The same for the split `dev`.
@@ -60,8 +60,8 @@ def Dataset(
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    streaming (bool): Read the data set for every epoch instead of holding it.
-    RAISES (ConfigError): If a share is out of range, or given beside its split's data.
+    streaming (bool): Read the data set for every epoch instead of holding it in memory.
+    RAISES (ConfigError): If a share is out of range, or given together with its split's data.
     """
     given = {"train": train, "dev": dev, "test": test}
     shares = HeldOut(dev_share, test_share, dev_seed)
@@ -118,15 +118,15 @@ class DatasetSource:
 
     @property
     def about(self) -> str:
-        """Where the rows come from, if that is a part of the data set; else ""."""
+        """Describe the part of the data set that the rows are from; "" for all of it."""
         return self.held_out.about(self.part) if self.part else ""
 
     def shows(self, number: int) -> bool:
-        """Whether a row belongs to it."""
+        """Return whether a row belongs to this part."""
         return not self.part or self.held_out.split_named(str(number)) == self.part
 
     def episode(self, row: Any, number: int) -> Episode:
-        """What stands in a row."""
+        """Make an episode of a row."""
         return [self._message(row, number)]
 
     def _rows_of_files(self) -> Iterable[Any]:

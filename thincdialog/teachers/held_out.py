@@ -1,4 +1,4 @@
-"""Which conversations of the training files are held out as `dev` and `test`."""
+"""The choice of conversations of the training files to hold out as `dev` and `test`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any, List, Mapping
 from ..errors import Problem
 from ..messages import Episode
 
-# What two episodes of one conversation end their names in.
+# Suffixes of the names of two episodes from one conversation.
 SIDES = ("#first", "#second")
 
 
 def conversation_of(episode: Episode) -> str:
-    """The name of the conversation that an episode is a part of."""
+    """Return the name of the conversation that an episode is a part of."""
     name = str(episode[0]["id"])
     name = name.rpartition("/")[0] or name
     for side in SIDES:
@@ -22,13 +22,13 @@ def conversation_of(episode: Episode) -> str:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Puts each conversation into one split, by a hash of its name (its number where the file
-    names none) and the seed. So nothing has to be counted, a stream is split like data in
-    memory, and conversations of one name stay together.
+    """Put each conversation into one split, by a hash of its name (or of its number if it has no
+    name) and the seed. So nothing has to be counted, a stream is split like data in memory, and
+    conversations with the same name stay together.
 
-    dev_share (float): Of the conversations, those for `dev`; 0.0 for none.
-    test_share (float): Those for `test`; 0.0 for none.
-    seed (int): Another seed makes other splits.
+    dev_share (float): Fraction of the conversations for `dev`; 0.0 for none.
+    test_share (float): Fraction of the conversations for `test`; 0.0 for none.
+    seed (int): Seed of the draw.
     """
 
     dev_share: float = 0.0
@@ -43,10 +43,10 @@ class HeldOut:
         return ["train", *found] if found else []
 
     def problems(self, teacher: str, given: Mapping[str, Any]) -> List[Problem]:
-        """Why the shares cannot be.
+        """Return the problems of the shares.
 
-        teacher (str): Registered name of the teacher that they were given to.
-        given (Mapping[str, Any]): Of each split its data, None if there is none.
+        teacher (str): Registered name of the teacher that has the shares.
+        given (Mapping[str, Any]): The data of each split, None if there is none.
         """
         found = []
         for name, split in (("dev_share", "dev"), ("test_share", "test")):
@@ -54,18 +54,18 @@ class HeldOut:
             if not 0.0 <= share < 1.0:
                 found.append((name, f"is {share}", "give 0.0 or more, less than 1.0"))
             elif share and given.get(split) is not None:
-                found.append((name, f"is given beside '{split}'", "leave one of them out"))
+                found.append((name, f"is given together with '{split}'", "leave one of them out"))
         if not found and self.dev_share + self.test_share >= 1.0:
             text = f"is {self.dev_share} and 'test_share' {self.test_share}"
             found.append(("dev_share", text, "nothing is left to train on"))
         return [Problem("", f"'{name}' of {teacher} {text}", hint) for name, text, hint in found]
 
     def split_of(self, episode: Episode) -> str:
-        """The split that an episode belongs to."""
+        """Return the split that an episode belongs to."""
         return self.split_named(conversation_of(episode))
 
     def split_named(self, name: str) -> str:
-        """The split that a conversation of this name belongs to."""
+        """Return the split that a conversation of this name belongs to."""
         digest = hashlib.blake2b(f"{self.seed}/{name}/0".encode(), digest_size=8).digest()
         draw = int.from_bytes(digest, "big") / 2**64
         if draw < self.dev_share:
@@ -73,7 +73,7 @@ class HeldOut:
         return "test" if draw < self.dev_share + self.test_share else "train"
 
     def about(self, split: str) -> str:
-        """Where a split comes from, in words."""
+        """Describe how a split is drawn."""
         shares = {"dev": self.dev_share, "test": self.test_share}
         share = shares.get(split, 1.0 - self.dev_share - self.test_share)
         return f"{100 * share:.3g} % of the training conversations, drawn by dev_seed {self.seed}"

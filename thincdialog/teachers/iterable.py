@@ -14,22 +14,22 @@ Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]
 
 
 class IterableTeacher(Teacher):
-    """Shows episodes that Python code gives.
+    """Show episodes from Python code.
 
         IterableTeacher({"train": [[("hi", "hello"), ("how are you?", "fine")]]})
 
     An episode is a list of messages; a message is a mapping with `text` (or
     `features`) and `labels` (a string, or a list of them), or a pair (text, label). A
-    message that stands where an episode is expected is an episode of its own.
+    message instead of an episode is an episode of one message.
 
     splits (Dict[str, Episodes]): Split name to a list of episodes, or to a function
-        that gives an iterable of the same ones at each call (needed for streaming).
+        that returns an iterable of the same episodes at each call (needed for streaming).
     candidates (Optional[List[str]]): Candidates for all messages.
     mutators (Mutators): Applied in order at reading.
     streaming (bool): Call the functions for every epoch instead of holding the episodes.
     task (str): Name of the task, for error messages.
-    endless (bool): In training, show the data again, in another order, wherever it ends;
-        it is streamed and may have no end itself.
+    endless (bool): In training, show the data again, in another order, whenever it ends. Such
+        data is streamed and may itself be endless.
     """
 
     def __init__(

@@ -42,9 +42,10 @@ def JSONLayout(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Data of any form: JSON, JSON lines, YAML, CSV, TSV, Parquet, or lines of text. A layout says
-    where texts and labels stand in it. Your own is a short YAML or JSON file (`CorpusLayout` in
-    thincdialog/formats/layout_file.py says what stands in it), or one of these:
+    """Read data of any form: JSON, JSON lines, YAML, CSV, TSV, Parquet, or lines of text.
+
+    A layout describes the fields of texts and labels. Write your own as a short YAML or JSON file
+    (`CorpusLayout` in thincdialog/formats/layout_file.py documents its keys), or use one of these:
 
     - conversations with models, and instructions: `messages`, `sharegpt`, `gemini`, `chatml`,
       `alpaca`, `dolly`, `prompt-completion`
@@ -59,32 +60,32 @@ def JSONLayout(
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
-    label_speaker (Optional[str]): Of conversations, whose turns are the labels, see
-        `thincdialog.Conversations.v1`; as the layout says if None.
-    system_turns (str): What becomes of a system's turns before the others begin: "context"
+    label_speaker (Optional[str]): In conversations, the speaker whose turns are the labels, see
+        `thincdialog.Conversations.v1`; None for the layout's value.
+    system_turns (str): Use of a system's turns at the start of a conversation: "context"
         (turns before the first text, which agents read, and the field `system`), "field"
-        (the field `system` of each message alone) or "drop".
+        (only the field `system` of each message) or "drop".
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
-    delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
-        None, the comma, semicolon, tab or bar that its first line tells.
+    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";"; if None,
+        the comma, semicolon, tab or bar that is found in its first line.
     dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
         to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
         name, or number, and dev_seed.
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
-    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
-        conversation, however little of it is wrong. What was left out is listed.
+    on_bad_data (str): Whether unreadable data is an "error" or is left out ("skip"). "skip"
+        always leaves out a whole conversation, and lists everything left out.
     max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
         more is an error.
-    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
-        a byte order mark says so.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one a line.
-    streaming (bool): Read the files for every epoch instead of holding them. A JSON file
-        that is not lines is held while it is read, and is read from its beginning where
-        a run goes on.
+    candidates (Optional[str]): File of candidates for all messages, one per line.
+    streaming (bool): Read the files for every epoch instead of holding them in memory. A JSON
+        file that is not lines is in memory while it is read, and a run that is resumed reads it
+        from its beginning.
     RAISES (ConfigError): If there is no such layout, or a share is out of range, or given
-        beside its split's files.
+        together with its split's files.
     """
     path = find_layout_file(layout)
     found = read_layout(path)
@@ -119,9 +120,9 @@ def JSONLayout(
 
 
 class _LayoutTeacher(Teacher):
-    """Keeps a custom layout in the folders of models: they read files like the training data.
+    """Save a custom layout in the folders of models, so that they can read files in that layout.
 
-    layout (Optional[Tuple[str, CorpusLayout]]): Its name in the config, and the layout.
+    layout (Optional[Tuple[str, CorpusLayout]]): Name of the layout in the config, and the layout.
     """
 
     layout: Optional[Tuple[str, CorpusLayout]] = None

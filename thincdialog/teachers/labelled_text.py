@@ -34,39 +34,39 @@ def LabelledText(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """One text and its label (or a JSON list of labels) a line; the format is told by
-    the suffix: .jsonl, .csv or .tsv, with .gz behind it or not. Other fields are ignored.
+    """Read one text and its label (or a JSON list of labels) per line. The suffix determines
+    the format: .jsonl, .csv or .tsv, optionally followed by .gz. Other fields are ignored.
 
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
     text_field (str): Name of the text's field or column.
     label_field (Union[str, List[str]]): Name of the label's field or column, or a list of several.
-        A column of several holds labels, or 1, 0, true or false, which say whether the text has
-        the label that the column is named after. Cells may be empty.
+        In a list, each column holds labels, or 1, 0, true or false for whether the text has the
+        label that is the column's name. Cells may be empty.
     label_separator (Optional[str]): Separates several labels within a cell, such as "|"; null if
         a cell is one label.
-    split_field (Optional[str]): Name of the field or column that says of which split a row is
-        (train, training; dev, valid, validation, val; test), if one file has several: give the
-        same file as train, dev and test.
+    split_field (Optional[str]): Name of the field or column with the split of each row
+        (train, training; dev, valid, validation, val; test), if one file has several splits: give
+        the same file as train, dev and test.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
-    delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
-        None, the comma, semicolon, tab or bar that its first line tells.
+    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";"; if None,
+        the comma, semicolon, tab or bar that is found in its first line.
     dev_share (float): Share of the training examples to hold out as split `dev`, 0.0
         to less than 1.0; only if no dev is given. An example is drawn by a hash of its
         line's number and dev_seed.
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
-    on_bad_data (str): What cannot be read is an "error", or is left out ("skip") and
-        listed.
+    on_bad_data (str): Whether unreadable data is an "error", or is left out and listed
+        ("skip").
     max_bad_share (float): Share of a file's examples that may be left out, 0.0 to 1.0;
         more is an error.
-    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
-        a byte order mark says so.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one a line.
-    streaming (bool): Read the files for every epoch instead of holding them.
-    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
+    candidates (Optional[str]): File of candidates for all messages, one per line.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If a share is out of range, or given together with its split's files.
     """
     check_delimiter(NAME, delimiter)
     if label_field == [] or label_separator == "":

@@ -16,29 +16,29 @@ from .teacher import Teacher
 
 
 class MultiTask(Teacher):
-    """Shows several tasks as one; every world works with it as with any teacher.
+    """Show several tasks as one; every world works with it as with any teacher.
 
-    Which task comes next is chosen for each episode that is handed out, so also inside
-    dynamic batches: counted in ``unit``, every task has its share at any time, to
-    within one episode. Ids begin with `<task>/`; all else of a message stays.
+    The next task is chosen for each episode that is handed out, also inside dynamic
+    batches. So, counted in ``unit``, every task has its share at any time, to within one
+    episode. Ids begin with `<task>/`; the rest of a message is unchanged.
 
-    Without ``repeat`` every example is shown once an epoch: a task that has run out
-    leaves, and the others go on in proportion. With it, such a task is shown again, in
-    another order, until every task was shown whole. Endless tasks (see ``Teacher``) keep
-    no epoch from ending, and go on in the next one where they were.
+    Without ``repeat``, every example is shown once per epoch: a task that is exhausted
+    is dropped, and the others continue in proportion. With it, such a task is shown again, in
+    another order, until every task was shown completely. Endless tasks (see ``Teacher``) do not
+    keep an epoch from ending, and continue at their positions in the next one.
 
     The report has each metric for all examples together, for each task (`<task>/f1`),
-    and as the mean over the tasks (`macro/f1`). Of each task it has the loss, too, and in
-    training the accuracy, as far as replies tell (see ``Agent``).
+    and as the mean over the tasks (`macro/f1`). It also has the loss of each task, and in
+    training the accuracy, if replies have a loss or a text (see ``Agent``).
 
     tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each keeps
-        a place and scores of its own, for evaluation of one task at a time.
-    weights (Optional[Sequence[int]]): Of the tasks, in their order, 1 or more each; None
-        for their sizes, so that all end together, or for equal ones where the size of a
+        its own position and scores, for evaluation of one task at a time.
+    weights (Optional[Sequence[int]]): Weights of the tasks, in their order, 1 or more each; None
+        for their sizes, so that all end together, or for equal weights if the size of a
         stream is not known.
-    unit (Unit): What the weights count: "episodes", "examples", or "words" of all texts
-        and labels, as they stand between white space.
-    repeat (bool): Whether a task is shown again until all were shown whole.
+    unit (Unit): Unit that the weights count: "episodes", "examples", or "words" of all texts
+        and labels, split at white space.
+    repeat (bool): Whether to repeat a task until all tasks were shown completely.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MultiTask(Teacher):
         self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks), self.training))
 
     def task_of(self, message: Message) -> str:
-        """The name of the task that a message is of."""
+        """Return the name of the task that a message belongs to."""
         return str(message.get("id")).partition("/")[0]
 
     def by_task(self) -> Dict[str, Teacher]:
@@ -72,7 +72,7 @@ class MultiTask(Teacher):
 
     @property
     def splits(self) -> List[str]:
-        """Of its tasks: those that all of them have."""
+        """Names of the splits that all tasks have."""
         first, *others = self.tasks.values()
         return [split for split in first.splits if all(split in task.splits for task in others)]
 

@@ -28,36 +28,36 @@ def NumberedText(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Lines `number text[<TAB>answers[<TAB>third[<TAB>candidates]]]`, such as
+    """Read lines `number text[<TAB>answers[<TAB>third[<TAB>candidates]]]`, such as
     `3 Where is Mary?<TAB>bathroom<TAB>1`.
 
-    A number that is not above the one before begins an episode. A line without an
-    answer is a statement: it stands before the next question, joined by a line end;
-    behind the last question it is left out. Answers and candidates are split at `|`;
-    `\\n` stands for a line end.
+    A number that is not larger than the previous one begins an episode. A line without an
+    answer is a statement: it is put before the next question, joined by a line end;
+    after the last question it is left out. Answers and candidates are split at `|`;
+    `\\n` means a line end.
 
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
     supporting (bool): Whether the third column holds numbers of supporting lines (bAbI
-        questions; kept as `supporting`) rather than a reward (fbdialog; of statements,
-        added to the next question's). Where candidates follow, it is a reward.
+        questions; kept as `supporting`) rather than a reward (fbdialog; rewards of statements
+        are added to the next question's). If candidates follow, it is a reward.
     dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
         to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
         name, or number, and dev_seed.
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
-    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
-        conversation, however little of it is wrong. What was left out is listed.
+    on_bad_data (str): Whether unreadable data is an "error" or is left out ("skip"). "skip"
+        always leaves out a whole conversation, and lists everything left out.
     max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
         more is an error.
-    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
-        a byte order mark says so.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one a line,
-        numbered or not; `\\n` stands for a line end.
-    streaming (bool): Read the files for every epoch instead of holding them.
-    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
+    candidates (Optional[str]): File of candidates for all messages, one per line,
+        numbered or not; `\\n` means a line end.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If a share is out of range, or given together with its split's files.
     """
     reader = partial(read_numbered_text, supporting=supporting)
     options = FileOptions(

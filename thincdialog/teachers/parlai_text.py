@@ -26,14 +26,14 @@ def ParlAIText(
     candidates: Optional[str] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Dialogues in ParlAI's text format, for instance
+    """Read dialogues in ParlAI's text format, for instance
     `text:How are you?<TAB>labels:fine|well<TAB>episode_done:True`.
 
-    Lists are split at `|`; `\\t`, `\\n` and `__PIPE__` in a value stand for a tab, a
+    Lists are split at `|`; `\\t`, `\\n` and `__PIPE__` in a value mean a tab, a
     line end and a bar. An episode ends at `episode_done:True` or with the file; empty
-    lines mean nothing. Stricter than ParlAI: `episode_done:False` is false, and a
+    lines are ignored. Stricter than ParlAI: `episode_done:False` is false, and a
     malformed field is an error. The file's `id`, which need not be unique, becomes
-    `source_id`. Any field that is not ParlAI's own stays a text.
+    `source_id`. Fields that ParlAI does not define stay texts.
 
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
@@ -43,16 +43,16 @@ def ParlAIText(
         name, or number, and dev_seed.
     test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
-    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
-        conversation, however little of it is wrong. What was left out is listed.
+    on_bad_data (str): Whether unreadable data is an "error" or is left out ("skip"). "skip"
+        always leaves out a whole conversation, and lists everything left out.
     max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
         more is an error.
-    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
-        a byte order mark says so.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one a line.
-    streaming (bool): Read the files for every epoch instead of holding them.
-    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
+    candidates (Optional[str]): File of candidates for all messages, one per line.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If a share is out of range, or given together with its split's files.
     """
     options = FileOptions(
         NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding

@@ -1,4 +1,4 @@
-"""What a teacher and its copies counted about the replies they got."""
+"""The counts and scores of the replies to a teacher and its copies."""
 
 from array import array
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -12,19 +12,19 @@ from ..metrics.example_metric import ExampleMetric, can_score
 from ..metrics.macro_metric import merge_tasks
 from ..metrics.metric import AverageMetric, Metric, SumMetric
 
-# Batches whose replies stay on a GPU till somebody wants a report.
+# Most batches whose replies stay on a GPU until a report is requested.
 MOST_LATER = 64
 
 
 class ReplyTotals:
-    """Losses and right replies of the examples of a task."""
+    """Count losses and right replies of the examples of a task."""
 
     def __init__(self) -> None:
         self.losses = array("d")
         self.n_right = self.n_answered = 0
 
     def add(self, labels: Optional[Sequence[str]], text: Optional[str], loss: Any) -> None:
-        """Count a reply, as far as it tells anything."""
+        """Count a reply's loss and text, if it has them."""
         if loss is not None:
             self.losses.append(loss)
         if labels and text is not None:
@@ -32,7 +32,7 @@ class ReplyTotals:
             self.n_right += text == labels[0]
 
     def report(self, with_accuracy: bool) -> Dict[str, Metric]:
-        """The mean loss, and the accuracy if it is wanted; none of nothing."""
+        """Return the mean loss, and the accuracy if requested; without values, neither."""
         found: Dict[str, Metric] = {}
         if self.losses:
             found["loss"] = AverageMetric(exact_sum(self.losses), len(self.losses))
@@ -42,34 +42,34 @@ class ReplyTotals:
 
 
 class Scores:
-    """Counts examples, and compares replies with labels by the metrics it was given; those of
-    several tasks each by itself.
+    """Count examples, and compare replies with labels by the given metrics, separately for each
+    of several tasks.
 
-    tasks (Sequence[str]): Their names; none if there is one task only.
-    training (bool): Whether examples are learnt from: then how many replies are right is told
-        of each of several tasks, whatever the metrics are. What the agent learnt to tell the
-        label from is up to it, and so it tells both of all examples together.
+    tasks (Sequence[str]): Names of the tasks; none if there is only one task.
+    training (bool): Whether the examples are trained on. Then the report has the accuracy of each
+        of several tasks, whatever the metrics are. It has no loss or accuracy of all examples
+        together: the agent reports these, because it chooses what a label is ranked against.
     """
 
     def __init__(self, tasks: Sequence[str] = (), training: bool = False):
         self.tasks, self.training = list(tasks), training
         n_tasks = max(1, len(self.tasks))
         self._told = [ReplyTotals() for _ in self.tasks]
-        # Of batches: whose tasks, labels and replies, on a GPU that nobody has waited for yet.
+        # Tasks, labels and replies of batches that are not counted yet, to avoid waiting for a GPU.
         self._later: List[Tuple[List[int], Sequence[Any], Sequence[Message]]] = []
-        # Of each task.
+        # One entry per task.
         self._metrics: List[List[ExampleMetric]] = [[] for _ in range(n_tasks)]
         self._n_examples = [0] * n_tasks
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Compare by these from now on; they are filled in place. Each of several tasks has
-        empty ones of the same settings for itself."""
+        """Use these metrics from now on; they are filled in place. Each of several tasks gets its
+        own empty metrics with the same settings."""
         self._metrics = [list(metrics)]
         if self.tasks:
             self._metrics = [[metric.fresh() for metric in metrics] for _ in self.tasks]
 
     def fresh(self) -> "Scores":
-        """Empty ones of the same metrics."""
+        """Return empty scores with the same metrics."""
         fresh = Scores(self.tasks, self.training)
         fresh._metrics = [[metric.fresh() for metric in metrics] for metrics in self._metrics]
         return fresh
@@ -118,7 +118,7 @@ class Scores:
                 metric.add_batch(own, told)
 
     def _read(self) -> None:
-        """What replies tell."""
+        """Count the replies of the deferred batches."""
         for tasks, labels, replies in self._later:
             texts, losses = column(replies, "text"), column(replies, "loss")
             for task, right, text, loss in zip(tasks, labels, texts, losses):
@@ -126,8 +126,8 @@ class Scores:
         self._later.clear()
 
     def report(self) -> Dict[str, Metric]:
-        """`examples`, a count of replies, and what the metrics report; of several tasks all
-        together, each by itself, and the mean over tasks (``merge_tasks``)."""
+        """Return `examples`, the number of replies, and the reports of the metrics; for several
+        tasks those of all together, of each task, and the mean over tasks (``merge_tasks``)."""
         reports: List[Dict[str, Metric]] = []
         for n_examples, metrics in zip(self._n_examples, self._metrics):
             reports.append({"examples": SumMetric(n_examples)})
@@ -142,7 +142,7 @@ class Scores:
         return {**of_tasks, **merge_tasks(dict(zip(self.tasks, reports)))}
 
     def reset(self) -> None:
-        """Start afresh."""
+        """Drop all counts and scores."""
         self._n_examples = [0] * len(self._n_examples)
         self._told = [ReplyTotals() for _ in self.tasks]
         self._later.clear()

@@ -1,4 +1,4 @@
-"""The base of all teachers: agents whose acts come from data."""
+"""The base class of all teachers: agents that act from data."""
 
 import copy
 from itertools import islice
@@ -42,41 +42,42 @@ from .scores import Scores
 
 TeacherT = TypeVar("TeacherT", bound="Teacher")
 
-# Whom a teacher that never acted would take a reply from.
+# Marks that no agent has replied yet.
 _NOBODY = object()
 
 
 class Teacher(Agent):
-    """Shows the examples of a split, each exactly once an epoch, and scores replies.
+    """Show the examples of a split, each exactly once per epoch, and score replies.
 
-    A teacher knows its splits; ``for_split`` gives one that acts. Copies (``clone``) share
-    its place in the epoch and its scores: each takes the next episode when its own has
-    ended, so any number of them shows every example once. Whether a copy has anything left
-    (``epoch_done``) can change when another acts: ask right before its ``act``.
+    A teacher knows its splits; ``for_split`` returns a teacher that acts on one. Copies
+    (``clone``) share its position in the epoch and its scores: each takes the next episode when
+    its own has ended, so that together they show every example once. ``epoch_done`` of a copy can
+    change when another copy acts, so call it directly before ``act``.
 
     Evaluation keeps the order of the data. Training cuts the episodes, in that order, into
     blocks of ``shuffle_window`` and permutes each block by (seed, epoch, block): the same
     examples in the same order, streaming or in memory.
 
-    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a function that
-        gives its episodes: lists of messages with `text` ("" beside `features`) and `labels`. It
-        gives the same ones at each call, in new ``Message`` objects, which the teacher changes. A
-        message without `id` gets `<number of its episode>/<turn>`. One that can begin
-        anywhere has a method `read_from` (see ``FileSource``). Or what gives them by number
-        (`__len__` and `__getitem__`) or by part (`n_parts` and `read_part`), so that several may
-        read at once; or a store that holds the episodes (see ``examples.Store``).
-    candidates (Optional[Callable]): Gives one list of candidates for all messages.
+    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a source. A source
+        is a function that returns the split's episodes: lists of messages with `text` (may be ""
+        if there are `features`) and `labels`. It returns the same episodes at each call, in new
+        ``Message`` objects, which the teacher changes. A message without `id` gets
+        `<number of its episode>/<turn>`. A source that can start anywhere has a method
+        `read_from` (see ``FileSource``). A source can also provide episodes by number (`__len__`
+        and `__getitem__`) or by part (`n_parts` and `read_part`), so that several processes can
+        read it; or it can be a store that holds the episodes (see ``examples.Store``).
+    candidates (Optional[Callable]): Returns one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
-    streaming (bool): Read the data for every epoch instead of holding it. A run that goes on
-        reads files from its place on (see ``restore``).
+    streaming (bool): Read the data for every epoch instead of holding it in memory. A run that is
+        resumed reads files from its position on (see ``restore``).
     single_turn (bool): Whether all episodes are known to have a single turn before mutators;
-        in memory it is found out.
-    shuffle_window (int): Episodes in a block, 1 or more; what a stream holds.
-    origin (str): What the data is, for error messages; the task's name if "".
-    text_fields (Sequence[str]): Of `text`, `labels` and `system`, those that hold every text
-        once; a `system` that stays the same from row to row is one text.
-    endless (bool): In training, show the data again, in another order, wherever it ends:
-        such an epoch has no end. It is streamed, so that it may have none either.
+        for data in memory, this is detected.
+    shuffle_window (int): Episodes in a block, 1 or more; a stream holds one block in memory.
+    origin (str): Description of the data for error messages; the task's name if "".
+    text_fields (Sequence[str]): Those of `text`, `labels` and `system` that together hold every
+        text once; a `system` that stays the same from row to row is one text.
+    endless (bool): In training, show the data again, in another order, whenever it ends, so that
+        an epoch never ends. Such data is streamed, so it may itself be endless.
     """
 
     returns = {
@@ -117,7 +118,7 @@ class Teacher(Agent):
         self._show(None, Scores())
 
     def _show(self, order: Optional[Order], scores: Scores) -> None:
-        """Act on this from now on."""
+        """Act on this order from now on."""
         self._epoch_order, self._scores = order, scores
         self._windows: Optional[Windows] = None
         self.reset()
@@ -128,10 +129,10 @@ class Teacher(Agent):
         self._block = NOTHING
         # Its next row in the block's store, and the row after its last.
         self._row = self._end = 0
-        self._waits = False  # An act of its own, for a reply.
+        self._waits = False  # Whether its last act waits for a reply.
         self._labels: Optional[Sequence[str]] = None  # Of that act.
         self._answered_by: Any = _NOBODY
-        self._batch: Optional[Batch] = None  # That waits for replies.
+        self._batch: Optional[Batch] = None  # A batch that waits for replies.
 
     @property
     def id(self) -> str:  # type: ignore[override]
@@ -142,73 +143,74 @@ class Teacher(Agent):
 
     @property
     def splits(self) -> List[str]:
-        """Names of the splits that there is data for."""
+        """Names of the splits that have data."""
         return list(self._data)
 
     def check_sources(self) -> None:
-        """See that the files of all splits are there, before any of them is read.
+        """Check that the files of all splits exist, before any of them is read.
 
-        RAISES (DataError): If one cannot be read.
+        RAISES (DataError): If a file cannot be read.
         """
         for split in self._data.values():
             split.check_source()
 
     def data_of(self, split: str) -> Split:
-        """Where the episodes of a split come from."""
+        """Return the data of a split."""
         return self._data[split]
 
     def set_data(self, split: str, data: Split) -> None:
-        """Let the episodes of a split come from somewhere else."""
+        """Replace the data of a split."""
         self._data[split] = data
 
     def files(self, split: str) -> List[str]:
-        """The files that a split is read from, in their order, then its layout and its fixed
-        candidates; none if it is made otherwise."""
+        """Return the data files of a split in order, then its layout file and its file of fixed
+        candidates; none if the split is not read from files."""
         return self._data[split].files()
 
     def data_files(self, split: str) -> List[str]:
-        """The files, or folders, with the examples of a split alone."""
+        """Return only the files, or folders, with the examples of a split."""
         return self._data[split].data_files()
 
     def bad_data(self, split: str) -> List[BadData]:
-        """What was left out of a split's files, file by file, when they were read at last; none
-        before."""
+        """Return the bad data of each of a split's files, from their last reading; empty before
+        the first one."""
         return self._data[split].bad_data()
 
     def about(self, split: str) -> str:
-        """Which part of its files a split is, where it is held out of them; else ""."""
+        """Describe the part of the files that a held-out split uses; "" for other splits."""
         return self._data[split].about()
 
     def is_streamed(self, split: str) -> bool:
-        """Whether a split is read for every epoch instead of being held."""
+        """Return whether a split is read for every epoch instead of being held in memory."""
         return self._data[split].streaming
 
     def read_with(
         self, readers: Readers, encoding: Callable[[], Optional[Encoding]] = lambda: None
     ) -> None:
-        """Let others read the data from now on (see ``loader.Readers``).
+        """Let other processes read the data from now on (see ``loader.Readers``).
 
-        encoding (Callable): Tells, when reading begins, how they make tokens for an agent, too.
+        encoding (Callable): Called when reading begins; returns the encoding with which they also
+            make tokens for an agent, or None.
         """
         for split in self._data.values():
             split.readers, split.encoding = readers, encoding
 
     def set_shuffle_window(self, n_episodes: int, is_stored: bool = False) -> None:
-        """Shuffle so many episodes together from now on.
+        """Set the number of episodes that are shuffled together.
 
-        n_episodes (int): 1 or more; 0 for all, where the data is held.
-        is_stored (bool): Whether streams will be held by a store.
-        RAISES (ConfigError): If a stream is to be shuffled whole.
+        n_episodes (int): 1 or more; 0 for all, if the data is in memory.
+        is_stored (bool): Whether a store will replace streams.
+        RAISES (ConfigError): If a whole stream would be shuffled.
         """
         for split in self._data.values():
             split.set_window(n_episodes, is_stored)
 
     def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
-        """The first episodes of a split in the order of the data, with `labels`, read once
-        more: no more than these, unless a mutator has to see everything.
+        """Return the first episodes of a split in the order of the data, with `labels`. They are
+        read again; only these are read, unless a mutator must see all data.
 
-        n_episodes (int): How many, if there are as many.
-        RAISES (DataError): If there is none.
+        n_episodes (int): Most episodes to return.
+        RAISES (DataError): If there is no episode.
         """
         return islice(self._data[split].episodes(), n_episodes)
 
@@ -221,16 +223,16 @@ class Teacher(Agent):
         n_candidates: int = 0,
         seed: int = 0,
     ) -> "Teacher":
-        """A teacher that acts on one split. Data in memory is read once, on first use, and
+        """Return a teacher that acts on one split. Data in memory is read once, on first use, and
         shared by all teachers of the split.
 
         split (str): One of ``splits``.
         training (bool): Messages with `labels`, shuffled; else `eval_labels`, in order.
-        max_examples (int): Use a seeded sample of that many examples (of longer
-            episodes: whole ones until there are as many); 0 for all.
-        n_candidates (int): In evaluation, give each example without candidates its first
-            label and other replies of the split as `label_candidates`, all different and
-            this many altogether, drawn by (seed, example id); 0 for none.
+        max_examples (int): Use a seeded sample of that many examples (of whole episodes,
+            until they have that many); 0 for all.
+        n_candidates (int): In evaluation, give each example without candidates this many
+            distinct `label_candidates`: its first label and other replies of the split, drawn
+            by (seed, example id); 0 for none.
         seed (int): Seed of the sample, of the candidates, and of the first epoch.
         RAISES (DataError): If there is no such split.
         """
@@ -246,29 +248,29 @@ class Teacher(Agent):
             text = "never ends, so no sample can be drawn: leave max_examples at 0"
             raise DataError(order.origin, text)
         scores = Scores()
-        if not training:  # What is learnt, the agent tells.
+        if not training:  # In training, the agent reports its own metrics.
             scores.set_metrics([Accuracy(), F1()])
         teacher._show(order, scores)
         return teacher
 
     def shares(self: TeacherT, n_workers: int) -> List[TeacherT]:
-        """The shares (see ``share_of``) of threads, which read a stream together, once.
+        """Return the shares (see ``share_of``) of threads, which read a stream together, once.
 
-        n_workers (int): How many share.
+        n_workers (int): Number of threads.
         """
         return list(map(self._share, self._order.shares(n_workers)))
 
     def share_of(
         self: TeacherT, worker: int, n_workers: int, reads_apart: bool = False
     ) -> TeacherT:
-        """The same data for one of several workers: each has an n-th of the episodes (of each
-        task's), the same in every epoch, so that all together show every example once. A
-        share has its own place, scores and batches; it tells the size of the whole.
+        """Return a share of the data for one of several workers. Each has an n-th of the episodes
+        (of each task), the same in every epoch, so that together they show every example once. A
+        share has its own position, scores and batches, but reports the size of the whole data.
 
         worker (int): Number of the worker, from 0.
-        n_workers (int): How many share.
-        reads_apart (bool): Whether each worker reads for itself: its share of a stream that can be
-            read in sections is then one of these, so it reads nothing else.
+        n_workers (int): Number of workers.
+        reads_apart (bool): Whether each worker reads on its own. If a stream can be read in
+            sections, the share is then one section, and the worker reads nothing else.
         """
         return self._share(self._order.share_of(worker, n_workers, reads_apart))
 
@@ -278,22 +280,22 @@ class Teacher(Agent):
         return share
 
     def by_task(self) -> Dict[str, "Teacher"]:
-        """The teacher of each task, by its name; {"": this one} of one task."""
+        """Return the teacher of each task by name; {"": this teacher} for one task."""
         return {"": self}
 
     # --- acting, turn by turn -------------------------------------------------------------
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin an epoch, for all copies; what was left of the one before is dropped.
+        """Begin an epoch for all copies; the rest of the previous one is dropped.
 
-        epoch (int): Counted from 0; decides, with the seed, on the training order.
+        epoch (int): Counted from 0; determines, with the seed, the training order.
         seed (int): The run's seed.
         """
         self._order.start(epoch, seed)
         self.reset()
 
     def epoch_done(self) -> bool:
-        """Whether nothing is left for this copy to show."""
+        """Return whether nothing is left for this copy to show."""
         order = self._order
         if self._row < self._end and self._run is order.run:
             return False
@@ -302,7 +304,7 @@ class Teacher(Agent):
         return order.is_exhausted()
 
     def act(self) -> Message:
-        """The next turn of this copy's episode, or the first of a new one.
+        """Return the next turn of this copy's episode, or the first turn of a new one.
 
         RAISES (ProtocolError): If the last turn has not been answered, or the epoch
             is done.
@@ -329,8 +331,8 @@ class Teacher(Agent):
         """Score the reply to the last act. Replies of further agents to the same act
         are not scored.
 
-        RAISES (ProtocolError): If there was no act, or the same agent replied to it
-            already.
+        RAISES (ProtocolError): If there was no act, or if the same agent has already
+            replied to it.
         """
         speaker = message.get("agent")
         if self._waits:
@@ -351,11 +353,11 @@ class Teacher(Agent):
         return self._order.is_single_turn
 
     def set_batches(self, batcher: Batcher, measure: Measure = count_words) -> None:
-        """Hand out such batches from now on; steps of schedules are counted from 0.
+        """Set the batcher to use from now on; steps of schedules are counted from 0.
 
-        batcher (Batcher): How many rows go together, and which.
-        measure (Measure): Tells what the rows of a ``Batch`` take up; asked only
-            if the batcher looks at lengths.
+        batcher (Batcher): Chooses the rows of each batch.
+        measure (Measure): Returns the lengths of the rows of a ``Batch``; called only
+            if the batcher needs lengths.
         RAISES (ProtocolError): If episodes have several turns.
         """
         if not self.is_single_turn:
@@ -364,14 +366,15 @@ class Teacher(Agent):
         self._windows = Windows(batcher, measure)
 
     def batch_act(self) -> Batch:  # type: ignore[override]
-        """The next batch of examples.
+        """Return the next batch of examples.
 
-        Rows that the batcher shortens (its oversize is "truncate") have ``max_tokens``: how
-        much to read of the context and of the label.
+        Rows that the batcher shortens (its oversize is "truncate") have ``max_tokens``: the
+        number of tokens to read of the context and of the label.
 
         RAISES (ProtocolError): If the last batch has not been answered, the epoch is
             done, or ``set_batches`` was not called.
-        RAISES (DataError): If an example is larger than a batch, and this is an error.
+        RAISES (DataError): If an example is larger than a batch, and the batcher treats this as
+            an error.
         """
         order = self._order
         if self._run is not order.run:
@@ -401,12 +404,12 @@ class Teacher(Agent):
         self._scores.add_batch(batch, replies)
         self._batch = None
 
-    # --- going on from a state ------------------------------------------------------------
+    # --- resuming from a state ------------------------------------------------------------
 
     def state(self) -> Dict[str, Any]:
-        """The place in the epoch that all copies share, and in this one's own episode, as JSON
-        values; to be asked between a reply and the next act. ``restore`` goes back there, and
-        all that follows comes in the same order.
+        """Return the position in the epoch, which all copies share, and in this copy's own
+        episode, as JSON values; call it between a reply and the next act. After ``restore``, all
+        following examples have the same order.
 
         RAISES (ProtocolError): If an act has not been answered.
         """
@@ -416,7 +419,7 @@ class Teacher(Agent):
         return {"own": own, "shown": self._order.state(), "batches": None}
 
     def place(self) -> Optional[Place]:
-        """Where this copy is in its episode, as JSON values; None between episodes.
+        """Return this copy's position in its episode, as JSON values; None between episodes.
 
         RAISES (ProtocolError): If its act has not been answered.
         """
@@ -428,8 +431,8 @@ class Teacher(Agent):
         return self._order.place(self._block, self._row, self._end)
 
     def place_of_act(self) -> Optional[Place]:
-        """Where this copy was before the act that waits for a reply: one brought there
-        says the same again. None if none waits."""
+        """Return this copy's position before the act that waits for a reply: a copy restored to
+        it repeats the act. None if no act waits."""
         if not self._waits or self._run is not self._order.run:
             return None
         return self._order.place(self._block, self._row - 1, self._end)
@@ -437,15 +440,15 @@ class Teacher(Agent):
     def restore(
         self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[TeacherT]:
-        """Go back to where ``state`` was taken; its batcher, if any, is to be set before. A
-        stream is read from the block of episodes on that it was in: files are opened there
-        (gzip is unpacked up to there); other data is made again up to there, and so is what a
-        mutator sees that must see all of it.
+        """Go back to the position of a ``state``; set its batcher, if any, before. A stream is
+        read from the block of episodes of that position on. Files are opened there (gzip is
+        decompressed up to there). Other data is read again from its beginning, and so is all data
+        that a mutator must see completely.
 
         state (Mapping[str, Any]): From ``state``.
-        places (Sequence[Optional[Place]]): Where the copies were, each from its ``place``.
-        RETURNS (List[Teacher]): New copies, one at each of the places.
-        RAISES (DataError): If the data has no such place.
+        places (Sequence[Optional[Place]]): Positions of the copies, each from its ``place``.
+        RETURNS (List[Teacher]): New copies, one at each of the positions.
+        RAISES (DataError): If the data has no such position.
         """
         order = self._order
         copies = [self, *(self.clone() for _ in places)]
@@ -462,49 +465,50 @@ class Teacher(Agent):
     # --- the data as it is ----------------------------------------------------------------
 
     def texts(self) -> Iterator[str]:
-        """Every text and label of the whole split once, in the order of the data; of
-        endless data, of the first ``shuffle_window`` episodes; so do those below."""
+        """Yield every text and label of the whole split once, in the order of the data; for
+        endless data, only of the first ``shuffle_window`` episodes. The following methods treat
+        endless data in the same way."""
         return self._order.texts()
 
     def episodes(self) -> Iterator[List[Message]]:
-        """Every episode in the order of the data, as it would be shown."""
+        """Yield every episode in the order of the data, as it would be shown."""
         return self._order.episodes()
 
     def examples(self) -> Iterator[Message]:
-        """Every example in the order of the data, flattened: a turn within an episode
+        """Yield every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
         return self._order.examples()
 
     def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
-        """A stretch in which the ids of all that is read are kept: of each block, by its number,
-        in the order of the data."""
+        """Return a context manager that keeps all ids read while it is active: by number of the
+        block, its ids in the order of the data."""
         return self._order.keeping_ids()
 
     def all_labels(self) -> Iterator[str]:
-        """Every label of the same examples; those without labels give none."""
+        """Yield every label of the same examples."""
         return self._order.all_labels()
 
     def frequent_labels(self, most: int) -> List[str]:
-        """The different labels of the same examples, the most frequent first; of equally
-        frequent ones the first seen.
+        """Return the distinct labels of the same examples, the most frequent first; equally
+        frequent labels are in the order of first occurrence.
 
-        most (int): How many at most.
+        most (int): Most labels to return.
         """
         return self._order.frequent_labels(most)
 
     @property
     def data_name(self) -> str:
-        """What the split is read from, for error messages: its files, or the task."""
+        """Origin of the split for error messages: its files, or the task."""
         return self._order.origin
 
     @property
     def n_episodes(self) -> Optional[int]:
-        """Number of episodes of an epoch; None while unknown for a stream, or endless."""
+        """Number of episodes of an epoch; None if endless, or a stream not counted yet."""
         return self._order.n_episodes
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Number of examples of an epoch; None while unknown for a stream, or endless."""
+        """Number of examples of an epoch; None if endless, or a stream not counted yet."""
         return self._order.n_examples
 
     @property
@@ -515,16 +519,16 @@ class Teacher(Agent):
     # --- scores ---------------------------------------------------------------------------
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Score replies by these from now on (they are filled in place). Until then,
-        accuracy and F1 in evaluation, and nothing in training: what is learnt, the agent tells."""
+        """Set the metrics that score replies (they are filled in place). The default is accuracy
+        and F1 in evaluation, and none in training, where the agent reports its own metrics."""
         self._scores.set_metrics(metrics)
 
     def report(self) -> Dict[str, Metric]:
-        """`examples` and the metrics, of all copies together."""
+        """Return `examples` and the metrics, of all copies together."""
         return self._scores.report()
 
     def reset_metrics(self) -> None:
-        """Start the scores of all copies afresh."""
+        """Reset the scores of all copies."""
         self._scores.reset()
 
     @property
@@ -541,7 +545,7 @@ class Teacher(Agent):
     def _past_end(self, call: str) -> ProtocolError:
         return ProtocolError(
             f"{self.id}.{call}() was called past the end of the epoch: ask epoch_done() first, "
-            "and call start_epoch() to go on."
+            "and call start_epoch() to continue."
         )
 
 

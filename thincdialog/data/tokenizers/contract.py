@@ -1,4 +1,4 @@
-"""Sees that a tokenizer of a user's gives ids as it must."""
+"""Check that a custom tokenizer returns valid ids."""
 
 from functools import partial
 from typing import Any, Callable, Sequence, Tuple
@@ -14,13 +14,13 @@ _OURS = "thincdialog."
 def many_encoder_of(
     tokenizer: Tokenizer,
 ) -> Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]:
-    """The tokenizer's ``encode_many``; of one that is not ours, the ids are looked at.
+    """Return the tokenizer's ``encode_many``; for a custom tokenizer, with a check of the ids.
 
-    A user's tokenizer may be made from one of ours: unless it brings an ``encode_many``
-    of its own, its ``encode`` says what the ids are.
+    A custom tokenizer may be a subclass of a built-in one. Unless it defines its own
+    ``encode_many``, its ``encode`` is called for each text, because it may be overridden.
 
-    RAISES (CodeError): If it does not know how many ids there are; when called, if something
-        else comes than ids.
+    RAISES (CodeError): If the tokenizer has no valid ``n_ids``; when the function is called, if
+        the tokenizer returns anything other than ids.
     """
     check_attributes(tokenizer)
     if _is_ours(type(tokenizer)):

@@ -12,19 +12,19 @@ from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED
 
-# Joins the hashes of neighbouring words: an odd number, so nothing of them is lost.
+# Joins the hashes of neighbouring words; odd, so that the multiplication loses no bits.
 _JOIN = 0x9E3779B97F4A7C15
 _MASK, _LOW = (1 << 64) - 1, (1 << 32) - 1
-_MAX_WORDS = 1 << 16  # remembered, in about 20 MB; more are hashed again when they come
+_MAX_WORDS = 1 << 16  # cached, in about 20 MB; the cache is emptied when it is full
 _NO_IDS = np.zeros(0, dtype=np.int32)
 
 
 @registry.tokenizers("thincdialog.HashNgrams.v1")
 class HashNgramTokenizer(Tokenizer):
-    """Word n-grams, and character n-grams if wanted, hashed into a fixed number of rows, which
-    they may share. Needs no texts beforehand; a text has the same ids on every machine.
+    """Hash word n-grams, and character n-grams if wanted, into a fixed number of rows, which
+    n-grams may share. Needs no training texts; a text has the same ids on every machine.
 
-    The features of a text come word by word: the word, the n-grams that end with
+    The features of a text are ordered by word: the word, the n-grams that end with
     it, its character n-grams (with "<" and ">" for its ends).
 
     n_rows (int): Number of rows, 1 or more.
@@ -37,7 +37,7 @@ class HashNgramTokenizer(Tokenizer):
     """
 
     needs_texts = False
-    _end_mark = ""  # a word behind those of each text, if not empty
+    _end_mark = ""  # added as the last word of each text, unless empty
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class HashNgramTokenizer(Tokenizer):
         self.char_ngrams = char_ngrams
         self.lower = lower
         self.normalize = normalize
-        # Its hash, its ids as a word, and those of its character n-grams.
-        # Tuples, as the garbage collector does not look through tuples of numbers again.
+        # For each word its hash, its own ids, and the ids of its character n-grams.
+        # Tuples, because the garbage collector stops tracking tuples of numbers.
         self._words: Dict[str, Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = {}
-        # A word in UTF-8, and the bytes of the ids of its character n-grams.
+        # Maps a word in UTF-8 to the ids of its character n-grams, as bytes.
         self._characters: Dict[bytes, bytes] = {}
 
     @property
@@ -124,11 +124,11 @@ class HashNgramTokenizer(Tokenizer):
         return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)
 
     def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        """The id of each word as a word, -1 where it has none."""
+        """Return the id of each word itself, -1 for words without one."""
         return (hashes % self.n_rows).astype(np.int64) + N_SPECIAL
 
     def _of_characters(self, words: WordBytes) -> Tuple[np.ndarray, np.ndarray]:
-        """Ids of the character n-grams of each word in turn, and how many it has."""
+        """Return the ids of the character n-grams, word by word, and their number per word."""
         if self.char_ngrams is None:
             return _NO_IDS, np.zeros_like(words.lengths)
         known = self._characters.get
@@ -155,7 +155,7 @@ class HashNgramTokenizer(Tokenizer):
         return found
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Rows cannot be turned back into text: their numbers, as in "#12 #7"."""
+        """Return the rows' numbers, such as "#12 #7", because hashing cannot be undone."""
         return " ".join(f"#{each - N_SPECIAL}" for each in ids if each >= N_SPECIAL)
 
     def _split(self, text: str) -> List[str]:

@@ -18,16 +18,16 @@ from .byte_tokenizer import N_BYTES
 from .tokenizer import Tokenizer, check_range
 
 _MODEL, _CHECK = "subwords.model", "subwords.json"
-# Characters of a text that sentencepiece gets at once; it skips what is too long.
+# Most characters of a text passed to sentencepiece at once; it skips longer texts.
 _LONGEST = 4096
 
 
 @registry.tokenizers("thincdialog.Subwords.v1")
 class SubwordTokenizer(Tokenizer):
-    """Subwords learnt from the texts by sentencepiece; spaces belong to the pieces.
+    """Cut texts into subwords that sentencepiece learns from them; pieces include spaces.
 
-    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` gives back
-    every text that UTF-8 can hold, but for the sign U+2581, which stands for a space.
+    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` restores
+    every text that UTF-8 can represent, except that the character U+2581 becomes a space.
 
     size (int): Subwords to learn at most; with byte fallback, 256 of them are the bytes.
     algorithm (str): "unigram" (Kudo 2018, https://arxiv.org/abs/1804.10959) or "bpe"
@@ -60,7 +60,7 @@ class SubwordTokenizer(Tokenizer):
 
     @property
     def n_ids(self) -> int:
-        # sentencepiece's first id is its unknown piece; ours is among the special ones.
+        # The first id of sentencepiece is its unknown piece; UNKNOWN is a special token here.
         return N_SPECIAL + self._loaded.vocab_size() - 1
 
     @property
@@ -91,7 +91,7 @@ class SubwordTokenizer(Tokenizer):
                 eos_id=-1,
                 pad_id=-1,
                 unk_surface="<unk>",
-                num_threads=1,  # more give other rounding
+                num_threads=1,  # more threads round differently
                 minloglevel=3,
             )
         except RuntimeError as error:
@@ -158,7 +158,7 @@ class SubwordTokenizer(Tokenizer):
             )
         try:
             processor = self._package.SentencePieceProcessor(model_proto=model)
-            # Each as a text: one that is none would be found at some reply.
+            # Decode every piece now: an invalid one would otherwise only fail in some reply.
             pieces = [processor.id_to_piece(each) for each in range(processor.vocab_size())]
         except (RuntimeError, UnicodeDecodeError):
             raise ModelError(
@@ -166,7 +166,7 @@ class SubwordTokenizer(Tokenizer):
             ) from None
         if len(pieces) < 2 or processor.unk_id() != 0:
             raise ModelError(
-                f"{folder / _MODEL}: these subwords were not learnt by thincdialog; train again "
+                f"{folder / _MODEL}: these subwords were not trained by thincdialog; train again "
                 "or restore the file"
             )
         self._processor = processor

@@ -1,4 +1,4 @@
-"""What every tokenizer can do."""
+"""The base class of all tokenizers."""
 
 from numbers import Integral
 from pathlib import Path
@@ -12,7 +12,7 @@ from ...files.plain_file import check_inside
 from ...registry import registry
 from ..vocabulary import Progress
 
-_GROUP = 1 << 16  # characters encoded at once: more would take memory, and no less time
+_GROUP = 1 << 16  # characters encoded at once: more would take more memory and save no time
 
 
 class Tokenizer(Contract):
@@ -47,11 +47,11 @@ class Tokenizer(Contract):
         """Learn from texts; the same texts give the same ids.
 
         progress (Optional[Callable]): Called with the number of texts read so far.
-        RAISES (DataError): If nothing can be learnt from the texts.
+        RAISES (DataError): If the tokenizer cannot be trained on the texts.
         """
 
     def pieces(self, text: str) -> List[str]:
-        """The strings that a text is cut into, for display."""
+        """Return the strings that a text is cut into, for display."""
         raise NotImplementedError
 
     def encode(self, text: str) -> np.ndarray:
@@ -59,7 +59,7 @@ class Tokenizer(Contract):
         raise NotImplementedError
 
     def encode_many(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """The ids that ``encode`` gives for each text, several times as fast for many texts.
+        """Return the ids of each text as ``encode`` does, but several times as fast for many.
 
         RETURNS (Tuple[np.ndarray, np.ndarray]): Ids of all texts, one text after the other,
             shape (n_tokens,), int32; number of ids of each text, shape (n_texts,), int64.
@@ -72,38 +72,38 @@ class Tokenizer(Contract):
         return np.concatenate(ids), np.concatenate(lengths)
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """``encode_many`` of some texts; not too many for one piece of work."""
+        """Do the work of ``encode_many`` for one group of texts, which limits the memory."""
         return encode_each(self.encode, texts)
 
     def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
-        """The words that have an id for themselves, for vectors of words from elsewhere; none,
-        if the ids are no words.
+        """Return the words that have their own ids, to load pretrained word vectors; empty if
+        ids are not words.
 
-        texts (Iterable[str]): Of the training data; not read, if there is a vocabulary.
+        texts (Iterable[str]): Training texts; not read if the tokenizer has a vocabulary.
         RETURNS (Dict[str, int]): Word to id.
         """
         return {}
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids. Special tokens are left out, the unknown token is "<unk>"."""
+        """Return the text of ids, without special tokens; the unknown token is "<unk>"."""
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
-        """Save what ``build`` learnt; the settings are the config's."""
+        """Save the result of ``build``. Settings are not saved: they come from the config."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def from_disk(self, folder: Path) -> None:
         """Load what ``to_disk`` saved.
 
-        RAISES (ModelError): If it is not there or damaged.
+        RAISES (ModelError): If it is missing or damaged.
         """
 
 
 def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     """Load a tokenizer of a saved model.
 
-    folder (Path): Of the model.
-    RAISES (ModelError): If it is not there, lies elsewhere, or is damaged.
+    folder (Path): Folder of the model.
+    RAISES (ModelError): If the tokenizer is missing, outside the folder, or damaged.
     """
     place = folder / "tokenizer"
     try:
@@ -114,7 +114,7 @@ def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def check_range(name: str, value: int, least: int) -> int:
-    """The value, if it is large enough.
+    """Return the value if it is large enough.
 
     RAISES (ValueError): If it is smaller than ``least``.
     """
@@ -126,9 +126,9 @@ def check_range(name: str, value: int, least: int) -> int:
 def encode_each(
     encode: Callable[[str], np.ndarray], texts: Sequence[str]
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """As ``Tokenizer.encode_many``, text by text.
+    """Do the same as ``Tokenizer.encode_many``, text by text.
 
-    encode (Callable): Gives the ids of a text.
+    encode (Callable): Returns the ids of a text.
     """
     ids = list(map(encode, texts))
     lengths = np.fromiter(map(len, ids), np.int64, len(ids))

@@ -1,4 +1,4 @@
-"""What the tokenizers with a vocabulary have in common, and the two that only split texts."""
+"""The base classes of tokenizers with a vocabulary, and the two that only split texts."""
 
 from itertools import chain, repeat
 from pathlib import Path
@@ -18,11 +18,11 @@ VOCABULARY = "vocabulary.jsonl"
 
 
 class HasVocabulary(Tokenizer):
-    """Base: learns the pieces that ``split`` cuts texts into, and numbers them.
+    """Base class: collects the pieces that ``split`` cuts texts into, and numbers them.
 
     min_freq (int): Rarer pieces are unknown, 1 or more.
     max_size (int): Pieces to keep, the most frequent; 0 for no limit.
-    first_id (int): Id of the first piece; those below it say something else.
+    first_id (int): Id of the first piece; lower ids have other meanings.
     RAISES (ValueError): If a number is out of range.
     """
 
@@ -87,14 +87,14 @@ class HasVocabulary(Tokenizer):
 
 
 class VocabularyTokenizer(HasVocabulary):
-    """Base: a subclass says how to ``split`` a text and ``join`` the pieces again.
+    """Base class: a subclass defines how to ``split`` a text and ``join`` the pieces again.
 
     lower (bool): Whether to put everything into lower case.
     min_freq (int): Rarer pieces are unknown, 1 or more.
     max_size (int): Pieces to keep, the most frequent; 0 for no limit.
     byte_fallback (bool): Whether an unknown piece becomes the ids of its bytes
         (256 ids more) instead of ``<unk>``; then ``decode`` gives all pieces back.
-    separator (bytes): What stands between two unknown pieces in a row.
+    separator (bytes): Bytes between two consecutive unknown pieces.
     RAISES (ValueError): If a number is out of range.
     """
 
@@ -176,7 +176,8 @@ class VocabularyTokenizer(HasVocabulary):
 
 @registry.tokenizers("thincdialog.Characters.v1")
 class CharacterTokenizer(VocabularyTokenizer):
-    """Every character (code point), white space included; known ones come back exactly.
+    """Use every character (code point), including white space, as a token; ``decode`` restores
+    known ones exactly.
 
     lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
     """
@@ -192,7 +193,7 @@ class CharacterTokenizer(VocabularyTokenizer):
 
 @registry.tokenizers("thincdialog.Whitespace.v1")
 class WhitespaceTokenizer(VocabularyTokenizer):
-    """What stands between white space, as it is. For texts that are tokenized already.
+    """Split at white space and change nothing else. For texts that are already tokenized.
 
     lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
     """

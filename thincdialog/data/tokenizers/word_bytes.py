@@ -9,10 +9,10 @@ from ..words import NormalForm, normalise, split_words
 from .byte_tokenizer import from_bytes, to_bytes
 
 _PADDING = b" " * 8  # so that whole blocks can be read at every word
-_WORTHWHILE = 1200  # characters: fewer are done sooner text by text
+_WORTHWHILE = 1200  # characters: for fewer, one text at a time is faster
 _LONGEST = 64  # bytes; longer words, which are rare, are hashed one by one
 
-# Kinds of bytes, as ``data.words`` tells them apart in ASCII; a digit is a letter, too.
+# Kinds of bytes that ``data.words`` distinguishes in ASCII; a digit is also a letter.
 _LETTER, _DIGIT, _QUOTE, _POINT, _OTHER, _SPACE, _NOT_ASCII = 1, 2, 4, 8, 16, 32, 64
 _TAIL = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
 
@@ -32,11 +32,11 @@ _KINDS = bytes(map(_kind, range(256)))
 
 
 class WordBytes(NamedTuple):
-    """Words in the order of their texts.
+    """Hold words in the order of their texts.
 
-    data (np.ndarray): UTF-8, with some bytes more at the end; shape (n_bytes,), uint8.
-    starts, lengths (np.ndarray): Of each word, in bytes; shape (n_words,), int64.
-    n_words (np.ndarray): Of each text; shape (n_texts,), int64.
+    data (np.ndarray): UTF-8, with padding at the end; shape (n_bytes,), uint8.
+    starts, lengths (np.ndarray): Start and length of each word in bytes; shape (n_words,), int64.
+    n_words (np.ndarray): Number of words of each text; shape (n_texts,), int64.
     """
 
     data: np.ndarray
@@ -45,17 +45,17 @@ class WordBytes(NamedTuple):
     n_words: np.ndarray
 
     def word(self, i: int) -> bytes:
-        """The bytes of one word."""
+        """Return the bytes of one word."""
         return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
 
     def words(self) -> List[bytes]:
-        """The bytes of each word."""
+        """Return the bytes of each word."""
         data = self.data.tobytes()
         ends = self.starts + self.lengths
         return [data[a:b] for a, b in zip(self.starts.tolist(), ends.tolist())]
 
     def hashes(self, seed: int) -> np.ndarray:
-        """MurmurHash3 (x86, 32 bits) of each word; shape (n_words,), uint32."""
+        """Return the MurmurHash3 (x86, 32 bits) of each word; shape (n_words,), uint32."""
         starts, n_blocks = self.starts, self.lengths >> 2
         blocks = np.ascontiguousarray(self.blocks(np.dtype("<u4")))
         value: np.ndarray = np.full(len(starts), seed, dtype=np.uint32)
@@ -73,17 +73,17 @@ class WordBytes(NamedTuple):
         return value
 
     def blocks(self, dtype: np.dtype) -> np.ndarray:
-        """The bytes from each byte on, as one number of a type."""
+        """Return, for each position, the bytes that start there, as one number of a type."""
         return np.ndarray(len(self.data) - dtype.itemsize + 1, dtype, self.data, strides=(1,))
 
 
 def are_worthwhile(texts: Sequence[str]) -> bool:
-    """Whether texts are long enough, together, to be done at once."""
+    """Return whether texts are long enough in total to process them at once."""
     return sum(map(len, texts)) >= _WORTHWHILE
 
 
 def pack_words(words: Sequence[bytes]) -> WordBytes:
-    """Words that are there already, as those of one text."""
+    """Pack a list of words as the words of one text."""
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     data = np.frombuffer(b"".join([*words, _PADDING]), dtype=np.uint8)
     return WordBytes(data, lengths.cumsum() - lengths, lengths, np.array([len(words)]))
@@ -92,13 +92,13 @@ def pack_words(words: Sequence[bytes]) -> WordBytes:
 def find_words(
     texts: Sequence[str], form: NormalForm, lower: bool, end_mark: str = ""
 ) -> WordBytes:
-    """The words of each text, as ``split_words(normalise(text, form, lower))`` gives them.
+    """Find the words of each text, as ``split_words(normalise(text, form, lower))`` does.
 
-    end_mark (str): A word more behind those of each text; "" for none.
+    end_mark (str): Word to add after the last word of each text; "" for none.
     """
     data, ends = _joined(texts, form, lower)
     kinds = np.frombuffer(bytearray(data).translate(_KINDS), dtype=np.uint8)
-    # White space ends a word in every script, so what lies between is looked at alone.
+    # White space ends a word in every script, so each run between spaces is split on its own.
     places, others = _take_others(data, kinds, ends)
     starts, lengths = _ascii_words(kinds)
     if len(others) or end_mark:
@@ -120,7 +120,7 @@ def find_words(
 
 
 def _joined(texts: Sequence[str], form: NormalForm, lower: bool) -> Tuple[bytes, np.ndarray]:
-    """All texts with a space before and behind each, and where each ends."""
+    """Join all texts, with a space before and after each; return also the end of each."""
     joined = " ".join(["", *texts, ""])
     if joined.isascii():
         data = (joined.lower() if lower else joined).encode("ascii")
@@ -134,7 +134,7 @@ def _joined(texts: Sequence[str], form: NormalForm, lower: bool) -> Tuple[bytes,
 
 
 def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Where each word starts, and its length, in texts of ASCII between two spaces."""
+    """Return the start and length of each word in ASCII texts that spaces surround."""
     letter, digit = kinds & _LETTER, kinds & _DIGIT
     letter[1:-1] |= (kinds[1:-1] == _QUOTE) & (letter[:-2] & letter[2:])
     letter[1:-1] |= (kinds[1:-1] == _POINT) & ((digit[:-2] & digit[2:]) != 0)
@@ -150,7 +150,8 @@ def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 def _take_others(
     data: bytes, kinds: np.ndarray, ends: np.ndarray
 ) -> Tuple[np.ndarray, List[bytes]]:
-    """Words of what is not all ASCII, and where each is; in ``kinds``, that becomes space."""
+    """Return the words of all runs that are not only ASCII, and the position of each; mark these
+    runs as space in ``kinds``."""
     high = np.flatnonzero(kinds == _NOT_ASCII)
     if not len(high):
         return high, []
@@ -159,7 +160,7 @@ def _take_others(
     starts, stops = edges[::2], edges[1::2]
     runs = np.unique(starts.searchsorted(high, side="right") - 1)
     text = ends.searchsorted(starts[runs])
-    # Neighbours in one text are looked at together.
+    # Neighbouring runs of one text are split together.
     first = np.flatnonzero(np.diff(runs, prepend=-2) + np.diff(text, prepend=-1) != 1)
     last = np.append(first[1:], len(runs)) - 1
     words: List[bytes] = []

@@ -18,15 +18,16 @@ END_MARK = "</s>"
 
 @registry.tokenizers("thincdialog.WordNgrams.v1")
 class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
-    """As fastText reads: every known word has a row of its own; word n-grams (and character
-    n-grams, if wanted), of unknown words too, are hashed into a fixed number of rows.
+    """Make the features of fastText: every known word has its own row; word n-grams (and
+    character n-grams, if wanted), including those of unknown words, are hashed into a fixed
+    number of rows.
 
-    The features of a text come in the order of ``thincdialog.HashNgrams.v1``.
+    The features of a text have the order of ``thincdialog.HashNgrams.v1``.
 
     n_rows (int): Rows of the n-grams, 1 or more.
     ngrams (int): Longest word n-gram, 1 or more.
     char_ngrams (Optional[List[int]]): Shortest and longest n-gram in a word ([3, 5]), or None.
-    mark_end (bool): Whether the end of a text counts as a word, so that n-grams know it.
+    mark_end (bool): Whether the end of a text counts as a word, so that n-grams can include it.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
     min_freq (int): Rarer words are not known, 1 or more.
@@ -51,7 +52,7 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
         HashNgramTokenizer.__init__(self, lower=lower, normalize=normalize, **grams)
         self.mark_end = mark_end
         self._end_mark = END_MARK if mark_end else ""
-        # Behind special tokens and n-grams: the end of a text, if it is marked, and words.
+        # Ids: special tokens, n-grams, the end mark (if there is one), words.
         self._end = N_SPECIAL + n_rows
         first = self._end + mark_end
         HasVocabulary.__init__(self, min_freq=min_freq, max_size=max_size, first_id=first)
@@ -67,7 +68,7 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
         self._words.clear()
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The known words; n-grams say nothing new."""
+        """Return the known words; n-grams add no further text."""
         tokens, first = self.vocabulary.tokens, self.first_id
         return join_words(tokens[each - first] for each in ids if each >= first)
 

@@ -1,4 +1,4 @@
-"""What a run knows of its server of gradients: from where another one goes on, if it dies."""
+"""The state of a gradient server that its run keeps, so that another one can replace it."""
 
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
@@ -6,38 +6,38 @@ from .gradient_server import ServerReport, UnitReport
 
 
 def steps_of(made: Iterable[UnitReport]) -> List[UnitReport]:
-    """Those units of which came a step."""
+    """Return the units that led to a step."""
     return [each for each in made if each.report.examples]
 
 
 class Account:
-    """Tells each unit once. A server that takes the place of another goes on from a snapshot:
-    it owes the units that were told since, and none is told when it is made anew.
+    """Reports each unit once. A server that replaces a dead one resumes from a snapshot: it has
+    to repeat the units that were reported since (it owes them), and they are not reported again.
 
     saved (Dict[str, Any]): The last snapshot (``GradientServer.snapshot``).
-    n_told (int): Steps that were told.
-    owed (Set[int]): Units that were told, and that this server has to make anew.
+    n_told (int): Number of steps that were reported.
+    owed (Set[int]): Units that were reported, and that this server has to repeat.
     """
 
     def __init__(self, saved: Dict[str, Any]):
         self.saved, self.n_told = saved, 0
         self.owed: Set[int] = set()
-        # Since the snapshot.
+        # Units that were reported since the snapshot.
         self._told: Set[int] = set()
-        # Of the epoch: a fact of the data, which stays when a server dies.
+        # End of the epoch's units: it follows from the data, so it is kept if a server dies.
         self._end: Optional[int] = None
 
     def save(self, snapshot: Dict[str, Any]) -> None:
-        """The server's of now."""
+        """Keep the server's current snapshot."""
         self.saved, self._told = snapshot, set(self.owed)
 
     def start_epoch(self, snapshot: Dict[str, Any]) -> None:
-        """An epoch has begun; nothing of the last one is owed."""
+        """Begin an epoch; the server owes no units of the last one."""
         self.save(snapshot)
         self._end = None
 
     def new(self, told: ServerReport) -> List[UnitReport]:
-        """What was not told before."""
+        """Return the units of a report that were not reported before."""
         new = [each for each in told.made if each.unit not in self.owed]
         units = {each.unit for each in told.made}
         self.owed -= units
@@ -48,11 +48,11 @@ class Account:
         return new
 
     def died(self) -> None:
-        """The server is gone."""
+        """Note that the server died: the next one owes the units since the snapshot."""
         self.owed = set(self._told)
 
     def start(self) -> Tuple[Dict[str, Any], List[int]]:
-        """What a server begins with: a snapshot, and what it owes."""
+        """Return a snapshot for a server to begin with, and the units that it owes."""
         saved = self.saved
         if self._end is not None:
             saved = {**saved, "ledger": {**saved["ledger"], "end": self._end}}

@@ -1,4 +1,4 @@
-"""What Ray runs of ours: a worker, whose calls come back whatever happens in them."""
+"""A worker as an actor of Ray: its calls always return, even if they fail."""
 
 import os
 import socket
@@ -34,14 +34,14 @@ from .store_plane import Mailbox, StorePlane
 
 
 class WorkerActor:
-    """A worker's process. ``call`` calls any other method; what it raises comes back as a
+    """A worker's process. ``call`` calls any other method; an exception is returned as a
     ``Failure``.
     """
 
     def __init__(self) -> None:
         self.worker = 0
         self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
-        # The last time that others are known to be gone.
+        # The last era in which other workers are known to be gone.
         self._lost = 0
         self.experiment: Optional[Experiment] = None
         self.teacher: Any = None
@@ -51,9 +51,9 @@ class WorkerActor:
         threadpool_limits(1, user_api="blas")
 
     def call(self, name: str, *given: Any) -> Any:
-        """A method of this one, or of the peer.
+        """Call a method of this actor, or of the peer.
 
-        RETURNS (Any): What it gives; a ``Failure`` if it fails, None if others gave up.
+        RETURNS (Any): The return value; a ``Failure`` if it fails, None if other workers gave up.
         """
         try:
             method = getattr(self, name, None) or getattr(self.peer, name)
@@ -63,14 +63,14 @@ class WorkerActor:
         except BaseException as error:
             at_work = self.peer is not None and name in ("run", "work")
             failure = Failure.of(error, self.peer.walk.world if at_work else None)
-            # What goes wrong while it is made names the node by itself.
+            # Errors of ``make`` name the node already.
             node = "" if name == "make" else socket.gethostname()
             return failure._replace(cause=None, node=node)
 
     def make(self, recipe: Recipe) -> int:
-        """Build what it works with.
+        """Build the experiment and the teacher of the training data.
 
-        RETURNS (int): Of its process.
+        RETURNS (int): The id of this process.
         """
         self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
         self._unlabelled = recipe.unlabelled
@@ -80,17 +80,17 @@ class WorkerActor:
         self._n_parleys += 1
 
     def progress(self) -> int:
-        """Parleys of evaluations so far: who makes more of them does not hang."""
+        """Return the number of evaluation parleys so far: while it grows, this does not hang."""
         return self._n_parleys
 
     def node(self) -> str:
-        """The id of the node that it is on."""
+        """Return the id of the node that this worker is on."""
         import ray
 
         return ray.get_runtime_context().get_node_id()
 
     def begin_peer(self) -> None:
-        """Be one of those that make steps together."""
+        """Become one of the workers that make steps together."""
         assert self.experiment is not None
         if self.peer is None:
             with self.experiment.working():
@@ -99,7 +99,7 @@ class WorkerActor:
     def join_shared(
         self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
     ) -> bool:
-        """Work with others of the same machine.
+        """Work with other workers of the same machine.
 
         RETURNS (bool): Whether the memory can be opened from here.
         """
@@ -119,11 +119,11 @@ class WorkerActor:
         self, worker: int, slots: Slots, others: Sequence[Any], era: int, state: Mapping[str, Any],
         weights: Any, arrays: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Work with others wherever they are.
+        """Work with other workers on any machine.
 
         others (Sequence[ActorHandle]): All workers.
-        era (int): Which time they come together: messages of another one are dropped.
-        weights, arrays: As they are.
+        era (int): Number of times that workers have joined: messages of other eras are dropped.
+        weights, arrays: Their current values.
         """
         self.begin_peer()
         self.worker, self._era = worker, era
@@ -152,7 +152,7 @@ class WorkerActor:
         self, worker: int, slots: Slots, meeting: Any, era: int, state: Mapping[str, Any],
         weights: Any, arrays: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Work with others who have GPUs, too.
+        """Work with other workers that have GPUs, too.
 
         meeting (Tuple[int, ...]): From ``unique_id``.
         RAISES (Aborted): If one of them is gone already.
@@ -173,12 +173,12 @@ class WorkerActor:
             self.peer.join(plane, state)
 
     def give(self, era: int, key: Any, *parts: Any) -> None:
-        """Another worker has a message."""
+        """Take a message from another worker."""
         if self._era == era:
             self._mailbox.put(key, opened(parts))
 
     def abandon(self, era: int) -> None:
-        """Others of that time are gone, which may be heard before this one has joined them."""
+        """Stop waiting for workers of an era, as some are gone; may come before this one joins."""
         self._lost = max(self._lost, era)
         if self._era == era:
             self._mailbox.abandon()
@@ -188,11 +188,11 @@ class WorkerActor:
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
         origin: Mapping[str, Any], first: int,
     ) -> bool:  # fmt: skip
-        """Work for a server of gradients.
+        """Work for a gradient server.
 
-        server (ActorHandle): Of a ``ServerActor``.
-        memory (Optional[MappedMemory]): Of ``server_layout``; None if it is elsewhere.
-        origin, first: Of the epoch (see ``StatelessWorker``).
+        server (ActorHandle): Handle of a ``ServerActor``.
+        memory (Optional[MappedMemory]): Has a ``server_layout``; None if there is no shared memory.
+        origin, first: Describe the epoch (see ``StatelessWorker``).
         RETURNS (bool): Whether the memory can be opened from here.
         """
         assert self.experiment is not None
@@ -209,9 +209,9 @@ class WorkerActor:
         return True
 
     def work(self) -> bool:
-        """Learn as long as there is something to do.
+        """Train on units of work until the server has none.
 
-        RETURNS (bool): Whether the server is there still.
+        RETURNS (bool): Whether the server can still be reached.
         """
         try:
             self.peer.work(self.link.exchange)
@@ -220,8 +220,8 @@ class WorkerActor:
         return True
 
     def pieces(self) -> List[Any]:
-        """What this worker owns: where each piece begins and ends, its values, and what the
-        optimizer keeps of it."""
+        """Return each piece that this worker owns: its slice of the parameters, its values, and
+        its arrays of the optimizer."""
         plane, owned = self.peer.plane, self.peer.owned
         kept = owned.kept()
         found = []
@@ -237,9 +237,9 @@ class WorkerActor:
     ) -> Share:  # fmt: skip
         """Answer a share of the data to evaluate on.
 
-        worker (int): Whose share.
-        data (Mapping[str, str]): What all of it comes to (``data_prints``).
-        weights (Optional[Floats1d]): To answer with, if they are not those in place.
+        worker (int): Number of the share.
+        data (Mapping[str, str]): Checksums of all of the data (``data_prints``).
+        weights (Optional[Floats1d]): Weights to answer with; None: the current ones.
         chosen (Mapping[str, Any]): Attributes of the agent that were chosen on the dev data.
         recorder (Optional[Recorder]): Is filled with every reply.
         """

@@ -1,4 +1,4 @@
-"""Steps that are made with each gradient as it comes."""
+"""Asynchronous training: each gradient is applied when it arrives."""
 
 from typing import Any, Callable, Dict, List, Mapping
 
@@ -19,8 +19,8 @@ from .remote_server import RemoteServer
 
 
 class AsyncRunner(RayRunner):
-    """See ``build_ray``. One server has the weights; workers get units of work from it, one
-    after the other, and bring gradients."""
+    """See ``build_ray``. One server holds the weights; workers get units of work from it, one
+    after the other, and return gradients."""
 
     harmless = (*RayRunner.harmless, "staleness")
 
@@ -46,11 +46,11 @@ class AsyncRunner(RayRunner):
 
     @property
     def bound(self) -> int:
-        """Versions that a gradient may be old."""
+        """The maximum age of a gradient, in versions of the weights."""
         return max(0, self.num_workers - 1) + self.settings["staleness"]
 
     def first_snapshot(self) -> Dict[str, Any]:
-        """What a server begins with."""
+        """Return the snapshot that the first server begins with."""
         ledger: Dict[str, Any] = {"first": 0, "next": 0, "end": None, "again": []}
         return {"version": 0, "untold": [], "ledger": ledger, **self.snapshot()}
 
@@ -88,7 +88,7 @@ class AsyncRunner(RayRunner):
         if state.get("unit") != self.n_microbatches:
             text = f"[runner] a step has {self.n_microbatches} microbatches"
             text += f", but had {state.get('unit')}" if "unit" in state else ", but was synchronous"
-            hint = "set mode and microbatches as they were, or start anew"
+            hint = "set mode and microbatches as they were, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
         self.crew.restore(state["origin"], state["ledger"])
         self.is_done = False

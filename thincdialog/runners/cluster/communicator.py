@@ -1,4 +1,4 @@
-"""NCCL, as CuPy has it, among workers of which each has a GPU of its own."""
+"""NCCL, by way of CuPy, between workers that have a GPU each."""
 
 import os
 import threading
@@ -11,17 +11,17 @@ import numpy
 from ...errors import DialogError
 from .lone_plane import Aborted
 
-# Send and recv are there since 2.7.
+# The first version with send and recv: 2.7.
 LEAST_VERSION = 2700
-# Another thread waits so long for calls of NCCL that come back by themselves; and so long for
-# those that were aborted.
+# How long ``abandon`` waits for calls of NCCL that return by themselves, and for those that were
+# aborted.
 CALL_SECONDS, ABORT_SECONDS = 1.0, 20.0
-# CuPy's for what NCCL and CUDA say; of an error that it does not know it has no text.
+# CuPy's exceptions for errors of NCCL and CUDA: a KeyError if it has no text for the error.
 _ERRORS = (RuntimeError, KeyError)
 
 
 def why_no_nccl() -> str:
-    """Why workers cannot exchange through NCCL here; nothing if they can."""
+    """Return why workers cannot use NCCL in this process; "" if they can."""
     try:
         from cupy.cuda import nccl
     except ImportError:
@@ -33,15 +33,15 @@ def why_no_nccl() -> str:
 
 
 def unique_id() -> Tuple[int, ...]:
-    """By which workers find each other, once. The process that asked for it is the first."""
+    """Return an id with which workers connect, once; call this in worker 0's process."""
     from cupy.cuda import nccl
 
     return nccl.get_unique_id()
 
 
 class Communicator:
-    """Sends arrays of a device to others, in the order of the current stream. Whoever waits for
-    what comes of it calls ``get``. Another thread may end it all (``abandon``)."""
+    """Exchanges arrays on GPUs with other workers, in the order of the current stream. Call
+    ``get`` to wait for a result. Another thread may end the exchange (``abandon``)."""
 
     def __init__(self) -> None:
         self._comm: Any = None
@@ -49,11 +49,11 @@ class Communicator:
         self.n_workers, self.is_abandoned, self._is_waiting = 0, False, False
 
     def connect(self, n_workers: int, name: Tuple[int, ...], worker: int) -> None:
-        """Wait until all are there.
+        """Connect with the other workers; wait until all of them call this.
 
         name (Tuple[int, ...]): From ``unique_id``.
-        RAISES (DialogError): If NCCL refuses, as two workers on one GPU.
-        RAISES (Aborted): If it was abandoned.
+        RAISES (DialogError): If NCCL refuses, for example because two workers have the same GPU.
+        RAISES (Aborted): If the exchange was abandoned.
         """
         from cupy.cuda import nccl
 
@@ -64,7 +64,7 @@ class Communicator:
             numpy.dtype("i8").char: nccl.NCCL_INT64,
         }
         with self._waiting():
-            # Whoever abandons it after this sees that it waits.
+            # If ``abandon`` is called after this check, it finds this thread waiting.
             if self.is_abandoned:
                 raise Aborted
             try:
@@ -82,9 +82,9 @@ class Communicator:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """A stretch whose calls are carried out together.
+        """Carry out the calls within this context together.
 
-        RAISES (Aborted): If it was abandoned.
+        RAISES (Aborted): If the exchange was abandoned.
         """
         with self._lock:
             if self.is_abandoned:
@@ -97,20 +97,20 @@ class Communicator:
                     self._nccl.groupEnd()
 
     def send(self, array: Any, worker: int) -> None:
-        """Within a ``group``."""
+        """Send an array to a worker; within a ``group``."""
         self._comm.send(*self._cells(array), worker, _stream())
 
     def recv(self, array: Any, worker: int) -> None:
-        """Within a ``group``: into an array, as large as what that worker sends."""
+        """Receive a worker's array into one of the same size; within a ``group``."""
         self._comm.recv(*self._cells(array), worker, _stream())
 
     def broadcast(self, array: Any, root: int) -> None:
-        """Within a ``group``: the array of one worker takes the place of all others'."""
+        """Replace all workers' arrays by that of worker ``root``; within a ``group``."""
         pointer, *rest = self._cells(array)
         self._comm.broadcast(pointer, pointer, *rest, root, _stream())
 
     def gather(self, xp: Any, numbers: List[int]) -> Any:
-        """As many numbers of each worker, known to the host; int64, a row for each."""
+        """Return the numbers of all workers, on the host: int64, a row of equal length for each."""
         own = xp.asarray(numpy.array(numbers, dtype="i8"))
         found = xp.empty((self.n_workers, len(numbers)), dtype="i8")
         with self.group():
@@ -119,15 +119,15 @@ class Communicator:
         return self.get(found)
 
     def add_up(self, array: Any) -> None:
-        """Add those of all workers, in place; each cell is zero in all but one."""
+        """Add the arrays of all workers, in place; each cell is zero in all but one of them."""
         with self.group():
             pointer, *rest = self._cells(array)
             self._comm.allReduce(pointer, pointer, *rest, self._nccl.NCCL_SUM, _stream())
 
     def get(self, array: Any) -> Any:
-        """A copy on the host, of what others have sent.
+        """Return a copy on the host, of an array that depends on other workers.
 
-        RAISES (Aborted): If it was abandoned.
+        RAISES (Aborted): If the exchange was abandoned.
         """
         with self._waiting():
             found = array.get()
@@ -151,10 +151,11 @@ class Communicator:
         return array.data.ptr, array.size, self._kinds[array.dtype.char]
 
     def abandon(self) -> None:
-        """Others are gone: whoever waits for them is let go. A process that NCCL does not let go
-        ends, as one that waits for others to connect."""
+        """End the exchange, because other workers are gone: a thread that waits for them gets
+        ``Aborted``. If NCCL does not release it, as while it waits for others to connect, this
+        ends the process."""
         self.is_abandoned = True
-        # A call that comes back is not to find what it works with gone.
+        # Let a call of NCCL that returns by itself do so before its communicator is aborted.
         has_lock = self._lock.acquire(timeout=CALL_SECONDS)
         self._abort()
         if has_lock:

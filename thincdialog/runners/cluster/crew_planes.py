@@ -1,4 +1,4 @@
-"""The planes of a run's workers, as the run's process sees them."""
+"""The driver's side of a plane, by which workers exchange gradients and parameters."""
 
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from .slots import Slots
 
 
 class Planes:
-    """Brings the weights and the optimizer's state of a run to its workers, and back.
+    """Copies the weights and the optimizer's state of a run to its workers, and back.
 
     runner (RayRunner): The run's.
     """
@@ -21,26 +21,26 @@ class Planes:
         self.runner, self.learner = runner, runner.learner
 
     def made(self, kept: List[str]) -> None:
-        """Steps were made, and the optimizer keeps these arrays."""
+        """Note that steps were made, and that the optimizer has the arrays ``kept``."""
 
     def gather(self) -> None:
-        """Let this process see what workers have changed."""
+        """Show this process the changes of workers."""
 
     def to_evaluate(self, weights: Any) -> Any:
-        """What workers are given so that they answer with these weights."""
+        """Return the argument from which workers get these weights; None if they have them."""
         return None
 
     def abort(self) -> None:
-        """Let no worker wait for another."""
+        """Let no worker wait for another one any longer."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release memory."""
 
 
 class SharedPlanes(Planes):
-    """On one machine: all see the same memory.
+    """Workers on one machine: all share memory.
 
-    memory (MappedArrays): Of ``shared_layout``; workers have opened it.
+    memory (MappedArrays): Has a ``shared_layout``; workers have opened it.
     """
 
     def __init__(self, runner: Any, memory: MappedArrays, kept: List[str]):
@@ -61,10 +61,10 @@ class SharedPlanes(Planes):
 
 
 class GatheredPlanes(Planes):
-    """What workers see is on several machines, or on GPUs: it goes to them, and comes back when it
-    is wanted. The base of those that know how they find each other.
+    """Workers on several machines, or on GPUs: weights and state are copied to them, and back when
+    they are needed. A subclass connects the workers.
 
-    snapshot (Mapping[str, Any]): What they begin with (``RayRunner.snapshot``).
+    snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
     """
 
     def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any]):
@@ -97,7 +97,7 @@ class GatheredPlanes(Planes):
 
 
 class GpuPlanes(GatheredPlanes):
-    """On GPUs of one machine, by way of memory that all see.
+    """Workers with GPUs on one machine, which exchange through shared memory.
 
     memory (MappedArrays): See ``SharedPlanes``.
     """
@@ -114,10 +114,10 @@ class GpuPlanes(GatheredPlanes):
 
 
 class StorePlanes(GatheredPlanes):
-    """By way of Ray, wherever workers are."""
+    """Workers on any machines, which exchange through Ray."""
 
     _eras = 0
-    # Tells a worker how to find the others.
+    # The method of a worker that connects it with the others.
     _join = "join_store"
 
     def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
@@ -127,11 +127,11 @@ class StorePlanes(GatheredPlanes):
         ray, numbers = team.ray, list(range(slots.n_workers))
         weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
         state, others = snapshot["state"], ray.put(self._met())
-        team.abort = self.abort  # They may wait for one who dies as they join.
+        team.abort = self.abort  # A worker may die while others wait for it to join.
         team.each(self._join, numbers, slots, others, self._era, state, weights, arrays)
 
     def _met(self) -> Any:
-        """By what workers find each other."""
+        """Return the argument by which workers connect."""
         return self._actors
 
     def abort(self) -> None:
@@ -140,7 +140,7 @@ class StorePlanes(GatheredPlanes):
 
 
 class NcclPlanes(StorePlanes):
-    """By way of NCCL, from GPU to GPU."""
+    """Workers with a GPU each, which exchange through NCCL, from GPU to GPU."""
 
     _join = "join_nccl"
 
@@ -152,11 +152,11 @@ class NcclPlanes(StorePlanes):
 def make_planes(
     runner: Any, team: Any, stretches: Sequence[Segment], snapshot: Mapping[str, Any]
 ) -> Planes:
-    """Let all workers of a team begin together, by the plane that the settings ask for, or the
-    first that goes.
+    """Let all workers of a team begin together, with the plane that the settings choose, or the
+    first that works.
 
-    snapshot (Mapping[str, Any]): What they begin with (``RayRunner.snapshot``).
-    RAISES (ConfigError): If it does not go.
+    snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
+    RAISES (ConfigError): If the chosen plane does not work.
     """
     slots = Slots(runner.n_microbatches, len(team.actors))
     state = snapshot["state"]
@@ -180,9 +180,9 @@ def make_planes(
 
 
 def _takes_nccl(runner: Any, team: Any) -> bool:
-    """Whether workers exchange through NCCL.
+    """Return whether workers exchange through NCCL.
 
-    RAISES (ConfigError): If they are to, and cannot.
+    RAISES (ConfigError): If the settings choose NCCL, but workers cannot use it.
     """
     plane, n_gpus = runner.settings["plane"], runner.settings["num_gpus_per_worker"]
     if plane not in ("auto", "nccl") or n_gpus < 1:

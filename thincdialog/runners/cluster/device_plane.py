@@ -1,4 +1,4 @@
-"""What workers with GPUs exchange where it goes through the memory of their hosts."""
+"""The exchange between workers with GPUs through the memory of their hosts."""
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -15,7 +15,7 @@ from .owned import Piece, pieces_of
 
 
 def placed(plane: LonePlane, weights: Any) -> LonePlane:
-    """A plane of the host for a model wherever it computes.
+    """Return a plane on the host if the model is there, else one that copies to the GPU and back.
 
     weights (Floats1d): The model's.
     """
@@ -27,7 +27,7 @@ class DevicePlane(LonePlane):
     them on their own devices and make the optimizer's steps there; new parameters come back the
     same way.
 
-    inner (LonePlane): The other plane, with parameters and state as they are.
+    inner (LonePlane): The other plane, with the current parameters and state.
     xp (module): CuPy.
     """
 
@@ -41,7 +41,7 @@ class DevicePlane(LonePlane):
         self._own = pieces_of(inner.stretches, inner.worker, inner.slots.n_workers)
         self._dense = dense_slices(inner.stretches)
         self._foreign = _gaps(self._own, len(values))
-        # Of slots of others, the own pieces.
+        # Vectors for other workers' slots, in which only the own pieces are used.
         self._scratch: Dict[int, Any] = {}
 
     def hand_over(
@@ -61,7 +61,7 @@ class DevicePlane(LonePlane):
         return total, [own[slot] for slot in range(n_slots)]
 
     def _on_device(self, slot: int, gradient: Gradient) -> Gradient:
-        """The own pieces of another's gradient."""
+        """Copy the own pieces of another worker's gradient to the device."""
         if slot not in self._scratch:
             self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
         vector, tables = self._scratch[slot], list(gradient.tables)
@@ -100,7 +100,7 @@ class DevicePlane(LonePlane):
 
 
 def _gaps(pieces: Sequence[Piece], n: int) -> List[slice]:
-    """What lies between pieces of a vector."""
+    """Return the ranges of a vector between pieces."""
     edges = [0]
     for piece in pieces:
         edges += [piece.start, piece.stop]

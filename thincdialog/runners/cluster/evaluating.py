@@ -1,4 +1,4 @@
-"""Evaluation by several workers, with the scores that one finds."""
+"""Evaluation by several workers, with the same scores as by one."""
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -8,7 +8,7 @@ from ...metrics import Metric, merge_reports
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 
-# What a worker has reached, task to metrics; and what it has recorded.
+# A worker's result: metrics by task; and its recorder, with the replies.
 Share = Tuple[Dict[str, Dict[str, Metric]], Optional[Recorder]]
 
 
@@ -18,7 +18,7 @@ def evaluate_together(
     recorder: Optional[Recorder],
     found: List[Share],
 ) -> Dict[str, float]:
-    """Add up what workers found, each with a share of the examples.
+    """Join the results of workers, each of its share of the examples.
 
     recorder (Optional[Recorder]): Is filled with every reply.
     RETURNS (Dict[str, float]): Metric name to value.
@@ -44,7 +44,7 @@ def evaluate_share(
     recorder: Optional[Recorder],
     tell: Callable[[], None],
 ) -> Share:
-    """What an agent reaches on its share of data to evaluate on, for each task.
+    """Evaluate an agent on a worker's share of the data, for each task.
 
     recorder (Optional[Recorder]): Is filled with every reply.
     tell (Callable): Called after each parley.

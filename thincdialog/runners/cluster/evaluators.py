@@ -21,4 +21,4 @@ class Evaluators(RemoteCrew):
         return f"{death.who} died"
 
     def _to_evaluate(self, weights: Any) -> Any:
-        return None  # They have loaded them.
+        return None  # They have loaded the weights.

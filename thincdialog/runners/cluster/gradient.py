@@ -1,4 +1,4 @@
-"""Gradients that travel: dense parts as a vector, tables as the rows that have any."""
+"""Gradients that workers exchange: dense parts as a vector, tables as rows with a gradient."""
 
 from typing import Any, List, NamedTuple, Sequence
 
@@ -6,11 +6,10 @@ from ...optimizers.row_sparse import Rows
 
 
 class Gradient(NamedTuple):
-    """Of all parameters.
+    """Hold the gradient of all parameters.
 
-    vector (Floats1d): As long as the parameters; what it holds in the places of tables is
-        nobody's business.
-    tables (List[Rows]): For each table its rows, of which the host knows the numbers, and their
+    vector (Floats1d): As long as the parameters; its values in the ranges of tables are not used.
+    tables (List[Rows]): For each table the numbers of its rows, on the host, and the rows'
         gradients.
     """
 
@@ -19,9 +18,9 @@ class Gradient(NamedTuple):
 
 
 def to_host(gradient: Gradient, vector: Any, dense: Sequence[slice]) -> Gradient:
-    """A copy of a gradient on a device.
+    """Copy a gradient from a device.
 
-    vector (Floats1d): Of the host; gets the dense parts.
+    vector (Floats1d): Receives the dense parts, on the host.
     dense (Sequence[slice]): See ``dense_slices``.
     """
     for now in dense:

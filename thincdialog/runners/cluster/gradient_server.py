@@ -1,4 +1,4 @@
-"""The weights, and whoever changes them by gradients that come one after the other."""
+"""The server that holds the weights, and applies gradients one after the other."""
 
 import math
 from collections import Counter
@@ -25,18 +25,18 @@ from .owned_on_device import make_owned
 from .peer import restore_pieces
 from .slots import Slots
 
-# In the counts of a step: gradients before it that were too old.
+# Key in the counts of a step: gradients dropped since the last step, as they were too old.
 DROPPED = "dropped_gradients"
 
 
 class LearnedUnit(NamedTuple):
-    """What a worker brings.
+    """Hold a worker's result for one unit.
 
-    unit (int): Of the ``Ledger``.
-    version (int): Of the weights that it learnt with.
+    unit (int): Number of the unit in the ``Ledger``.
+    version (int): Version of the weights that the gradient was computed with.
     report (Optional[StepReport]): None if the epoch has no such unit.
-    gradient (Optional[Gradient]): None if it lies where the server finds it.
-    gpu_bytes (Optional[int]): What the worker's GPU holds, if it has one.
+    gradient (Optional[Gradient]): None if the server finds it in shared memory.
+    gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
     """
 
     unit: int
@@ -47,10 +47,10 @@ class LearnedUnit(NamedTuple):
 
 
 class UnitReport(NamedTuple):
-    """What came of a unit.
+    """Hold the report of a unit that was done.
 
-    report (StepReport): Of its step; without examples there was none.
-    gpu_bytes (Optional[int]): As of ``LearnedUnit``.
+    report (StepReport): Report of its step; if it has no examples, no step was made.
+    gpu_bytes (Optional[int]): See ``LearnedUnit``.
     """
 
     worker: int
@@ -60,12 +60,12 @@ class UnitReport(NamedTuple):
 
 
 class ServerReport(NamedTuple):
-    """What has come of units since the last time.
+    """Hold the reports since the last ``ServerReport``.
 
-    made (List[UnitReport]): In the order of steps.
-    version (int): Steps made so far.
-    end (Optional[int]): Of the units of the epoch, if it is known.
-    is_over (bool): Whether the epoch is.
+    made (List[UnitReport]): The units that were done, in the order of steps.
+    version (int): Number of steps so far.
+    end (Optional[int]): Number after the epoch's last unit, if it is known.
+    is_over (bool): Whether the epoch is over.
     """
 
     made: List[UnitReport]
@@ -75,15 +75,15 @@ class ServerReport(NamedTuple):
 
 
 class GradientServer:
-    """Hands out units of work, and makes a step of the optimizer with what comes back. A
-    gradient that is too old is dropped, and its unit handed out anew.
+    """Hands out units of work, and makes a step of the optimizer with each gradient that workers
+    return. A gradient that is too old is dropped, and its unit is handed out again.
 
-    stretches (Sequence[Segment]): Of the parameters.
-    optimizer (Optimizer): New, as of the config.
-    ops (Ops): Of the model.
+    stretches (Sequence[Segment]): Segments that make up the parameters.
+    optimizer (Optimizer): A new one, as in the config.
+    ops (Ops): The model's.
     values (Floats1d): All parameters; changed in place.
-    bound (int): Versions that a gradient may be old.
-    n_workers (int): That bring gradients.
+    bound (int): The maximum age of a gradient, in versions of the weights.
+    n_workers (int): Number of workers that return gradients.
     """
 
     def __init__(
@@ -106,10 +106,10 @@ class GradientServer:
         self._made: List[UnitReport] = []
 
     def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
-        """Go on from somewhere; once, as the optimizer is to be new.
+        """Resume from a snapshot; call this only once, because it needs a new optimizer.
 
-        saved (Mapping[str, Any]): From ``snapshot``; the weights are there.
-        owed (Collection[int]): Units that were made since, and told: see ``Ledger``.
+        saved (Mapping[str, Any]): From ``snapshot``; its weights are in ``values`` already.
+        owed (Collection[int]): Units that were done and reported since then: see ``Ledger``.
         """
         asarray: Any = get_array_module(self.values).asarray
         for name, array in saved["arrays"].items():
@@ -120,49 +120,49 @@ class GradientServer:
         self._made = list(saved["untold"])
 
     def restore_ledger(self, ledger: Mapping[str, Any]) -> None:
-        """Go on with these units: the rest is where it was already."""
+        """Restore only the ledger: weights and optimizer are already as they were."""
         self.ledger.restore(ledger)
 
     def start_epoch(self) -> int:
-        """RETURNS (int): The first unit."""
+        """Begin an epoch; RETURNS (int): its first unit."""
         self.ledger.start_epoch()
         return self.ledger.first
 
     def end_at(self, version: float) -> None:
-        """Make no more steps than up to there, but for those that are at workers or owed."""
+        """Make no steps after this version, except for units that are at workers or owed."""
         self._limit = int(min(version, 1 << 62))
 
-    def exchange(self, worker: int, learnt: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
-        """Take in what a worker brings, and give it more to do.
+    def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
+        """Take a worker's result, and give it the next unit.
 
-        RETURNS (Optional[Tuple[int, int]]): A unit, and the version of the weights as they
-            are; None if there is nothing to do for now.
+        RETURNS (Optional[Tuple[int, int]]): A unit, and the current version of the weights; None
+            if there is nothing to do now.
         RAISES (TrainingError): If a gradient is not finite.
         """
-        if learnt is not None and self.ledger.is_wanted(worker, learnt.unit):
-            self._take_in(worker, learnt)
+        if learned is not None and self.ledger.is_wanted(worker, learned.unit):
+            self._take_in(worker, learned)
         is_full = self.version + self.ledger.n_out >= self._limit
         unit = self.ledger.hand_out(worker, is_full)
         return None if unit is None else (unit, self.version)
 
-    def _take_in(self, worker: int, learnt: LearnedUnit) -> None:
-        if learnt.report is None:
+    def _take_in(self, worker: int, learned: LearnedUnit) -> None:
+        if learned.report is None:
             self.ledger.past_end(worker)
             return
-        staleness = self.version - learnt.version
+        staleness = self.version - learned.version
         if staleness > self.bound:
             self._n_dropped += 1
             self.ledger.back(worker)
             return
-        report = learnt.report
+        report = learned.report
         if report.examples:
-            assert learnt.gradient is not None
-            report = self._apply(learnt, learnt.gradient, report, staleness)
-        self._made.append(UnitReport(worker, learnt.unit, report, learnt.gpu_bytes))
+            assert learned.gradient is not None
+            report = self._apply(learned, learned.gradient, report, staleness)
+        self._made.append(UnitReport(worker, learned.unit, report, learned.gpu_bytes))
         self.ledger.done(worker)
 
     def _apply(
-        self, learnt: LearnedUnit, gradient: Gradient, report: StepReport, staleness: int
+        self, learned: LearnedUnit, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
         scale = 1.0 / report.weight
         self.owned.add_up([gradient], self._sums)
@@ -187,7 +187,7 @@ class GradientServer:
         return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
 
     def settings(self, optimizer: Any) -> Dict[str, float]:
-        """What the optimizer's next step needs to be made with a gradient that is old."""
+        """Return the settings that the optimizer needs for a step with a stale gradient."""
         if type(optimizer) is not LazyAdam:
             return {}
         settings = settings_of(optimizer)
@@ -195,21 +195,21 @@ class GradientServer:
         return {name: value for name, value in changed.items() if value != settings[name]}
 
     def forget(self, worker: int) -> None:
-        """A worker is gone, or starts anew."""
+        """Take back the unit of a worker that is gone, or starts again."""
         self.ledger.back(worker)
 
     def take(self) -> ServerReport:
-        """What has come since the last time."""
+        """Return the reports since the last call."""
         made, self._made = self._made, []
         return ServerReport(made, self.version, self.ledger.end, self.ledger.is_over)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        """Restore the run's schedules (``schedule_states``), which evaluations change."""
         restore_schedules(self.optimizer, states)
 
     def snapshot(self) -> Dict[str, Any]:
-        """All that another server needs to go on from here, also what was not told yet;
-        copies."""
+        """Return the whole state, copied, from which another server can resume; it includes
+        reports that were not taken yet."""
         kept = self.owned.kept()
         return {
             "version": self.version,
@@ -222,7 +222,7 @@ class GradientServer:
 
 
 def _copy(array: Any) -> Any:
-    """On the host."""
+    """Copy an array, to the host if it is on a device."""
     return to_numpy(array) if not is_numpy_array(array) else array.copy()
 
 

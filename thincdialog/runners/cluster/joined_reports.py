@@ -1,4 +1,4 @@
-"""What came of a step, from what came of its microbatches."""
+"""Joins the reports of a step's microbatches."""
 
 import math
 from typing import Dict, Sequence
@@ -7,11 +7,11 @@ from ...protocol import StepReport
 
 
 def joined_reports(reports: Sequence[StepReport]) -> StepReport:
-    """One report of several: the same, whoever made which of them.
+    """Join reports into one, which does not depend on which worker made which of them.
 
     reports (Sequence[StepReport]): In the order of the microbatches.
     """
-    # By hand: this is done for each step of all workers.
+    # A plain loop, because it is fast, and this is called for each step of all workers.
     counts: Dict[str, int] = {}
     for report in reports:
         for name, n in report.counts.items():

@@ -1,16 +1,17 @@
-"""Which units of work are handed out, done, or to be done anew: each counts once."""
+"""Keeps track of units of work, so that each counts once even if it is done twice."""
 
 from typing import Any, Collection, Dict, List, Mapping, Optional, Set
 
 
 class Ledger:
-    """Units have numbers, from 0, one after the other through all epochs. One that is handed
-    out is at a worker until it is done, or comes back; who does it a second time is not heard.
+    """Records which units are handed out, done, or to be repeated. Units are numbered from 0
+    through all epochs. A unit that is handed out is at a worker until it is done, or comes back;
+    a second result for it is ignored.
 
-    first (int): Of this epoch.
-    end (Optional[int]): Of the next epoch, as soon as that is known.
-    owed (Set[int]): Units that were done before a server died, and are to be done anew: they
-        come before all others.
+    first (int): This epoch's first unit.
+    end (Optional[int]): The next epoch's first unit, as soon as it is known.
+    owed (Set[int]): Units that were done before a server died, and have to be repeated: they are
+        handed out before all others.
     """
 
     def __init__(self) -> None:
@@ -22,15 +23,15 @@ class Ledger:
         self._done: Set[int] = set()
 
     def start_epoch(self) -> None:
-        """All units of the last one are done."""
+        """Begin an epoch, when all units of the last one are done."""
         if self.end is not None:
             self.first = self._next = self.end
         self.end, self.owed, self._again, self._done = None, set(), [], set()
 
     def hand_out(self, worker: int, is_full: bool = False) -> Optional[int]:
-        """A unit for a worker; None if there is none now.
+        """Return a unit for a worker; None if there is none now.
 
-        is_full (bool): Whether only what is owed shall be done.
+        is_full (bool): Whether to hand out only units that are owed.
         """
         again = [unit for unit in self._again if unit in self.owed]
         again = again or ([] if is_full else self._again)
@@ -48,30 +49,30 @@ class Ledger:
         return unit
 
     def is_wanted(self, worker: int, unit: int) -> bool:
-        """Whether it is that worker's to do, still."""
+        """Return whether the unit is at that worker, and not done yet."""
         return self._at.get(worker) == unit and unit not in self._done
 
     def done(self, worker: int) -> None:
-        """What a worker has is done."""
+        """Note that the unit at a worker is done."""
         unit = self._at.pop(worker)
         self._done.add(unit)
         self.owed.discard(unit)
 
     def back(self, worker: int) -> None:
-        """What a worker has, if anything, is to be done anew."""
+        """Take back the unit at a worker, if it has one, so that it is handed out again."""
         unit = self._at.pop(worker, None)
         if unit is not None:
             self._again.append(unit)
 
     def past_end(self, worker: int) -> None:
-        """What a worker has does not exist: the epoch has fewer."""
+        """Note that the unit at a worker does not exist, as the epoch has fewer units."""
         unit = self._at.pop(worker)
         self.end = unit if self.end is None else min(self.end, unit)
         self._again = [each for each in self._again if each < self.end]
 
     @property
     def n_out(self) -> int:
-        """Units at workers."""
+        """The number of units at workers."""
         return len(self._at)
 
     @property
@@ -80,7 +81,7 @@ class Ledger:
         return self.end is not None and len(self._done) == self.end - self.first
 
     def state(self) -> Dict[str, Any]:
-        """As JSON values; units at workers are to be done anew."""
+        """Return the state as JSON values; units at workers are listed as to be done again."""
         return {
             "first": self.first,
             "next": self._next,
@@ -91,7 +92,7 @@ class Ledger:
     def restore(self, state: Mapping[str, Any], owed: Collection[int] = ()) -> None:
         """Go back to where ``state`` was taken.
 
-        owed (Collection[int]): Units that were done since.
+        owed (Collection[int]): Units that were done since then, and have to be repeated.
         """
         self.first, self.end, self.owed = state["first"], state["end"], set(owed)
         self._next = max([state["next"], *(unit + 1 for unit in owed)])

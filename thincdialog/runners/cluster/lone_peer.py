@@ -1,4 +1,4 @@
-"""This process as the only one that makes steps as several would."""
+"""This process as the only worker, which makes the same steps as several workers would."""
 
 from typing import Any, Dict, List
 
@@ -13,8 +13,8 @@ from .slots import Slots
 class LonePeer:
     """This process as the only worker.
 
-    runner (RayRunner): Whose it is.
-    teacher (Teacher): Of the training data.
+    runner (RayRunner): The runner that uses it.
+    teacher (Teacher): Teacher of the training data.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher):
@@ -28,20 +28,20 @@ class LonePeer:
         self.peer.join(self.plane, runner.optimizer_state())
 
     def do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method."""
+        """Call a method of the worker; RETURNS a list of its answer."""
         return [getattr(self.peer, call)(*given)]
 
     def made(self, step: int, kept: List[str]) -> None:
-        """Steps were made."""
+        """Note that steps were made."""
         self.runner.bind(self.plane.state, kept)
 
     def gather(self) -> None:
-        """Nothing is elsewhere."""
+        """Do nothing: weights and state are in this process."""
 
     def place(self) -> Dict[str, Any]:
         """See ``Peer``."""
         return self.peer.place()
 
     def end(self) -> None:
-        """Let go of it."""
+        """Shut down the world."""
         self.peer.walk.world.shutdown()

@@ -1,4 +1,4 @@
-"""What workers exchange, and how it is when there is but one."""
+"""The interface by which workers exchange gradients and parameters, for a single worker."""
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -14,18 +14,18 @@ from .slots import Slots
 
 
 class Aborted(Exception):
-    """Others have given up; nobody is waited for any more."""
+    """Other workers have given up, so waiting for them is over."""
 
 
 class LonePlane:
-    """Of one worker: what it hands over is what there is. The base of those of several. Arrays
-    are where the model computes.
+    """The plane (transport) of a single worker, which exchanges nothing: the base class of planes
+    for several workers. Arrays are on the device of the model.
 
     values (Floats1d): All parameters, as this worker sees them.
-    state (Dict[str, Floats1d]): For what an optimizer keeps: as long as these.
-    vectors (Dict[int, Floats1d]): For each own slot, by its number, the gradient that goes
-        out; zero between steps.
-    stretches (Sequence[Segment]): Of the parameters.
+    state (Dict[str, Floats1d]): The optimizer's arrays by name, each as long as ``values``.
+    vectors (Dict[int, Floats1d]): For each own slot, by its number, the gradient to hand over;
+        zero between steps.
+    stretches (Sequence[Segment]): Segments that make up the parameters.
     """
 
     def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int = 0):
@@ -39,27 +39,27 @@ class LonePlane:
     def hand_over(
         self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
-        """The own slots hold what was learnt; wait for those of all.
+        """Hand over the gradients in the own slots; wait for the slots of all workers.
 
-        tables (Mapping[int, List[Rows]]): For each own slot that was filled those of its tables.
-        weight (int): Of the losses in the own slots (see ``StepReport``).
-        n_slots (int): How many all have filled.
-        RETURNS (Tuple[int, List[Gradient]]): The weight of all, and the gradients of all slots,
-            which are there for the own pieces; these may be changed.
+        tables (Mapping[int, List[Rows]]): For each own slot that was filled, its tables' gradients.
+        weight (int): Total weight of the losses in the own slots (see ``StepReport``).
+        n_slots (int): Number of slots that all workers together have filled.
+        RETURNS (Tuple[int, List[Gradient]]): The weight of all slots, and the gradient of each
+            slot, which is valid for the own pieces, and may be changed there.
         """
         return weight, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
 
     def sums(self) -> Any:
-        """Where each worker writes the sums of its blocks, float64, on the host."""
+        """Return an array for the sums of each worker's blocks: float64, on the host."""
         return numpy.zeros(self.n_blocks)
 
     def all_sums(self, sums: Any) -> Any:
-        """Wait for those of all."""
+        """Wait for the sums of all workers; RETURNS them."""
         return sums
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
-        """The own pieces of ``values`` are changed; wait for those of all.
+        """Hand over the own pieces of ``values``, which have changed; wait for all workers.
 
-        rows (Mapping[int, array]): Of tables by their numbers: rows of the piece that alone
+        rows (Mapping[int, array]): By the number of a table, the only rows of its piece that
             have changed.
         """

@@ -1,4 +1,4 @@
-"""This process as server of gradients and its only worker."""
+"""This process as a gradient server and its only worker."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -14,7 +14,7 @@ from .stateless_worker import StatelessWorker
 class LoneServer:
     """This process as server and only worker.
 
-    bound (int): Versions that a gradient may be old.
+    bound (int): The maximum age of a gradient, in versions of the weights.
     first (Mapping[str, Any]): Snapshot that the server begins with.
     """
 
@@ -28,7 +28,7 @@ class LoneServer:
         self.server = GradientServer(self.worker.stretches, optimizer, ops, values, bound)
         self.server.restore(first)
         self.pace = Pace()
-        # Where the walk of the epoch began.
+        # Position in the data at which the epoch began (see ``Walk``).
         self.origin: Dict[str, Any] = {}
 
     def start_epoch(self, epoch: int) -> None:
@@ -36,7 +36,7 @@ class LoneServer:
         self.origin = self.worker.start_epoch(epoch, self.server.start_epoch())
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
-        """Go on with these units of the epoch that began there."""
+        """Resume an epoch, which began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.server.restore_ledger(ledger)
         self.worker.go_to(self.origin, ledger["first"])
@@ -48,24 +48,24 @@ class LoneServer:
     def take(self, room: float) -> ServerReport:
         """Make some steps."""
         self.server.end_at(self.server.version + self.pace.begin(room))
-        self.worker.work(lambda learnt: self.server.exchange(0, learnt))
+        self.worker.work(lambda learned: self.server.exchange(0, learned))
         told = self.server.take()
         self.pace.end(len(steps_of(told.made)))
         return told
 
     def tell(self, steps: List[UnitReport]) -> None:
-        """Show the optimizer's state as it is."""
+        """Let the run's optimizer have the current state."""
         self.runner.bind(self.server.plane.state, self.server.owned.kept())
         self.runner.learner.weights_changed()
 
     def settle(self) -> ServerReport:
-        """Nothing is under way."""
+        """Return the last reports; no step is in progress between calls."""
         return self.server.take()
 
     def ledger(self) -> Dict[str, Any]:
-        """Of the server, as it is."""
+        """Return the current state of the server's ledger."""
         return self.server.ledger.state()
 
     def end(self) -> None:
-        """Let go of it."""
+        """Shut down the world."""
         self.worker.walk.world.shutdown()

@@ -1,4 +1,4 @@
-"""Arrays in memory that processes map which have nothing in common but the machine."""
+"""Arrays in memory that unrelated processes of one machine can map."""
 
 import mmap
 import os
@@ -9,7 +9,7 @@ import numpy
 
 from ...errors import DialogError
 
-# Arrays begin at pages: of those that nobody touches, there are none.
+# Arrays begin at pages, so pages of an array that is never used take no memory.
 ALIGNMENT = 4096
 
 # Name, shape and dtype of each array.
@@ -17,12 +17,12 @@ Layout = List[Tuple[str, Tuple[int, ...], str]]
 
 
 class Mapping(NamedTuple):
-    """Where another process finds the memory.
+    """Describe the memory, so that another process can open it.
 
-    path (str): To be opened.
-    size (int): In bytes.
-    mark (bytes): What it begins with, so that nobody takes something else for it.
-    layout (Layout): What is in it.
+    path (str): Path to open.
+    size (int): Size in bytes.
+    mark (bytes): Random first bytes of the memory, by which ``open`` rejects any other file.
+    layout (Layout): The arrays in it.
     """
 
     path: str
@@ -32,15 +32,15 @@ class Mapping(NamedTuple):
 
 
 class MappedArrays:
-    """Named arrays, zero at first, which take up what is written to.
+    """Named arrays, zero at first; only pages that are written to take memory.
 
-    The memory has no name (``memfd_create``), and others open it through this process's
-    /proc: nothing is left of it however processes end, and it counts for no limit of
-    /dev/shm, which is small in containers. Where that does not work (``is_named``), it is a
-    file, to be forgotten (``forget``) when all have opened it.
+    The memory has no name (``memfd_create``), and other processes open it through this process's
+    /proc. So nothing remains of it no matter how processes end, and it does not count towards
+    the limit of /dev/shm, which is small in containers. If that does not work (``is_named``), it
+    is a temporary file, to be deleted (``forget``) when all processes have opened it.
 
-    arrays (Dict[str, numpy.ndarray]): By name.
-    RAISES (DialogError): If there is not so much memory.
+    arrays (Dict[str, numpy.ndarray]): The arrays by name.
+    RAISES (DialogError): If memory is short, or a limit forbids it.
     """
 
     def __init__(self, layout: Layout, is_named: bool = not hasattr(os, "memfd_create")):
@@ -75,9 +75,9 @@ class MappedArrays:
 
     @classmethod
     def open(cls, mapping: Mapping) -> "MappedArrays":
-        """Those of another process.
+        """Open the arrays of another process.
 
-        RAISES (OSError): If they cannot be opened from here.
+        RAISES (OSError): If this process cannot open them.
         """
         opened = object.__new__(cls)
         opened.mapping, opened._path, opened._handle = mapping, "", -1
@@ -93,13 +93,13 @@ class MappedArrays:
         return opened
 
     def forget(self) -> None:
-        """All who need it have opened it: its file goes, if it has one."""
+        """Delete the file, if there is one; call this when all processes have opened it."""
         if self._path:
             os.unlink(self._path)
             self._path = ""
 
     def close(self) -> None:
-        """Nobody opens it any more. It goes when the last array of it is gone."""
+        """Allow no further ``open``. The memory is freed when its last array is gone."""
         self.forget()
         if self._handle >= 0:
             os.close(self._handle)

@@ -1,4 +1,4 @@
-"""What workers with GPUs of their own exchange: it goes from one GPU to another."""
+"""The exchange between workers that have a GPU each: directly from one GPU to another."""
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -13,16 +13,17 @@ from .lone_plane import LonePlane
 from .owned import Piece, pieces_of
 from .slots import Slots
 
-# In the place of a number of rows.
+# Instead of a number of rows: all rows.
 _ALL = -1
 
 
 class NcclPlane(LonePlane):
-    """Each worker sends every other what that one owns of its gradients, and gets back how the
-    parameters have changed. The host hears of numbers of rows, and sums of blocks.
+    """Each worker sends every other worker the pieces of its gradients that the other one owns,
+    and receives the changed parameters. Only the numbers of rows and the sums of blocks are copied
+    to the host.
 
-    communicator (Communicator): Connected.
-    values (Floats1d): All parameters as they are, on the device.
+    communicator (Communicator): Connected with the other workers.
+    values (Floats1d): The current values of all parameters, on the device.
     """
 
     def __init__(
@@ -39,10 +40,10 @@ class NcclPlane(LonePlane):
         self._others = [other for other in workers if other != worker]
         self._pieces = [pieces_of(stretches, each, slots.n_workers) for each in workers]
         self._widths = [part.width for part in stretches if part.width]
-        # Own slots of whoever has most.
+        # The largest number of slots that a worker owns.
         self._n_own = max(len(slots.own(each)) for each in workers)
         self._total = 0
-        # Of slots of others, the own pieces.
+        # Vectors for other workers' slots, in which only the own pieces are used.
         self._scratch: Dict[int, Any] = {}
 
     # --- gradients --------------------------------------------------------------------------
@@ -86,11 +87,11 @@ class NcclPlane(LonePlane):
         ]
 
     def _place(self, slot: int) -> int:
-        """Of a slot among those of its worker."""
+        """Return the position of a slot among those of its worker."""
         return slot - self.slots.own(self.slots.worker(slot))[0]
 
     def _cut(self, other: int, gradient: Gradient) -> Tuple[List[Any], List[int]]:
-        """What another worker owns of a gradient, and how many rows of each table that is."""
+        """Return the part of a gradient that a worker owns, and its rows per table."""
         cut: List[Any] = []
         n_rows = [0] * len(self._widths)
         for piece in self._pieces[other]:
@@ -106,8 +107,8 @@ class NcclPlane(LonePlane):
         return cut, n_rows
 
     def _room(self, slot: int, n_rows: List[int]) -> Tuple[Gradient, List[Any]]:
-        """Where the own pieces of another's gradient come, and the arrays that do: those of its
-        ``_cut``."""
+        """Return a gradient that receives the own pieces of another worker's, and the arrays to
+        receive, in the order of that worker's ``_cut``."""
         if slot not in self._scratch:
             self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
         vector, empty = self._scratch[slot], self._xp.empty
@@ -121,7 +122,7 @@ class NcclPlane(LonePlane):
         return Gradient(vector, tables), arrays
 
     def _known(self, gradient: Gradient) -> Gradient:
-        """With numbers of rows that the host knows."""
+        """Copy the numbers of rows to the host."""
         tables = [(self._with.get(rows), values) for rows, values in gradient.tables]
         return Gradient(gradient.vector, tables)
 
@@ -157,7 +158,7 @@ class NcclPlane(LonePlane):
     def _changed(
         self, piece: Piece, table: Any, rows: Mapping[int, Any], worker: int, n_rows: int
     ) -> Tuple[Any, Any]:
-        """Numbers and values of rows: those that have changed, or room for another's."""
+        """Return numbers and values of changed rows: the own, or empty arrays for another's."""
         if worker != self.worker:
             return self._xp.empty(n_rows, "i8"), self._xp.empty((n_rows, piece.width), "f")
         changed = self._xp.asarray(rows[piece.table])

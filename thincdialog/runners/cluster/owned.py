@@ -1,4 +1,4 @@
-"""The part of the parameters that one of several workers owns, with its optimizer's state."""
+"""The part of the parameters that a worker owns, and its part of the optimizer's state."""
 
 import math
 from typing import Any, Dict, List, NamedTuple, Sequence
@@ -13,21 +13,21 @@ from ...optimizers.state import ARRAYS, Key
 from .gradient import Gradient
 from .slots import additions
 
-# Floats of a block: what is summed at once stays in a core's cache. Norms are added up block by
-# block, whoever owns them: another number gives other bits.
+# Floats in a block, which stays in a core's cache while it is summed. Norms are added up block by
+# block, no matter which worker owns a block; so another size would change their last bits.
 BLOCK_FLOATS = 32768
 
 
 class Piece(NamedTuple):
-    """What a worker owns of a stretch of the parameters.
+    """Describe the part of a stretch of the parameters that a worker owns.
 
-    start, stop (int): Its floats.
+    start, stop (int): Range of its floats in the parameters.
     origin (int): Where the stretch begins.
-    width (int): Of a row, if it is a table; else 0.
-    table (int): Number of the table, if it is one.
-    step (int): Floats of a block: whole rows, if it is a table.
-    first (int): Number of its first block among those of all parameters.
-    key (Key): The optimizer's.
+    width (int): Floats in a row, if the stretch is a table; else 0.
+    table (int): Number of the table, if the stretch is one.
+    step (int): Floats in a block: whole rows, if the stretch is a table.
+    first (int): Number of its first block among the blocks of all parameters.
+    key (Key): The optimizer's key for the piece.
     """
 
     start: int
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
-    """What a worker owns: of each stretch its share of the blocks."""
+    """Return the pieces that a worker owns: its share of the blocks of each stretch."""
     pieces: List[Piece] = []
     first = n_tables = 0
     for number, part in enumerate(stretches):
@@ -60,19 +60,19 @@ def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List
 
 
 def n_blocks_of(stretches: Sequence[Segment]) -> int:
-    """Blocks of all parameters."""
+    """Return the number of blocks of all parameters."""
     pieces = pieces_of(stretches, 0, 1)
     return pieces[-1].first - (pieces[-1].start - pieces[-1].stop) // pieces[-1].step
 
 
 class Owned:
-    """Sums what all have learnt for it, and makes the optimizer's steps there.
+    """Sums all workers' gradients of the owned pieces, and makes the optimizer's steps there.
 
-    pieces (List[Piece]): What is owned.
-    optimizer (Optimizer): Nobody else's.
+    pieces (List[Piece]): The pieces that are owned.
+    optimizer (Optimizer): Not used elsewhere.
     ops (Ops): The model's.
-    state (Dict[str, Floats1d]): Arrays as long as the parameters for what the optimizer keeps,
-        by its names of them; here it has views of these.
+    state (Dict[str, Floats1d]): Arrays, as long as the parameters, for the optimizer's state, by
+        the optimizer's names; the optimizer works with views of them.
     """
 
     def __init__(self, pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]):
@@ -81,12 +81,12 @@ class Owned:
         self._rows: Dict[int, Rows] = {}
 
     def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
-        """Sum the gradients of all slots, in a fixed tree, in the vector of the first; those of
-        the others are zero from then on.
+        """Sum the gradients of all slots, in a fixed tree, into the vector of the first slot; the
+        other slots' vectors become zero.
 
         slots (Sequence[Gradient]): In their order; one or more.
-        sums (Array1d): One float64 for each block of all parameters; those of the own blocks
-            become the sums of their squares.
+        sums (Array1d): One float64 for each block of all parameters; the values of the own blocks
+            become the sums of their squared gradients.
         """
         for piece in self.pieces:
             if piece.width:
@@ -100,7 +100,7 @@ class Owned:
                 _add_up_dense(piece, [slot.vector for slot in slots], sums)
 
     def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient]) -> Rows:
-        """Sum those of a table; RETURNS the rows, counted from the beginning of the piece."""
+        """Sum the gradients of a table; RETURNS its rows, counted from the piece's beginning."""
         width = piece.width
         begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
         own: List[Rows] = []
@@ -119,21 +119,21 @@ class Owned:
         return rows, values
 
     def norm(self, sums: Any, scale: float) -> float:
-        """Of the whole scaled gradient.
+        """Return the norm of the whole scaled gradient.
 
-        sums (Array1d): Of all blocks, from ``add_up`` of all workers.
+        sums (Array1d): Sums of all blocks, from ``add_up`` of all workers.
         scale (float): Factor of the gradients.
         """
         return abs(scale) * math.sqrt(math.fsum(sums.tolist()))
 
     def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
-        """One step of the optimizer, with what ``add_up`` has found; the gradients are zero
-        from then on. Schedules stay where they are.
+        """Make a step of the optimizer with the sums of ``add_up``; the gradients become zero.
+        Schedules are not stepped.
 
         values (Floats1d): All parameters; the own ones change.
         gradients (Floats1d): The vector of the first slot.
         scale (float): Factor of the gradients.
-        norm (float): Of the whole scaled gradient, for clipping.
+        norm (float): Norm of the whole scaled gradient, for clipping.
         """
         optimizer = self.optimizer
         limit = optimizer.grad_clip
@@ -161,7 +161,7 @@ class Owned:
         self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
-        """Of one of Thinc's optimizers, which would clip each piece by itself."""
+        """Make a step of an optimizer of Thinc's, without its clipping, which is for each piece."""
         optimizer = self.optimizer
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
@@ -172,7 +172,7 @@ class Owned:
             values[:] = stepped
 
     def _adopt(self, piece: Piece) -> None:
-        """Keep the optimizer's state, which it makes as it needs it, in ``state``."""
+        """Move the optimizer's arrays, which it makes when it needs them, into ``state``."""
         for name in ARRAYS:
             known = getattr(self.optimizer, name) or {}
             if piece.key in known:
@@ -182,14 +182,14 @@ class Owned:
                     known[piece.key] = view
 
     def changed_rows(self) -> Dict[int, Any]:
-        """Of tables by their numbers: the rows of the own piece, counted from its beginning,
-        that alone the next step changes."""
+        """Return, by the number of a table, the only rows of the own piece that the next step
+        changes, counted from the beginning of the piece."""
         if not self._is_sparse:
             return {}
         return {table: rows for table, (rows, _) in self._rows.items()}
 
     def kept(self) -> List[str]:
-        """What the optimizer keeps by now, by its names of it."""
+        """Return the names of the arrays that the optimizer has made so far."""
         keys = {piece.key for piece in self.pieces}
         return [name for name in ARRAYS if keys & set(getattr(self.optimizer, name) or {})]
 

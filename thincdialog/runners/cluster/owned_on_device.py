@@ -1,4 +1,4 @@
-"""The same part of the parameters as in ``owned``, where they lie on a GPU."""
+"""The same as ``owned``, for parameters on a GPU."""
 
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -14,8 +14,8 @@ from .slots import additions
 
 
 class OwnedOnDevice(Owned):
-    """See ``Owned``. Vectors, tables' gradients and state are the device's, numbers of rows and
-    sums of blocks the host's, which waits for them once a step."""
+    """See ``Owned``. Vectors, tables' gradients and state are on the device; numbers of rows and
+    sums of blocks are on the host, which waits for the sums once per step."""
 
     def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
         waiting: List[Tuple[Piece, Any]] = []
@@ -42,7 +42,7 @@ class OwnedOnDevice(Owned):
         asarray: Any = self.ops.xp.asarray
         if part.rows is not None:
             part = part._replace(rows=asarray(part.rows, dtype="i"))
-        # As kernels find it; the norm is not read.
+        # Kernels read the factor from an array; they do not read the norm, at index 0.
         found = asarray(numpy.array([0.0, scale], dtype="f"))
         self.optimizer.update_parts(key, values, gradient, [part], scale=found, ops=self.ops)
 
@@ -56,13 +56,13 @@ def _added(piece: Piece, vectors: Sequence[Any]) -> Any:
 
 
 def _bounds(piece: Piece) -> Any:
-    """Where each block of a piece begins and ends, in it."""
+    """Return where each block of a piece begins and ends, counted from the piece's beginning."""
     n = piece.stop - piece.start
     return kernels.bounds([(at, min(n, at + piece.step)) for at in range(0, n, piece.step)])
 
 
 def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
-    """Where the rows of each block begin and end among all that have a gradient."""
+    """Return where the rows of each block begin and end among all rows that have a gradient."""
     import cupy
 
     n_blocks = -(-(piece.stop - piece.start) // piece.step)
@@ -72,6 +72,6 @@ def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
 
 
 def make_owned(pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]) -> Owned:
-    """For parameters wherever they lie; arguments are those of ``Owned``."""
+    """Make an ``Owned`` for parameters on the host or on a GPU, with the same arguments."""
     is_on_host = all(is_numpy_array(array) for array in state.values())
     return (Owned if is_on_host else OwnedOnDevice)(pieces, optimizer, ops, state)

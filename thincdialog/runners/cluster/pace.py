@@ -1,4 +1,4 @@
-"""How many steps workers are asked for at once."""
+"""The number of steps to ask workers for in one call."""
 
 import time
 
@@ -8,24 +8,24 @@ MOST = 4096
 
 
 class Pace:
-    """Goes by how long steps took."""
+    """Chooses that number by the duration of earlier steps."""
 
     def __init__(self) -> None:
         self._rate = 0.0  # Steps in a second.
         self._began = 0.0
 
     def begin(self, room: float) -> int:
-        """Steps to ask for now.
+        """Return the number of steps to ask for now.
 
-        room (float): How many there may be.
+        room (float): The largest number allowed.
         """
         self._began = time.perf_counter()
         return int(min(room, max(1, min(MOST, self._rate * SECONDS))))
 
     def end(self, n_steps: int) -> float:
-        """So many were made.
+        """Take the number of steps that were made since ``begin``.
 
-        RETURNS (float): Seconds that they took.
+        RETURNS (float): The seconds that they took.
         """
         seconds = max(time.perf_counter() - self._began, 1e-6)
         rate = n_steps / seconds

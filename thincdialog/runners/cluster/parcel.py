@@ -1,15 +1,15 @@
-"""Messages as arguments of one call: Ray sends small ones with the call itself."""
+"""Splits messages into small arguments of one call, which Ray sends with the call itself."""
 
 import pickle
 from typing import Any, Iterator, List, Sequence
 
-# Ray puts arguments above 100,000 bytes, and what exceeds 10 MiB in a call, into its object
-# store: that takes two nodes some ten milliseconds, which pays for large messages alone.
+# Ray puts arguments above 100,000 bytes, and the arguments of a call in excess of 10 MiB, into its
+# object store. Between two nodes that takes some ten milliseconds, too long for small messages.
 PART_BYTES, MOST_BYTES = 96_000, 8 << 20
 
 
 def parcel(message: Any) -> List[Any]:
-    """What to call ``opened`` with at the other end. The message may change afterwards.
+    """Split a message into arguments, which ``opened`` joins. The message may change afterwards.
 
     RETURNS (List[Any]): The message itself if it is large; else parts of it.
     """
@@ -22,7 +22,7 @@ def parcel(message: Any) -> List[Any]:
 
 
 def _parts(views: Sequence[memoryview]) -> Iterator[bytes]:
-    """What lies in several places, one after the other, copied once."""
+    """Join several pieces of memory, and split them into parts, with a single copy."""
     part: List[memoryview] = []
     room = PART_BYTES
     for view in views:
@@ -35,7 +35,7 @@ def _parts(views: Sequence[memoryview]) -> Iterator[bytes]:
 
 
 def opened(parts: Sequence[Any]) -> Any:
-    """The message of a parcel; arrays in it may not be changed."""
+    """Return the message of a parcel; its arrays are read-only."""
     if len(parts) == 1:
         return parts[0]
     head, sizes, *content = parts

@@ -1,4 +1,4 @@
-"""One of several workers that make each step together."""
+"""A worker that makes each step together with others."""
 
 import math
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -24,11 +24,11 @@ from .walk import Walk
 
 
 class StepPart(NamedTuple):
-    """What a worker tells of a step.
+    """Hold a worker's part of the report of a step.
 
-    reports (List[Tuple[int, StepReport]]): Of its microbatches, by their numbers.
-    norm (float): Of the mean gradient of the whole step, before clipping.
-    learn_rate (Optional[float]): The step was made with.
+    reports (List[Tuple[int, StepReport]]): Reports of its microbatches, with their numbers.
+    norm (float): Norm of the mean gradient of the whole step, before clipping.
+    learn_rate (Optional[float]): Learning rate of the step.
     """
 
     reports: List[Tuple[int, StepReport]]
@@ -37,12 +37,12 @@ class StepPart(NamedTuple):
 
 
 class PeerSteps(NamedTuple):
-    """What came of steps.
+    """Hold the result of several steps.
 
-    steps (List[StepPart]): Of those that changed something.
+    steps (List[StepPart]): Reports of the steps that changed parameters.
     is_done (bool): Whether the epoch is over.
-    kept (List[str]): What the optimizer keeps by now (see ``Owned.kept``).
-    gpu_bytes (Optional[int]): What the worker's GPU holds, if it has one.
+    kept (List[str]): Names of the optimizer's arrays (see ``Owned.kept``).
+    gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
     """
 
     steps: List[StepPart]
@@ -52,11 +52,11 @@ class PeerSteps(NamedTuple):
 
 
 class Peer:
-    """Learns its microbatches of each step, and updates the parameters that it owns.
+    """Trains on its microbatches of each step, and updates the parameters that it owns.
 
-    experiment (Experiment): One of its own, but for a worker that is alone; its agent has
-        its weights.
-    teacher (Teacher): Of the training data.
+    experiment (Experiment): A copy for this worker alone, or the run's, if this is the only
+        worker; its agent has the weights.
+    teacher (Teacher): Teacher of the training data.
     """
 
     def __init__(self, experiment: Experiment, teacher: Teacher):
@@ -68,9 +68,9 @@ class Peer:
         self.walk = Walk(world, self.learner, experiment.seed)
 
     def join(self, plane: LonePlane, optimizer_state: Mapping[str, Any]) -> None:
-        """Work with others from now on.
+        """Work with the other workers from now on.
 
-        plane (LonePlane): Where it finds them, and parameters and optimizer's state as they are.
+        plane (LonePlane): Connects the workers; has the current parameters and optimizer's state.
         optimizer_state (Mapping[str, Any]): From ``state.optimizer_state``, without arrays.
         """
         self.plane, self.slots = plane, plane.slots
@@ -82,9 +82,9 @@ class Peer:
         self.optimizer = optimizer
         self.learner.use_weights(plane.values)
         own = self.slots.own(plane.worker)
-        # The last one's gradient is where the model puts it.
+        # If a slot has one microbatch, the model writes the last slot's gradient into its vector.
         self._bound = own[-1] if own and self.slots.size == 1 else None
-        # Zero: who was left alone within a step has gradients of it where they were.
+        # This vector is zero; the old one may hold gradients of a step that was aborted.
         vector = None if self._bound is None else plane.vectors[self._bound]
         if vector is None:
             vector = aligned_zeros(len(plane.values), get_array_module(plane.values))
@@ -94,10 +94,10 @@ class Peer:
     # --- steps ----------------------------------------------------------------------------
 
     def run(self, step: int, n_steps: int) -> PeerSteps:
-        """Make steps with all others, until the epoch is over.
+        """Make steps with all other workers, until the epoch is over.
 
-        step (int): Made so far.
-        n_steps (int): To be made at most.
+        step (int): Number of steps made so far.
+        n_steps (int): Number of steps to make at most.
         RAISES (Aborted): If the others have given up.
         """
         steps: List[StepPart] = []
@@ -135,7 +135,7 @@ class Peer:
         return StepPart(reports, norm, None if rate is None else float(rate))
 
     def _learn(self, step: int) -> Any:
-        """Learn the own microbatches of a step; their gradients are in the own slots."""
+        """Train on the own microbatches of a step, and put their gradients into the own slots."""
         slots, worker, seed = self.slots, self.plane.worker, self.experiment.seed
         ops = self.parameters.ops
         reports: List[Tuple[int, StepReport]] = []
@@ -174,23 +174,23 @@ class Peer:
         return self.walk.done()
 
     def go_to(self, place: Mapping[str, Any]) -> bool:
-        """Go to a place of any worker's walk; see ``start_epoch``."""
+        """Go to a position of any worker's walk; RETURNS as ``start_epoch``."""
         self.walk.go_to(place)
         return self.walk.done()
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        """Restore the run's schedules (``schedule_states``), which evaluations change."""
         restore_schedules(self.optimizer, states)
 
     def place(self) -> Dict[str, Any]:
-        """Where the walk is, for ``go_to``."""
+        """Return the position of the walk, for ``go_to``."""
         return self.walk.place()
 
 
 def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepReport]]:
-    """With losses that a device has told.
+    """Replace losses that are still on a device by their values.
 
-    RAISES (TrainingError): If one is not finite.
+    RAISES (TrainingError): If a loss is not finite.
     """
     losses = [report.loss for _, report in reports if isinstance(report.loss, Later)]
     told = iter(settle(losses))
@@ -203,8 +203,8 @@ def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepR
 def restore_pieces(
     optimizer: Any, pieces: Sequence[Any], state: Mapping[str, Any], plane: LonePlane
 ) -> None:
-    """Give an optimizer, which has a key for each piece, what another knew of all of them
-    under one key."""
+    """Restore the state of an optimizer that had one key for all parameters, for an optimizer
+    that has a key for each piece."""
     arrays: Dict[str, Any] = {}
     names: List[Any] = []
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Ray as we use it: one cluster, found or made, with room for workers."""
+"""A Ray cluster, which is joined or started, with room for workers."""
 
 import logging
 import os
@@ -14,30 +14,31 @@ from typing import Any, Dict, Iterator, List, Optional
 from ...errors import DialogError, MissingPackageError
 from ...signals import SIGNALS
 
-# How long one waits for processors that others are about to give back.
+# How long to wait for processors that others are about to release.
 FREE_SECONDS = 10.0
-# How long a cluster may take to answer at all.
+# How long a cluster may take to answer.
 CONNECT_SECONDS = 10.0
-# Ray gives its own processes 30 seconds to come up, which may be too few where others work.
+# Ray gives its own processes 30 seconds to start, which may be too few on a busy machine.
 MAX_STARTS = 3
-# Letters of the folder for temporary files: sockets lie in it, whose paths may have 107.
+# Characters of the path of the folder for temporary files: it holds sockets, whose paths are
+# limited to 107 characters.
 LONGEST_PLACE = 24
-# How a client of gRPC, which a cluster speaks, begins to talk HTTP/2: its server answers with a
-# frame of settings.
+# The first bytes that a gRPC client sends (gRPC uses HTTP/2): a cluster's server answers with a
+# SETTINGS frame.
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 SETTINGS_FRAME = 4
-# Ray says much that no user of ours can use.
+# Switch off messages of Ray that are of no use to a user.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def missing_ray() -> MissingPackageError:
-    """The error where the package is not installed."""
+    """Return the error for the case that the package is not installed."""
     need = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
     return MissingPackageError("ray", "ray", need)
 
 
 def import_ray() -> Any:
-    """The package.
+    """Import the package.
 
     RAISES (MissingPackageError): If it is not installed.
     """
@@ -49,15 +50,15 @@ def import_ray() -> Any:
 
 
 def is_place(address: str) -> bool:
-    """Whether it is HOST:PORT."""
+    """Return whether an address has the form HOST:PORT."""
     host, _, port = address.rpartition(":")
     return bool(host) and "/" not in host and port.isdigit()
 
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """A stretch of Ray's code that a signal must not leave half done, as the process would crash:
-    it comes behind it. Nor does Ray take the signals for itself, which are the run's."""
+    """Hold signals back until the end of this context, because one within Ray's code could crash
+    the process. This also keeps Ray from replacing the run's signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -83,13 +84,14 @@ def signals_held() -> Iterator[None]:
 
 
 def see_that_it_answers(address: str) -> None:
-    """Ray itself would try for minutes or for ever, without a word.
+    """Check that a cluster answers, because Ray itself would try for minutes or for ever without
+    a message.
 
-    address (str): Of a cluster; whatever is not HOST:PORT is left to Ray.
-    RAISES (DialogError): If nobody listens there, or not a cluster.
+    address (str): Address of a cluster; if it is not HOST:PORT, only Ray checks it.
+    RAISES (DialogError): If nothing answers there, or something that is not a cluster.
     """
-    if address in ("local", ""):  # To Ray, a new one.
-        text = f"[runner] address = {address!r} is of no cluster: leave it out to start one"
+    if address in ("local", ""):  # Ray would start a new cluster.
+        text = f"[runner] address = {address!r} names no cluster: leave it out to start one"
         raise DialogError(f"{text} that ends with the run.")
     if not is_place(address):
         return
@@ -97,19 +99,19 @@ def see_that_it_answers(address: str) -> None:
     try:
         place = (host.strip("[]"), int(port))
         with socket.create_connection(place, CONNECT_SECONDS) as connection:
-            if os.environ.get("RAY_USE_TLS") == "1":  # It says nothing to who does not encrypt.
+            if os.environ.get("RAY_USE_TLS") == "1":  # No answer without encryption.
                 return
             connection.sendall(GREETING)
             answer = connection.makefile("rb").read(4)
     except (OSError, OverflowError) as error:
         raise DialogError(f"[runner] no cluster answers at {address!r}: {error}") from None
     if answer[3:] != bytes([SETTINGS_FRAME]):
-        raise DialogError(f"[runner] what listens at {address!r} is no Ray cluster.")
+        raise DialogError(f"[runner] the server at {address!r} is not a Ray cluster.")
 
 
 def use_token() -> None:
-    """Ray asks for a token unless told otherwise, and takes that of this machine only if it finds
-    the cluster by itself. Which it says in a line of its own."""
+    """Let Ray use the token of this machine, as clusters ask for one by default: by itself, Ray
+    does so only if it finds the cluster itself. Its message about the token is switched off."""
     logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
     with suppress(ImportError):
         from ray._private.authentication import authentication_token_setup as setup
@@ -118,15 +120,15 @@ def use_token() -> None:
 
 
 class RayCluster:
-    """The cluster at an address; without one, that of this process, or a new one, which is
-    gone with it.
+    """The cluster at an address; without an address, the cluster of this process, or a new one,
+    which ends with this process.
 
-    address (Optional[str]): Of an existing cluster ("auto" for the one on this machine).
-    num_cpus (Optional[int]): Of a new one; more than there are, if they are to be shared.
-    object_store_memory (Optional[int]): Of a new one, in bytes.
-    plane (str): Of the run. "shm": workers are on this node only; else they may be elsewhere,
-        if there is no room ("auto"), or as Ray likes ("store").
-    folder (str): For temporary files, of a new one, with which it goes; else "".
+    address (Optional[str]): Address of an existing cluster ("auto" for the one on this machine).
+    num_cpus (Optional[int]): CPUs of a new cluster; more than there are, if workers are to share.
+    object_store_memory (Optional[int]): Object store of a new cluster, in bytes.
+    plane (str): The run's. "shm": workers are on this node only; else they may be on other nodes,
+        if this one has no room ("auto"), or where Ray places them ("store").
+    folder (str): Folder for temporary files of a new cluster, deleted at its end; else "".
     RAISES (DialogError): If Ray does not start, or cannot be reached.
     """
 
@@ -166,15 +168,15 @@ class RayCluster:
                     reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
         self._is_ours = True
-        # Ray writes to stdout that workers die; the run says so itself.
-        with suppress(AttributeError):  # Another version's own.
+        # Ray prints to stdout that workers died, which the run logs itself.
+        with suppress(AttributeError):  # Other versions of Ray may lack these names.
             self._printing = self.ray._private.worker.print_to_stdstream
             self.ray._private.worker.print_to_stdstream = lambda *told, **more: None
 
     def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
-        """Start a cluster of this process; what came up of one that did not is gone."""
+        """Start a cluster of this process. If that fails, remove its processes and its folder."""
         for start in range(1, MAX_STARTS + 1):
-            # Its own folder, which goes with the run.
+            # The cluster's own folder, which is deleted with it.
             place = tempfile.gettempdir()
             place = place if len(place) <= LONGEST_PLACE else "/tmp"
             self.folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
@@ -193,7 +195,7 @@ class RayCluster:
                     self.ray.shutdown()
                     self._kill(started)
                     self._remove_folder()
-                # Ray has no class of its own for this one.
+                # If its processes start too slowly, Ray raises a plain Exception: try again.
                 if type(error) is not Exception:
                     raise
                 if start == MAX_STARTS:
@@ -210,7 +212,7 @@ class RayCluster:
             )
 
     def _started(self) -> List[Any]:
-        """The processes of a cluster of ours, and what those have started."""
+        """Return the processes of the cluster that was started here, with their children."""
         import psutil  # Comes with Ray.
 
         started = []
@@ -221,7 +223,7 @@ class RayCluster:
         return started
 
     def _kill(self, started: List[Any]) -> None:
-        """Kill what is left of processes: Ray would let them run on, for a while at least."""
+        """Kill the remaining processes, which Ray would let run for a while at least."""
         import psutil
 
         for process in started:
@@ -230,7 +232,7 @@ class RayCluster:
         psutil.wait_procs(started, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
-        """Leave the cluster; one that was made goes."""
+        """Leave the cluster, and end it if it was started here."""
         with signals_held():
             if self._is_ours:
                 started = self._started()
@@ -251,7 +253,7 @@ class RayCluster:
         return self.ray.get_runtime_context().get_node_id()
 
     def _places(self, amounts: Dict[str, Dict[str, float]], n_gpus: float) -> int:
-        """Workers that fit: each needs all that it takes on one node."""
+        """Return how many workers fit: each needs all of its resources on one node."""
         found = 0
         for node, amount in amounts.items():
             if self.is_here_only and node != self.node:
@@ -263,16 +265,16 @@ class RayCluster:
         return found
 
     def fitting(self, n_workers: int, n_gpus: float) -> int:
-        """How many of so many workers there is room for, as it is now."""
+        """Return how many of ``n_workers`` the free resources have room for now."""
         from ray._private.state import available_resources_per_node
 
         return min(n_workers, self._places(available_resources_per_node(), n_gpus))
 
     def check_room(self, n_workers: int, n_gpus: float) -> None:
-        """See that all workers find a place: Ray would wait for one without a word.
+        """Check that there is room for all workers, as Ray would wait for it without a message.
 
-        n_gpus (float): Of each.
-        RAISES (DialogError): If not; it names what is needed and what there is.
+        n_gpus (float): GPUs for each worker.
+        RAISES (DialogError): If there is not; it names the needed and the existing resources.
         """
         from ray._private.state import total_resources_per_node
 
@@ -297,8 +299,8 @@ class RayCluster:
         n_places = self._places(whole, n_gpus)
         if n_places < n_workers:
             raise DialogError(
-                f"[runner] num_workers = {n_workers} needs so many times 1 CPU and {n_gpus:g} GPUs "
-                f"of one node, but the nodes of the Ray cluster have {n_places} times as much: set "
+                f"[runner] num_workers = {n_workers}: each worker needs 1 CPU and {n_gpus:g} GPUs "
+                f"of one node, but the Ray cluster has room for {n_places} workers only: set "
                 "num_workers lower, or add nodes."
             )
         until = time.monotonic() + FREE_SECONDS
@@ -312,27 +314,27 @@ class RayCluster:
             time.sleep(0.1)
 
     def start(self, kind: type, *, n_cpus: float, n_gpus: float, at_once: int) -> Any:
-        """A new actor.
+        """Start an actor.
 
-        at_once (int): Calls that it carries out side by side.
+        at_once (int): Number of calls that it carries out concurrently.
         """
         strategies = self.ray.util.scheduling_strategies
         strategy: Any = "DEFAULT"
         if self.is_near:
-            # Soft alone means: elsewhere, if the node is gone; not, if it is full.
+            # ``soft`` alone allows another node only if this one is gone, not if it is full.
             soft = not self.is_here_only
             strategy = strategies.NodeAffinitySchedulingStrategy(
                 self.node, soft=soft, _spill_on_unavailable=soft
             )
         options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
         if not n_cpus and self.is_near:
-            # Ray lets any node place an actor that takes nothing, also one that knows of no other
-            # yet: let it take one byte.
+            # If an actor needs no resources, Ray lets any node place it, even one that does not
+            # know the others yet. So ask for one byte.
             options["memory"] = 1
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote()
 
 
 def _units(n_gpus: float) -> int:
-    """Ray counts shares of GPUs in ten thousandths: 0.6 are three times 0.2."""
+    """Return GPUs in units of 1/10,000, as Ray counts them: so 0.6 is three times 0.2."""
     return round(n_gpus * 10_000)

@@ -1,4 +1,4 @@
-"""What runners on a Ray cluster have in common, whatever their steps."""
+"""The common base of the runners on a Ray cluster."""
 
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
@@ -19,8 +19,8 @@ from ...training.runner import Runner
 from .evaluators import Evaluators
 from .ray_cluster import missing_ray
 
-# What of the config decides on no bit of the result, where all learn on processors of one kind;
-# how many microbatches a step has in the end, runners compare themselves.
+# Settings that do not change the result by a single bit, if all workers have the same kind of
+# processor. ``microbatches`` is among them because runners compare the actual number themselves.
 HARMLESS = (
     "num_workers", "microbatches", "address", "num_cpus", "num_gpus_per_worker",
     "object_store_memory", "plane", "snapshot_every", "max_restarts",
@@ -28,18 +28,18 @@ HARMLESS = (
 
 
 class RayRunner(Runner):
-    """Base of both modes: settings, what does not go with them, and the driver's view of
-    weights and optimizer. See ``build_ray`` for the settings.
+    """Base of both modes: checks the settings, and holds the driver's view of weights and
+    optimizer. See ``build_ray`` for the settings.
 
-    n_microbatches (int): Of a step.
-    n_restarts (int): Workers that were started again.
+    n_microbatches (int): Microbatches in a step.
+    n_restarts (int): Number of workers that were started again.
     """
 
     harmless: Sequence[str] = HARMLESS
     experiment: Experiment
     learner: Learner
     is_per_worker = False
-    # Its workers, from ``begin`` to ``end``.
+    # Its workers, between ``begin`` and ``end``.
     crew: Any = None
 
     def __init__(self, **settings: Any):
@@ -108,37 +108,37 @@ class RayRunner(Runner):
             if crew is not self.crew:
                 crew.end()
 
-    # --- the optimizer of the run, behind the steps of others ------------------------------
+    # --- the optimizer of the run, which follows the steps of workers ----------------------
 
     def optimizer_state(self) -> Dict[str, Any]:
-        """Of the run's, without arrays, for workers to go on with."""
+        """Return the state of the run's optimizer, without arrays, for workers to resume from."""
         state, _ = optimizer_state(self.experiment.optimizer)
         return {**state, "kept": [name for name in ARRAYS if self.kept(name) is not None]}
 
     def kept(self, name: str) -> Any:
-        """An array that its optimizer keeps, if it does."""
+        """Return an array of the run's optimizer by name; None if it has none."""
         return (getattr(self.experiment.optimizer, name) or {}).get(KEY)
 
     def _follow(self, n_steps: int) -> None:
-        """Bring the optimizer behind steps that were made."""
+        """Update the counts and schedules of the run's optimizer after steps of workers."""
         optimizer = self.experiment.optimizer
         optimizer.nr_update[KEY] += n_steps
         for _ in range(n_steps):
             optimizer.step_schedules()
 
     def bind(self, arrays: Dict[str, Any], kept: List[str]) -> None:
-        """Let the run's optimizer show what workers keep."""
+        """Put workers' arrays, those named in ``kept``, into the run's optimizer."""
         for name in kept:
             known = getattr(self.experiment.optimizer, name)
             if known is not None and known.get(KEY) is not arrays[name]:
                 known[KEY] = arrays[name]
 
     def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Weights and optimizer as this process sees them, for workers to go on with; copies on
-        the host.
+        """Return weights and optimizer state as this process sees them, copied to the host, for
+        workers to resume from.
 
-        before (Optional[Mapping[str, Any]]): One that nobody needs any more: its arrays are
-            written to, as memory that is new to a process costs more than what is copied.
+        before (Optional[Mapping[str, Any]]): A snapshot that is no longer needed. Its arrays are
+            overwritten, because allocating new memory takes longer than copying.
         """
         old = {} if before is None else {"weights": before["weights"], **before["arrays"]}
         kept = {name: self.kept(name) for name in ARRAYS}
@@ -154,9 +154,9 @@ class RayRunner(Runner):
         }
 
     def take_over(self, snapshot: Mapping[str, Any], own: Dict[str, Any]) -> None:
-        """Let this process see weights and optimizer as they are elsewhere.
+        """Copy weights and optimizer state from a snapshot into this process.
 
-        own (Dict[str, Floats1d]): Gets copies of what the optimizer keeps.
+        own (Dict[str, Floats1d]): Receives copies of the optimizer's arrays.
         """
         self.learner.weights[:] = snapshot["weights"]
         self.learner.weights_changed()
@@ -166,7 +166,7 @@ class RayRunner(Runner):
         self.bind(own, list(own))
 
     def _take_home(self) -> None:
-        """Weights and state into memory of this process alone."""
+        """Move weights and optimizer state into memory that this process does not share."""
         weights = aligned_zeros(len(self.learner.weights), get_array_module(self.learner.weights))
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)
@@ -177,7 +177,7 @@ class RayRunner(Runner):
     # --- memory of GPUs -------------------------------------------------------------------
 
     def see_held(self, of_workers: Iterable[Optional[int]]) -> None:
-        """Workers tell what their GPUs hold."""
+        """Note the sizes of the memory pools of workers' GPUs."""
         self._gpu_bytes = max([self._gpu_bytes, *(each or 0 for each in of_workers)])
 
     def gpu_bytes(self) -> Optional[int]:
@@ -189,9 +189,9 @@ class RayRunner(Runner):
         return self._line
 
     def tell(self, rates: List[float], *more: str) -> None:
-        """Say how it goes.
+        """Update the status line.
 
-        rates (List[float]): Examples in a second, of each worker.
+        rates (List[float]): Examples per second of each worker.
         """
         shown = "+".join(f"{rate:,.0f}" for rate in rates)
         parts = [f"workers {shown}/s" if len(rates) > 1 else "", *more]

@@ -1,4 +1,4 @@
-"""What a worker anywhere needs to be what its run's process is: config, code, agent."""
+"""Everything that a worker on any machine needs to join a run: config, code and agent."""
 
 import os
 import sys
@@ -16,17 +16,18 @@ from ..data_prints import data_prints
 
 
 class Recipe(NamedTuple):
-    """As bytes and texts, which go to any machine.
+    """Hold the data from which a worker is made, as bytes and texts, to be sent to any machine.
 
-    config (str): Complete.
-    code (List[Tuple[str, bytes]]): Paths of the files given with --code, and what is in them.
-    agent (Dict[str, bytes]): The files that it saves.
-    data (Optional[Mapping[str, str]]): What the training data comes to (``data_prints``); None for
+    config (str): The complete config.
+    code (List[Tuple[str, bytes]]): Paths and contents of the files given with --code.
+    agent (Dict[str, bytes]): Contents of the files that the agent saves, by their paths.
+    data (Optional[Mapping[str, str]]): Checksums of the training data (``data_prints``); None for
         workers that only evaluate.
-    folder (str): Where the run was started: paths begin there.
-    ops (str): What the driver chose: bits must not depend on what is installed on a node.
-    gpu_id (int): 0 if each worker has GPUs, of which it sees no others; else -1.
-    temporary (str): For files of workers that are starting; goes with the run. "": none is here.
+    folder (str): Folder in which the run was started: paths are relative to it.
+    ops (str): The driver's choice of ops, as the result must not depend on a node's packages.
+    gpu_id (int): 0 if each worker has GPUs (it sees only its own); else -1.
+    temporary (str): Folder for files of workers that are starting, which is deleted with the run;
+        "": the system's.
     unlabelled (bool): Whether examples to evaluate on may have no label.
     """
 
@@ -44,10 +45,10 @@ class Recipe(NamedTuple):
 def recipe_of(
     experiment: Experiment, teacher: Optional[Teacher], has_gpus: bool = False, temporary: str = ""
 ) -> Recipe:
-    """What workers need.
+    """Make the recipe of an experiment for its workers.
 
-    teacher (Optional[Teacher]): Of the training data; None for workers that only evaluate.
-    has_gpus (bool): Whether they learn on GPUs.
+    teacher (Optional[Teacher]): Teacher of the training data; None for workers that only evaluate.
+    has_gpus (bool): Whether workers train on GPUs.
     temporary (str): See ``Recipe``.
     RAISES (DialogError): If the agent cannot be written for them.
     """
@@ -67,11 +68,11 @@ def recipe_of(
 def make_experiment(
     recipe: Recipe, node: str, with_data: bool = True
 ) -> Tuple[Experiment, Optional[Teacher]]:
-    """The same experiment in another process, with its agent, and the training data.
+    """Make the same experiment in another process, with its agent, and the training data.
 
-    node (str): Which this is, for errors.
-    with_data (bool): Whether it is a worker, who needs the training data, too.
-    RAISES (DialogError): If something is not here as it is there.
+    node (str): Name of this node, for errors.
+    with_data (bool): Whether this process is a worker, which also needs the training data.
+    RAISES (DialogError): If code, data or devices of this node differ from those of the run.
     """
     if os.path.isdir(recipe.folder):
         os.chdir(recipe.folder)
@@ -117,7 +118,7 @@ def make_experiment(
 
 @contextmanager
 def _names_a_full_disk(place: Path, where: str = "") -> Iterator[None]:
-    """What cannot be written for workers is an error that names the folder, and the node."""
+    """Turn a failure to write workers' files into an error that names the folder, and the node."""
     try:
         yield
     except OSError as error:
@@ -128,8 +129,8 @@ def _names_a_full_disk(place: Path, where: str = "") -> Iterator[None]:
 
 
 def _file_of(folder: Path, path: str, content: bytes) -> str:
-    """The file where it was, if it is there, too; else one of the same name in a folder of its
-    own."""
+    """Return the path of a file, if this node has the same file there; else that of a copy with
+    the same name in a folder of its own."""
     known = Path(path)
     if known.is_file() and known.read_bytes() == content:
         return path
@@ -154,12 +155,12 @@ def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -
 def see_same_data(
     teacher: Teacher, here: Mapping[str, str], there: Mapping[str, str], split: str, node: str
 ) -> None:
-    """See that data is what it is where the run was started.
+    """Check that this node has the same data as the process that started the run.
 
-    here, there (Mapping[str, str]): What it comes to (``data_prints``).
-    split (str): Its name, to read.
-    node (str): Which this is, for errors.
-    RAISES (DataError): If it is another one.
+    here, there (Mapping[str, str]): Checksums of the data (``data_prints``).
+    split (str): Name of the split, for errors.
+    node (str): Name of this node, for errors.
+    RAISES (DataError): If the data differs.
     """
     for name in (name for name in there if here[name] != there[name]):
         text = (

@@ -1,4 +1,4 @@
-"""Workers in processes that Ray watches: how they begin, and who takes the place of the dead."""
+"""Workers in processes that Ray watches: how they start, and how dead ones are replaced."""
 
 import time
 from contextlib import ExitStack
@@ -19,9 +19,9 @@ from .team import Died, Team
 class RemoteCrew:
     """Base of the workers of both modes.
 
-    runner (RayRunner): Whose they are.
-    teacher (Optional[Teacher]): Of the training data; None if they only evaluate.
-    RAISES (DialogError): If they cannot begin.
+    runner (RayRunner): The runner that uses the workers.
+    teacher (Optional[Teacher]): Teacher of the training data; None if workers only evaluate.
+    RAISES (DialogError): If the workers cannot start.
     """
 
     def __init__(self, runner: Any, teacher: Optional[Teacher]):
@@ -29,7 +29,7 @@ class RemoteCrew:
         self.experiment: Experiment = runner.experiment
         self.learner: Any = self.experiment.agent
         self.n_gpus: float = settings["num_gpus_per_worker"]
-        # Of the data to evaluate on, by its splits.
+        # Checksums of the data to evaluate on, by split and task.
         self._data: Dict[str, Dict[str, str]] = {}
         names = ("address", "num_cpus", "object_store_memory", "plane")
         self.cluster = RayCluster(*(settings[name] for name in names))
@@ -54,7 +54,7 @@ class RemoteCrew:
             raise
 
     def _begin(self) -> None:
-        """Let workers that are about to start find each other."""
+        """Connect the workers that are about to start."""
         raise NotImplementedError
 
     def _join(self) -> None:
@@ -62,7 +62,7 @@ class RemoteCrew:
         self.team.join(self.runner.num_workers)
 
     def surely(self, attempt: Callable[[], Any]) -> Any:
-        """What something gives in the end, whoever dies meanwhile."""
+        """Call a function until no worker dies during the call; RETURNS its result."""
         while True:
             try:
                 return attempt()
@@ -70,8 +70,8 @@ class RemoteCrew:
                 self.recover(death)
 
     def recover(self, death: Died) -> None:
-        """Put others in the place of the dead, until nobody dies meanwhile."""
-        # What is half recovered must not be saved.
+        """Replace dead workers, again if others die meanwhile."""
+        # A signal must not save a run that is only partly recovered.
         with self.runner.interruption.shielding():
             self._recover(death)
 
@@ -82,8 +82,8 @@ class RemoteCrew:
             runner.n_restarts += max(1, len(death.workers))
             if runner.n_restarts > most:
                 text = (
-                    f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and go "
-                    f"on with --resume. Ray says: {death}"
+                    f"{death.who} died, and [runner] max_restarts = {most}: set it higher, and "
+                    f"continue with --resume. Ray says: {death}"
                 )
                 raise WorkerError(min(death.workers, default=0), text)
             try:
@@ -95,18 +95,18 @@ class RemoteCrew:
         runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
 
     def _replace(self, death: Died) -> str:
-        """Go on without the dead; RETURNS what to tell.
+        """Continue without the dead workers; RETURNS a description of the event, to log.
 
-        RAISES (Died): If somebody dies meanwhile.
+        RAISES (Died): If another worker dies meanwhile.
         """
         raise NotImplementedError
 
     def _fill_up(self) -> None:
-        """Start workers for those that are missing, as far as there is room."""
+        """Start workers to replace missing ones, as many as there is room for."""
         team = self.team
         missing = self.runner.num_workers - len(team.actors) - team.n_starting
         if missing > 0:
-            # What the last ones had may not be free yet.
+            # The resources of dead workers may not be free yet.
             until = time.monotonic() + (0.0 if team.actors else FREE_SECONDS)
             while not (room := self.cluster.fitting(missing, self.n_gpus)):
                 if time.monotonic() >= until:
@@ -122,7 +122,7 @@ class RemoteCrew:
         split = next(iter(teacher.by_task().values())).split
         if split not in self._data:
             self._data[split] = data_prints(teacher)
-        # They may be averages of the weights, not the newest ones.
+        # The agent may currently have averages of the weights instead of the newest weights.
         shown = agent.weights.copy() if agent.learns else None
         names = ("temperature", "rejects_below") if agent.temperature is not None else ()
         chosen = {name: getattr(agent, name) for name in names}
@@ -135,14 +135,14 @@ class RemoteCrew:
         return evaluate_together(self.experiment, teacher, recorder, self.surely(attempt))
 
     def _to_evaluate(self, weights: Any) -> Any:
-        """How these weights reach workers."""
+        """Return the argument from which workers get these weights."""
         raise NotImplementedError
 
     def _close(self) -> None:
-        """Let go of what they have in common."""
+        """Release resources that workers share."""
 
     def end(self) -> None:
-        """Let all of them go."""
+        """End all workers."""
         with ExitStack() as stack:
             stack.callback(self.cluster.close)
             stack.callback(self._close)

@@ -1,4 +1,4 @@
-"""Workers that make each step together, and repeat what they did since a snapshot if one dies."""
+"""Workers that make each step together; if one dies, they repeat the steps since a snapshot."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -8,13 +8,13 @@ from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
 from .team import Died
 
-# A call of workers that changes where they are: its name and what it is given.
+# A call that changes the state of workers: the method's name and its arguments.
 Call = Tuple[Any, ...]
 
 
 class RemotePeers(RemoteCrew):
     """Workers in processes that Ray watches. If one dies, all go back to the last snapshot and
-    repeat the calls since: the same bits come of them."""
+    repeat the calls since then, with the same result bit for bit."""
 
     def __init__(self, runner: RayRunner, teacher: Teacher):
         self.calls: List[Call] = []
@@ -31,7 +31,7 @@ class RemotePeers(RemoteCrew):
         self._snapshot()
 
     def _weave(self, snapshot: Mapping[str, Any]) -> None:
-        """All that are there work together from here on."""
+        """Let all current workers work together, beginning with a snapshot."""
         old = self.planes
         try:
             self.planes = make_planes(self.runner, self.team, self.stretches, snapshot)
@@ -40,33 +40,33 @@ class RemotePeers(RemoteCrew):
             if old is not None:
                 old.close()
 
-    # --- calls, which are repeated if somebody dies ----------------------------------------
+    # --- calls, which are repeated if a worker dies ----------------------------------------
 
     def do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of every worker that moves them on."""
+        """Call a method of every worker that changes its state; RETURNS the answers."""
         answers = self.surely(lambda: self.team.each(call, *given))
         self.calls.append((call, *given))
         return answers
 
     def _replace(self, death: Died) -> str:
-        """Go back to the snapshot without the dead, and repeat what was done since; others are
-        started meanwhile."""
+        """Go back to the snapshot without the dead workers, and repeat the calls since then; new
+        workers start meanwhile."""
         self.team.remove(death.workers)
         self._fill_up()
         self._weave(self._saved)
         self.team.each("go_to", self._saved["place"])
         for call in self.calls:
             self.team.each(*call)
-        # This process sees what it saw.
+        # Show this process the weights and state that it saw before.
         self.planes.made(self._kept)
         self.planes.gather()
         n = len(self.team.actors)
-        return f"{death.who} died: {n} go on from step {self.saved_step:,}"
+        return f"{death.who} died: resumed with {n} worker(s) from step {self.saved_step:,}"
 
     # --- snapshots ------------------------------------------------------------------------
 
     def made(self, step: int, kept: List[str]) -> None:
-        """Steps were made."""
+        """Note that steps were made: take in new workers, and save a snapshot if one is due."""
         self.step, self._kept = step, kept
         self.planes.made(kept)
         if len(self.team.actors) < self.runner.num_workers:
@@ -75,7 +75,7 @@ class RemotePeers(RemoteCrew):
             self.surely(self._snapshot)
 
     def _take_in(self) -> None:
-        """Let those work with the others that have started again."""
+        """Let new workers that have started work with the others."""
         if self.team.has_started():
             self._snapshot()
             if self.team.join():
@@ -90,8 +90,8 @@ class RemotePeers(RemoteCrew):
         self.saved_step, self.calls = self.step, []
 
     def gather(self) -> None:
-        """Let this process see weights and state as they are."""
-        self.surely(lambda: self.planes.gather())  # Of those who are there by then.
+        """Show this process the current weights and state."""
+        self.surely(lambda: self.planes.gather())  # A recovery replaces ``planes``.
 
     def _to_evaluate(self, weights: Any) -> Any:
         self.learner.weights[:] = weights
@@ -99,7 +99,7 @@ class RemotePeers(RemoteCrew):
         return self.planes.to_evaluate(weights)
 
     def place(self) -> Dict[str, Any]:
-        """See ``Peer``: the same of all."""
+        """See ``Peer``; all workers return the same."""
         return self.surely(lambda: self.team.each("place"))[0]
 
     def _close(self) -> None:

@@ -1,4 +1,4 @@
-"""A server of gradients, and workers that bring them one after the other."""
+"""A gradient server in a process of its own, and workers that send it gradients."""
 
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence
@@ -15,18 +15,18 @@ from .server_link import server_layout
 from .shared_memory import shared_memory
 from .team import Died
 
-# How long steps are waited for, before the loop looks at the time.
+# How long ``take`` waits for steps, before the loop looks at the time again.
 TAKE_SECONDS = 0.2
 NOTHING = ServerReport([], 0, None, False)
 
 
 class RemoteServer(RemoteCrew):
-    """A server and workers in processes that Ray watches. If a worker dies, what it had is
-    learnt by another; if the server dies, another one goes on from the last snapshot.
+    """A server and workers in processes that Ray watches. If a worker dies, another one trains on
+    its unit; if the server dies, a new one resumes from the last snapshot.
 
-    bound (int): Versions that a gradient may be old.
+    bound (int): The maximum age of a gradient, in versions of the weights.
     first (Mapping[str, Any]): Snapshot that the server begins with.
-    busy (Dict[ObjectRef, int]): Calls of workers that have not come back, and their numbers.
+    busy (Dict[ObjectRef, int]): Calls of workers that have not returned, and the workers' numbers.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
@@ -35,7 +35,7 @@ class RemoteServer(RemoteCrew):
         self.server: Any = None
         self._is_set_up = False
         self.memory: Optional[MappedArrays] = None
-        # Where the walk of the epoch began.
+        # Position in the data at which the epoch began (see ``Walk``).
         self.origin: Dict[str, Any] = {}
         self._is_over = True
         self._heard = self._told_at = time.monotonic()
@@ -44,7 +44,7 @@ class RemoteServer(RemoteCrew):
         super().__init__(runner, teacher)
 
     def _begin(self) -> None:
-        self._launch_server()  # Both take their time.
+        self._launch_server()  # It starts while the workers do.
         self._join()
         self._set_up()
 
@@ -53,7 +53,7 @@ class RemoteServer(RemoteCrew):
         self._made = self.server.call.remote("make", self.recipe)
 
     def _set_up(self) -> None:
-        """A server that has nothing yet begins where the account is, and all work for it."""
+        """Let a new server begin from the account's snapshot, and all workers work for it."""
         parameters: Any = self.learner.parameters
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
@@ -67,7 +67,7 @@ class RemoteServer(RemoteCrew):
         self._is_set_up = True
 
     def _meet(self, memory: Optional[MappedArrays]) -> bool:
-        """Server and workers find each other; RETURNS whether all can open the memory."""
+        """Connect server and workers; RETURNS whether all can open the memory."""
         mapping = None if memory is None else memory.mapping
         given = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
         numbers = range(len(self.team.actors))
@@ -82,24 +82,24 @@ class RemoteServer(RemoteCrew):
         return all(self.team.wait(refs).values())
 
     def _let_in(self, numbers: Sequence[int]) -> None:
-        """Let workers work for the server. If one cannot open the memory, as it is on another
-        node, all begin anew with what goes there."""
+        """Let workers work for the server. If one cannot open the memory, because it is on another
+        node, set up all of them again, with a transport that reaches it."""
         if not self._can_join(numbers, self.memory):
             self._call_back()
             self._save()
             self._set_up()
 
     def _ask(self, name: str, *given: Any) -> Any:
-        """What a method of the server gives.
+        """Call a method of the server; RETURNS its result.
 
-        RAISES (Died): If it is gone.
+        RAISES (Died): If the server is gone.
         """
         return self._sure(self.server.call.remote(name, *given))
 
     def _sure(self, answer: Any) -> Any:
-        """What the server answers.
+        """Wait for the result of a call of the server; RETURNS it.
 
-        RAISES (Died): If it is gone.
+        RAISES (Died): If the server is gone.
         """
         for _ in self.team.ended({answer: 0}):
             pass
@@ -119,7 +119,7 @@ class RemoteServer(RemoteCrew):
         self._is_over = False
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
-        """Go on with these units of the epoch that began there."""
+        """Resume an epoch, which began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.account.save({**self.account.saved, "ledger": dict(ledger)})
         self._is_over = False
@@ -142,7 +142,7 @@ class RemoteServer(RemoteCrew):
     # --- steps ----------------------------------------------------------------------------
 
     def take(self, room: float) -> ServerReport:
-        """What has come of steps, after a while."""
+        """Return the reports of new steps, after waiting for a moment."""
         try:
             self._ask("end_at", self.account.n_told + int(min(room, 1 << 40)))
             if not self.busy or self.team.has_started():
@@ -161,7 +161,7 @@ class RemoteServer(RemoteCrew):
         self._heard = time.monotonic()
 
     def _listen(self, seconds: float) -> ServerReport:
-        """What has come; those that came back are no longer busy."""
+        """Return the new reports; workers whose calls have returned are no longer busy."""
         done = self.team.look(self.busy, self._heard, seconds)
         for ref in done:
             number = self.busy.pop(ref)
@@ -181,7 +181,7 @@ class RemoteServer(RemoteCrew):
         self.account.save(self._ask("snapshot"))
 
     def tell(self, steps: List[UnitReport]) -> None:
-        """The live line."""
+        """Update the status line."""
         now = time.monotonic()
         for made in steps:
             so_far = self._examples.get(made.worker, 0)
@@ -198,7 +198,7 @@ class RemoteServer(RemoteCrew):
         self.runner.tell(rates, self._stale)
 
     def settle(self) -> ServerReport:
-        """Wait until nobody is at work."""
+        """Wait until no worker is busy."""
         made: List[UnitReport] = []
         while True:
             try:
@@ -215,25 +215,25 @@ class RemoteServer(RemoteCrew):
         self.runner.take_over(self.account.saved, {})
         return NOTHING._replace(made=made, is_over=self._is_over)
 
-    # --- who dies -------------------------------------------------------------------------
+    # --- deaths ---------------------------------------------------------------------------
 
     def ledger(self) -> Dict[str, Any]:
-        """Of the last snapshot, which is how it is when nobody is at work."""
+        """Return the ledger of the last snapshot, which is the current one if no worker is busy."""
         ledger: Dict[str, Any] = self.account.saved["ledger"]
         return ledger
 
     def _replace(self, death: Died) -> str:
         if death.is_server:
-            self.team.kill(self.server)  # It may be no more than out of reach.
+            self.team.kill(self.server)  # It may only be unreachable.
             self._come_back()
             self.account.died()
             self._launch_server()
             self._set_up()
             version = self.account.saved["version"]
-            return f"the server died; another one goes on from step {version:,}"
+            return f"the server died; a new one resumed from step {version:,}"
         self.team.remove(death.workers)
         if self._is_set_up:
-            # Numbers of the others have changed.
+            # The numbers of the remaining workers have changed.
             self._call_back()
             for number in range(self.runner.num_workers):
                 self._ask("forget", number)
@@ -244,18 +244,18 @@ class RemoteServer(RemoteCrew):
         return f"{death.who} died"
 
     def _call_back(self) -> None:
-        """Nobody works any more."""
+        """Let workers finish the units that they have, and wait for them to return."""
         self._ask("end_at", 0)
         self._come_back()
 
     def _come_back(self) -> None:
-        """Wait for those at work, whatever has become of them."""
+        """Wait until all calls of workers have ended, even by a death."""
         for _ in self.team.ended(self.busy):
             pass
         self.busy = {}
 
     def _take_in(self) -> None:
-        """Let in those that have started, and start those that are missing."""
+        """Let in workers that have started, and start missing ones."""
         team = self.team
         n_before = len(team.actors)
         if team.actors:

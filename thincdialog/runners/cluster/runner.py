@@ -1,4 +1,4 @@
-"""Steps on a Ray cluster: the runner's settings."""
+"""The settings of the runner that trains on a Ray cluster."""
 
 from typing import Literal, Optional
 
@@ -9,7 +9,7 @@ from .async_runner import AsyncRunner
 from .sync_runner import SyncRunner
 
 NAME = "thincdialog.Ray.v1"
-# Bytes, below which Ray refuses to start.
+# Size in bytes, below which Ray refuses to start.
 LEAST_OBJECT_STORE = 75 * 1024 * 1024
 
 
@@ -27,29 +27,30 @@ def build_ray(
     snapshot_every: int = 100,
     max_restarts: int = 3,
 ) -> Runner:
-    """Several workers, on one machine or on many, train with Ray (pip install
-    thincdialog[ray]). "sync": a step sums the gradients of all its microbatches, and has the
-    same bits with any number of workers. "async": each gradient is applied as it comes.
+    """Train with several workers, on one machine or on many, with Ray (pip install
+    thincdialog[ray]). "sync": each step sums the gradients of all its microbatches, and the result
+    is bit for bit the same with any number of workers. "async": each gradient is applied when it
+    arrives.
 
-    num_workers (int): How many; 0 trains in this process, without Ray: the same run.
+    num_workers (int): Number of workers; 0 makes the same run in this process, without Ray.
     mode (str): "sync" or "async".
-    microbatches (Optional[int]): Batches of the world that a step learns from; null: [training]
-        accumulate_gradient, in "sync" for each worker. Set it, and the number of workers
-        changes no bit.
+    microbatches (Optional[int]): Batches of the world in a step; null: [training]
+        accumulate_gradient, in "sync" for each worker. If it is set, the result of "sync" does not
+        depend on the number of workers.
     staleness (int): "async": how many steps older than usual (num_workers - 1) a gradient may
-        be. One that is older is dropped, and its microbatch learnt anew.
-    address (Optional[str]): Of an existing cluster ("auto": the one of this machine); null
-        starts one that ends with the run.
-    num_cpus (Optional[int]): Of a cluster that is started; null: as many as there are.
-    num_gpus_per_worker (float): GPUs that Ray gives each worker, which learns on the first of
-        them; a share, if several are to have one. 0: workers learn on the CPU.
+        be. An older one is dropped, and its microbatches are trained on again.
+    address (Optional[str]): Address of an existing cluster ("auto": the one of this machine); null
+        starts a cluster that ends with the run.
+    num_cpus (Optional[int]): CPUs of a cluster that is started; null: all of this machine.
+    num_gpus_per_worker (float): GPUs that Ray gives each worker, which trains on the first of
+        them; a fraction, if several workers are to share one. 0: workers train on the CPU.
     object_store_memory (Optional[int]): Bytes of the object store of a cluster that is started.
-    plane (str): How gradients and weights travel: "nccl" (between GPUs, of which each worker has
-        its own), "shm" (memory that workers of one machine share), "store" (Ray's object store,
-        between machines), "auto" (the first of these that goes).
-    snapshot_every (int): Steps after which workers that die cost no more than those since.
-    max_restarts (int): Workers that may die before the run ends.
-    RAISES (ConfigError): If a number is out of range, or the plane does not go with others.
+    plane (str): How workers exchange gradients and weights: "nccl" (between GPUs, if each worker
+        has its own), "shm" (memory that workers of one machine share), "store" (Ray's object
+        store, between machines), "auto" (the first of these that works).
+    snapshot_every (int): Steps between two snapshots: a worker's death costs at most that many.
+    max_restarts (int): Number of workers that may die before the run ends.
+    RAISES (ConfigError): If a number is out of range, or the plane does not fit other settings.
     """
     limits = {
         "num_workers": (num_workers, 0),

@@ -1,4 +1,4 @@
-"""A server of gradients as Ray runs it."""
+"""A gradient server as an actor of Ray."""
 
 import os
 from typing import Any, List, Optional
@@ -15,7 +15,7 @@ from .shared_plane import read_rows
 
 
 class ServerActor:
-    """A server's process. ``call`` calls any other method; what it raises comes back as a
+    """A server's process. ``call`` calls any other method; an exception is returned as a
     ``Failure``.
     """
 
@@ -23,19 +23,19 @@ class ServerActor:
         self.memory: Optional[MappedArrays] = None
 
     def make(self, recipe: Recipe) -> int:
-        """Build what it works with.
+        """Build the experiment.
 
-        RETURNS (int): Of its process.
+        RETURNS (int): The id of this process.
         """
         self.experiment, _ = make_experiment(recipe, "of the server", with_data=False)
         return os.getpid()
 
     def begin(self, saved: Any, owed: List[int], bound: int, n_workers: int, memory: Any) -> bool:
-        """Be a server.
+        """Begin to serve.
 
         saved (Dict[str, Any]): From ``GradientServer.snapshot``.
-        owed (List[int]): Units that were made since, and told.
-        memory (Optional[Mapping]): Of the machine that all are on; None if there is none.
+        owed (List[int]): Units that were done and reported since then.
+        memory (Optional[Mapping]): Shared memory, if all workers are on this machine; else None.
         RETURNS (bool): Whether the memory can be opened from here.
         """
         experiment = self.experiment
@@ -56,7 +56,7 @@ class ServerActor:
         return True
 
     def call(self, name: str, *given: Any) -> Any:
-        """A method of this one, or of the server."""
+        """Call a method of this actor, or of the server."""
         try:
             method = getattr(self, name, None) or getattr(self.server, name)
             return method(*given)
@@ -64,24 +64,24 @@ class ServerActor:
             return Failure.of(error)._replace(cause=None)
 
     def forget(self, worker: int) -> None:
-        """A worker is gone: what it has, somebody else learns."""
+        """Take back the unit of a worker that is gone: another worker trains on it."""
         self.server.forget(worker)
         if self.memory is not None:
             self.memory.arrays[f"vector {worker}"].fill(0)
 
-    def exchange(self, worker: int, learnt: Optional[LearnedUnit]) -> Any:
+    def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Any:
         """See ``GradientServer.exchange``.
 
-        RETURNS (Any): Unit, version, and the weights if they do not lie where the worker finds
-            them; None if there is nothing to do for now.
+        RETURNS (Any): Unit, version, and the weights, or None if the weights are in shared memory;
+            None instead of all of these if there is nothing to do now.
         """
-        if learnt is not None and learnt.report is not None:
-            learnt = learnt._replace(gradient=self._found(worker, learnt.gradient))
-        given = self.server.exchange(worker, learnt)
-        if learnt is not None and learnt.gradient is not None:
-            # Those of a dropped gradient, too.
+        if learned is not None and learned.report is not None:
+            learned = learned._replace(gradient=self._found(worker, learned.gradient))
+        given = self.server.exchange(worker, learned)
+        if learned is not None and learned.gradient is not None:
+            # Also clear a gradient that was dropped.
             for now in self.dense:
-                learnt.gradient.vector[now] = 0
+                learned.gradient.vector[now] = 0
         if given is None:
             return None
         if self.memory is None:
@@ -90,7 +90,7 @@ class ServerActor:
         return (*given, None)
 
     def _found(self, worker: int, sent: Optional[Gradient]) -> Gradient:
-        """What a worker has learnt, where it may be changed."""
+        """Return a worker's gradient, in memory that may be changed."""
         if sent is not None:
             for now, values in zip(self.dense, sent.vector):
                 self._scratch[now] = values

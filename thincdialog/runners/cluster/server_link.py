@@ -1,4 +1,4 @@
-"""A worker's end of the way between it and a server of gradients."""
+"""A worker's connection to a gradient server."""
 
 from typing import Any, Optional, Sequence, Tuple
 
@@ -15,23 +15,23 @@ from .slots import Slots
 
 
 class ServerDied(Exception):
-    """There is no server any more, or no way to it; the run's process starts another."""
+    """The server is gone, or cannot be reached; the run's process starts another one."""
 
 
 def server_layout(n: int, stretches: Sequence[Segment], n_workers: int) -> Layout:
-    """What server and workers of one machine have in common: for each worker a gradient, and
-    the weights that it learns with."""
+    """Return the layout of the memory that a server and the workers of its machine share: for each
+    worker a gradient, and the weights that it trains with."""
     layout = shared_layout(n, stretches, Slots(n_workers, n_workers))
     return layout + [(f"values {worker}", (n,), "<f4") for worker in range(n_workers)]
 
 
 class ServerLink:
-    """Brings what a worker has learnt, and gets what it is to learn next.
+    """Sends a worker's gradients to the server, and receives units of work.
 
-    server (ActorHandle): Of a ``ServerActor``.
-    worker (int): Its number.
-    learner (StatelessWorker): Who learns there.
-    memory (Optional[MappedArrays]): None if all goes through Ray.
+    server (ActorHandle): Handle of a ``ServerActor``.
+    worker (int): The worker's number.
+    learner (StatelessWorker): The worker.
+    memory (Optional[MappedArrays]): Shared memory; None if all data goes through Ray.
     """
 
     def __init__(self, server: Any, worker: int, learner: Any, memory: Optional[MappedArrays]):
@@ -45,14 +45,14 @@ class ServerLink:
         else:
             learner.use(memory.arrays[f"values {worker}"], memory.arrays[f"vector {worker}"])
 
-    def exchange(self, learnt: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
-        """Give what was learnt, and get what to learn next.
+    def exchange(self, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
+        """Send the result of a unit, and receive the next unit; see ``GradientServer.exchange``.
 
-        RAISES (ServerDied): If there is no server.
+        RAISES (ServerDied): If the server cannot be reached.
         """
-        sent, gradient = learnt, None if learnt is None else learnt.gradient
-        if learnt is not None and gradient is not None:
-            sent = learnt._replace(gradient=self._sent(gradient))
+        sent, gradient = learned, None if learned is None else learned.gradient
+        if learned is not None and gradient is not None:
+            sent = learned._replace(gradient=self._sent(gradient))
         try:
             answer = self.ray.get(self.server.call.remote("exchange", self.worker, sent))
         except self.ray.exceptions.RayActorError:

@@ -1,4 +1,4 @@
-"""Memory that a run's process and its workers have in common, where that goes."""
+"""Memory that a run's process and its workers share, if that is possible."""
 
 from typing import Any, Callable, Optional
 
@@ -10,12 +10,12 @@ from .team import Team
 def shared_memory(
     plane: str, team: Team, layout: Layout, join: Callable[[MappedArrays], Any]
 ) -> Optional[MappedArrays]:
-    """Memory that all have opened; None if what they exchange has to travel.
+    """Return memory that all workers have opened; None if they have to exchange in another way.
 
-    plane (str): As it is set: "store" wants none, "shm" nothing else.
+    plane (str): The setting: "store" allows no shared memory, "shm" requires it.
     team (Team): The workers.
-    join (Callable[[MappedArrays], bool]): Has others open it; whether all can.
-    RAISES (ConfigError): If it does not go, and plane is "shm".
+    join (Callable[[MappedArrays], bool]): Lets workers open it; returns whether all of them can.
+    RAISES (ConfigError): If there is no such memory, and plane is "shm".
     """
     if plane == "store":
         return None

@@ -1,4 +1,4 @@
-"""What the workers of one machine exchange: it lies in memory that all have mapped."""
+"""The exchange between workers of one machine, through memory that all have mapped."""
 
 import os
 import threading
@@ -14,16 +14,17 @@ from .owned import Piece, n_blocks_of
 from .slots import Slots
 
 VALUES, SUMS, EXAMPLES, PHASES, ABORT = "values", "sums", "examples", "phases", "abort"
-# int64 in a line of the cache, which no two workers write to.
+# Number of int64 in a cache line: no two workers write to the same line.
 LINE = 8
-# How often one looks before it lets others have the core, and for how long before it sleeps.
+# A worker that waits looks SPINS times, then yields the core between looks for YIELD_SECONDS, then
+# sleeps for SLEEP_SECONDS between looks.
 SPINS, YIELD_SECONDS, SLEEP_SECONDS = 200, 0.005, 0.0002
 
 
 def shared_layout(n: int, stretches: Sequence[Segment], slots: Slots) -> Layout:
-    """What workers have in common.
+    """Return the layout of the memory that workers share.
 
-    n (int): Floats of all parameters.
+    n (int): Number of floats of all parameters.
     """
     n_workers = slots.n_workers
     layout: Layout = [(name, (n,), "<f4") for name in (VALUES, *ARRAYS)]
@@ -44,7 +45,7 @@ def shared_layout(n: int, stretches: Sequence[Segment], slots: Slots) -> Layout:
 
 
 def write_rows(arrays: Mapping[str, Any], slot: int, tables: Sequence[Rows]) -> None:
-    """Put gradients of tables where others find them."""
+    """Write gradients of tables to a slot."""
     for table, (rows, values) in enumerate(tables):
         n_rows = len(rows)
         arrays[f"rows {slot} {table}"][:n_rows] = rows
@@ -53,7 +54,7 @@ def write_rows(arrays: Mapping[str, Any], slot: int, tables: Sequence[Rows]) -> 
 
 
 def read_rows(arrays: Mapping[str, Any], slot: int, n_tables: int) -> List[Rows]:
-    """Those that somebody has put there, where they are."""
+    """Return views of the gradients that ``write_rows`` has written to a slot."""
     tables: List[Rows] = []
     for table in range(n_tables):
         now = slice(int(arrays[f"n rows {slot} {table}"][0]))
@@ -62,10 +63,10 @@ def read_rows(arrays: Mapping[str, Any], slot: int, n_tables: int) -> List[Rows]
 
 
 class SharedPlane(LonePlane):
-    """Gradients are computed where all can read them, and each changes its pieces of the
-    parameters in place: nothing is copied.
+    """Workers compute gradients in shared memory, and each changes its pieces of the parameters in
+    place there: nothing but the rows of tables is copied.
 
-    memory (MappedArrays): Of ``shared_layout``.
+    memory (MappedArrays): Has a ``shared_layout``.
     """
 
     def __init__(
@@ -110,9 +111,9 @@ class SharedPlane(LonePlane):
     def _meet(self) -> None:
         """Wait until all workers are here.
 
-        RAISES (Aborted): If the run's process says so.
+        RAISES (Aborted): If the run's process has called ``abort``.
         """
-        # Locks order what cores read and write, for those that do not do so by themselves.
+        # Taking a lock is a memory barrier, which some kinds of processors need here.
         with self._lock:
             self._phase += 1
         phases, phase = self._phases, self._phase

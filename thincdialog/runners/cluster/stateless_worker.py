@@ -1,4 +1,4 @@
-"""A worker that learns units of work one after the other, and keeps nothing."""
+"""A worker that trains on one unit of work after the other, and keeps no state."""
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,16 +17,17 @@ from .gradient_server import LearnedUnit
 from .joined_reports import joined_reports
 from .walk import Walk
 
-# Gives the server what was learnt, and gets what to learn next.
+# Sends the result of a unit to the server, and returns the next unit and the weights' version.
 Exchange = Callable[[Optional[LearnedUnit]], Optional[Tuple[int, int]]]
 
 
 class StatelessWorker:
-    """Learns with the weights that it is given.
+    """Trains with the weights that it is given.
 
-    experiment (Experiment): One of its own, but for a worker that is alone.
-    teacher (Teacher): Of the training data.
-    n_microbatches (int): Of a unit.
+    experiment (Experiment): A copy for this worker alone, or the run's, if this is the only
+        worker.
+    teacher (Teacher): Teacher of the training data.
+    n_microbatches (int): Microbatches in a unit.
     """
 
     def __init__(self, experiment: Experiment, teacher: Teacher, n_microbatches: int):
@@ -37,14 +38,14 @@ class StatelessWorker:
         world = experiment.make_world(teacher, self.learner)
         self.walk = Walk(world, self.learner, experiment.seed)
         self.first, self.origin = 0, dict(self.walk.origin)
-        # Where weights come from and gradients go to, if the model computes elsewhere.
+        # The host's arrays of weights and gradients, if the model is on a GPU.
         self._on_host: Optional[Tuple[Any, Any]] = None
 
     def use(self, values: Any, vector: Any = None) -> None:
-        """Learn with these weights from now on, with gradients in this vector; a model on a GPU
-        with copies of them.
+        """Train with these weights from now on, and put gradients into this vector; a model on a
+        GPU works with copies.
 
-        vector (Optional[Floats1d]): Zero; None for one of its own.
+        vector (Optional[Floats1d]): All zeros; None: make a new one.
         """
         vector = aligned_zeros(len(values)) if vector is None else vector
         if is_numpy_array(self.learner.weights):
@@ -57,10 +58,10 @@ class StatelessWorker:
         """Begin an epoch.
 
         first (int): The number of its first unit.
-        RETURNS (Dict[str, Any]): Where it is, for ``go_to`` of another worker.
+        RETURNS (Dict[str, Any]): The position of the epoch, for ``go_to`` of another worker.
         """
         if self.walk.origin:
-            # All are then where the last one ended, whoever learnt what.
+            # So all workers are at the end of the last epoch, no matter which units they had.
             while not self.walk.done():
                 self.walk.skip()
         self.walk.start_epoch(epoch)
@@ -68,23 +69,23 @@ class StatelessWorker:
         return self.origin
 
     def go_to(self, origin: Mapping[str, Any], first: int) -> None:
-        """Be in the epoch that began there."""
+        """Go to the epoch that began at ``origin``, with ``first`` as its first unit."""
         self.walk.go_to({"origin": origin, "n_before": 0})
         self.first, self.origin = first, dict(origin)
 
     def work(self, exchange: Exchange) -> None:
-        """Learn as long as there is something to do."""
+        """Train on units of work until the server has none."""
         with self.experiment.working():
-            learnt: Optional[LearnedUnit] = None
+            learned: Optional[LearnedUnit] = None
             while True:
                 try:
-                    given = exchange(learnt)
+                    given = exchange(learned)
                 except TrainingError:
                     ids = [id for each in self._ids for id in each()]
                     raise not_finite("gradient", ids) from None
                 if given is None:
                     return
-                learnt = self._learn(*given)
+                learned = self._learn(*given)
 
     def _learn(self, unit: int, version: int) -> LearnedUnit:
         learner, walk = self.learner, self.walk

@@ -1,4 +1,4 @@
-"""What workers of several machines exchange: it goes through Ray's object store."""
+"""The exchange between workers of several machines, through Ray."""
 
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
@@ -12,14 +12,14 @@ from .lone_plane import Aborted, LonePlane
 from .owned import Piece, pieces_of
 from .slots import Slots
 
-# How often one looks whether the others have given up.
+# How often a worker that waits looks whether the others have given up.
 LOOK_SECONDS = 0.5
 
 Key = Tuple[Any, ...]
 
 
 class Mailbox:
-    """Where the other workers put what they have for one."""
+    """Holds the messages of other workers to a worker."""
 
     def __init__(self) -> None:
         self._has_come = threading.Condition()
@@ -27,7 +27,7 @@ class Mailbox:
         self.is_abandoned = False
 
     def put(self, key: Key, message: Any) -> None:
-        """A message comes."""
+        """Add a message."""
         with self._has_come:
             self._messages[key] = message
             self._has_come.notify_all()
@@ -35,7 +35,7 @@ class Mailbox:
     def take(self, key: Key) -> Any:
         """Wait for a message.
 
-        RAISES (Aborted): If there will be none.
+        RAISES (Aborted): If the mailbox was abandoned.
         """
         with self._has_come:
             while key not in self._messages:
@@ -45,20 +45,20 @@ class Mailbox:
             return self._messages.pop(key)
 
     def abandon(self) -> None:
-        """Nobody is to wait any longer."""
+        """Let ``take`` raise ``Aborted`` instead of waiting any longer."""
         with self._has_come:
             self.is_abandoned = True
             self._has_come.notify_all()
 
 
 class StorePlane(LonePlane):
-    """Each worker sends every other what that one owns of its gradients, and gets back how the
-    parameters have changed.
+    """Each worker sends every other worker the pieces of its gradients that the other one owns,
+    and receives the changed parameters.
 
-    values (Floats1d): All parameters as they are; copied.
-    send (Callable[[int, Key, Any], None]): Puts a message into another worker's mailbox; what
-        it holds may change afterwards.
-    mailbox (Mailbox): The own one.
+    values (Floats1d): The current values of all parameters; copied.
+    send (Callable[[int, Key, Any], None]): Puts a message into another worker's mailbox; arrays
+        in it may change afterwards.
+    mailbox (Mailbox): This worker's mailbox.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class StorePlane(LonePlane):
         self._pieces = [
             pieces_of(stretches, each, slots.n_workers) for each in range(slots.n_workers)
         ]
-        # Where the gradients of others come to lie, as far as they are for this worker.
+        # Vectors for other workers' gradients, in which only the own pieces are used.
         self._scratch = {
             slot: aligned_zeros(len(values))
             for slot in range(slots.n_slots)
@@ -86,7 +86,7 @@ class StorePlane(LonePlane):
         }
 
     def _exchange(self, message: Callable[[int], Any]) -> Dict[int, Any]:
-        """Send each of the others its message, and get theirs."""
+        """Send each other worker its message, and return theirs."""
         self._round += 1
         for other in self._others:
             self._send(other, (self._round, self.worker), message(other))
@@ -114,7 +114,7 @@ class StorePlane(LonePlane):
         return total, [gradients[slot] for slot in range(n_slots)]
 
     def _cut(self, pieces: Sequence[Piece], slot: int, tables: Sequence[Rows]) -> List[Any]:
-        """Of a gradient the pieces of another worker."""
+        """Return the pieces of a gradient that another worker owns."""
         cut: List[Any] = []
         for piece in pieces:
             if not piece.width:
@@ -132,14 +132,14 @@ class StorePlane(LonePlane):
         tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * n_tables
         for piece, part in zip(self._pieces[self.worker], cut):
             if piece.width:
-                # What comes from the store may not be changed, and kernels want to know.
+                # Copy arrays from Ray: they are read-only, so kernels would be compiled again.
                 tables[piece.table] = (part[0].copy(), part[1].copy())
             else:
                 vector[piece.start : piece.stop] = part
         return Gradient(vector, tables)
 
     def all_sums(self, sums: Any) -> Any:
-        # Each has those of its own blocks, and zeros elsewhere.
+        # Each worker has the sums of its own blocks, and zeros elsewhere.
         total = sums.copy()
         for theirs in self._exchange(lambda other: sums).values():
             total += theirs

@@ -1,4 +1,4 @@
-"""Steps that all workers make together, with the same bits whatever their number."""
+"""Synchronous training: bit for bit the same result with any number of workers."""
 
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
@@ -17,8 +17,8 @@ from .remote_peers import RemotePeers
 
 
 class SyncRunner(RayRunner):
-    """See ``build_ray``. Workers are asked for some steps at a time, which they make among
-    themselves."""
+    """See ``build_ray``. A call asks workers for several steps, which they make together without
+    this process."""
 
     is_per_worker = True
 
@@ -58,12 +58,12 @@ class SyncRunner(RayRunner):
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
         counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
         self.tell([count / seconds for count in counts])
-        # Not everyone owns something.
+        # Workers that own no parameters keep no arrays.
         self.crew.made(step + n_made, sorted({name for each in ran for name in each.kept}))
         return reports
 
     def _do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of every worker that moves them on."""
+        """Call a method of every worker that changes its state."""
         states = schedule_states(self.experiment.optimizer)
         if states != self._told_schedules:
             self.crew.do("restore_schedules", states)
@@ -81,12 +81,14 @@ class SyncRunner(RayRunner):
         there = state.get("microbatches")
         if there != self.n_microbatches:
             text = f"[runner] a step has {self.n_microbatches} microbatches, but had {there}"
-            raise ConfigError([Problem("", text, f"set microbatches = {there}, or start anew")])
+            raise ConfigError(
+                [Problem("", text, f"set microbatches = {there}, or start from scratch")]
+            )
         self.is_done = self._do("go_to", state["place"])[0]
 
 
 def _joined(parts: Sequence[StepPart]) -> StepReport:
-    """What came of a step, from what each worker tells of it."""
+    """Join the parts of workers into the report of a step."""
     numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
     joined = joined_reports([report for _, report in numbered])
     return joined._replace(gradient_norm=parts[0].norm, learn_rate=parts[0].learn_rate)

@@ -1,5 +1,5 @@
-"""Workers that Ray runs: started, asked all at once, waited for in bounded time, and missed when
-they die."""
+"""A team of workers that Ray runs: starts and calls them, waits for them in bounded time, and
+notices their deaths."""
 
 import time
 from contextlib import suppress
@@ -11,19 +11,19 @@ from ..patience import LOOK_SECONDS, Patience
 from .actor import WorkerActor
 from .ray_cluster import RayCluster
 
-# How long workers may take to leave by themselves.
+# How long workers may take to end by themselves.
 LEAVE_SECONDS = 2.0
-# After which it is said that workers take long to start.
+# How long to wait for workers to start, before a message says that they take long.
 START_SECONDS = 30.0
-# How often they are asked whether they get on, in the time for which one waits for them.
+# How often to ask workers for their progress, within the longest time to wait for them.
 ASKS = 10
 
 
 class Died(Exception):
-    """Processes are gone.
+    """Processes have died.
 
-    workers (Sequence[int]): The numbers of workers; none if one died as it started.
-    is_server (bool): Whether it is a server, and no worker.
+    workers (Sequence[int]): The numbers of the workers; empty if one died as it started.
+    is_server (bool): Whether the server died instead of workers.
     """
 
     def __init__(self, workers: Sequence[int], text: str, is_server: bool = False):
@@ -32,7 +32,7 @@ class Died(Exception):
 
     @property
     def who(self) -> str:
-        """To read."""
+        """The dead processes, for messages."""
         if self.is_server:
             return "the server"
         if not self.workers:
@@ -41,27 +41,27 @@ class Died(Exception):
 
 
 class Team:
-    """Actors, one for each worker, which are asked all at once.
+    """Holds an actor for each worker, and calls all of them at once.
 
-    cluster (RayCluster): Where they are.
-    patience (Patience): How long they are waited for.
-    n_workers (int): There will be at most.
-    n_gpus (float): Of each.
+    cluster (RayCluster): The cluster that runs the actors.
+    patience (Patience): Limits the time to wait for them.
+    n_workers (int): The largest number of workers.
+    n_gpus (float): GPUs for each worker.
     """
 
     def __init__(self, cluster: RayCluster, patience: Patience, n_workers: int, n_gpus: float):
         self.cluster, self.ray, self.patience = cluster, cluster.ray, patience
         self.n_gpus = n_gpus
-        # All others may have a message before a worker has joined them.
+        # A worker may get a message from each other worker before its own ``join`` ends.
         self._at_once = n_workers + 8
         self.actors: List[Any] = []
         self.pids: List[int] = []
-        # By the calls that make them.
+        # Starting actors, by the calls that make their workers.
         self._starting: Dict[Any, Any] = {}
-        # What each has told of what it was asked, when they were asked last, and when more came.
+        # Each worker's last progress; when workers were last asked for it, and when it last grew.
         self._progress: Dict[int, int] = {}
         self._asked = self._moved = 0.0
-        # Called when one of them is gone, or fails, so that the others do not wait for it.
+        # Called if a worker dies or fails, so that the others do not wait for it.
         self.abort: Any = lambda: None
         errors = self.ray.exceptions
         self._deaths = (
@@ -69,12 +69,12 @@ class Team:
             errors.OutOfMemoryError, errors.WorkerCrashedError,
         )  # fmt: skip
 
-    # --- who is there -----------------------------------------------------------------------
+    # --- members ----------------------------------------------------------------------------
 
     def start(self, n_workers: int, recipe: Any) -> None:
-        """Begin to start workers, to stand beside those that are there.
+        """Begin to start more workers, for ``join`` to add.
 
-        recipe (ObjectRef): Of a ``Recipe``.
+        recipe (ObjectRef): Reference to a ``Recipe``.
         """
         for _ in range(n_workers):
             actor = self.cluster.start(
@@ -84,21 +84,21 @@ class Team:
 
     @property
     def n_starting(self) -> int:
-        """How many are about to start."""
+        """The number of workers that are about to start."""
         return len(self._starting)
 
     def has_started(self) -> bool:
-        """Whether ``join`` finds somebody."""
+        """Return whether ``join`` would find a worker that has started."""
         refs = list(self._starting)
         return bool(refs and self.ray.wait(refs, num_returns=1, timeout=0)[0])
 
     def join(self, at_least: int = 0) -> int:
-        """Let those stand beside the others that have started.
+        """Add the workers that have started to the team.
 
-        at_least (int): How many to wait for, if there are so many that start.
-        RETURNS (int): How many.
-        RAISES (Died): If one has died as it started.
-        RAISES (DialogError): If one cannot begin.
+        at_least (int): How many to wait for, if at least that many are about to start.
+        RETURNS (int): How many were added.
+        RAISES (Died): If a worker has died as it started.
+        RAISES (DialogError): If a worker cannot start.
         """
         n_before, heard = len(self.actors), time.monotonic()
         say_at = heard + START_SECONDS
@@ -125,19 +125,19 @@ class Team:
         return len(self.actors) - n_before
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Forget those that are gone."""
+        """Remove dead workers from the team."""
         for number in sorted(numbers, reverse=True):
             self.kill(self.actors.pop(number))
             self.pids.pop(number)
 
     def kill(self, actor: Any) -> None:
-        """Let one go, also a server, whatever has become of it."""
+        """End an actor, a worker's or a server's, even if it is dead already."""
         with suppress(Exception):
             self.ray.kill(actor, no_restart=True)
 
     def end(self) -> None:
-        """Let all of them go: by themselves, as what they have begun ends then and leaves nothing,
-        or soon."""
+        """End all workers. They have LEAVE_SECONDS to end by themselves, so that their calls can
+        clean up; then they are killed."""
         with suppress(Exception):  # Ray may be gone.
             self.abort()
             left = [actor.__ray_terminate__.remote() for actor in self.actors]
@@ -146,15 +146,15 @@ class Team:
             self.kill(actor)
         self.actors, self._starting = [], {}
 
-    # --- what they are asked ----------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------
 
     def each(self, call: str, *given: Any) -> List[Any]:
         """Call a method of every worker.
 
-        given (Any): For all of them; a list has one for each worker.
-        RETURNS (List[Any]): What each gave.
-        RAISES (Died): If a process of theirs is gone.
-        RAISES (DialogError): If one fails.
+        given (Any): Each is for all workers, but a list has one item for each worker.
+        RETURNS (List[Any]): The return value of each worker.
+        RAISES (Died): If a worker is gone.
+        RAISES (DialogError): If a call fails.
         """
         refs = {}
         for number, actor in enumerate(self.actors):
@@ -164,9 +164,9 @@ class Team:
         return [answers[number] for number in range(len(self.actors))]
 
     def wait(self, refs: Mapping[Any, int]) -> Dict[int, Any]:
-        """What calls give.
+        """Wait for calls; RETURNS the results by the numbers of workers.
 
-        refs (Mapping[ObjectRef, int]): The worker of each.
+        refs (Mapping[ObjectRef, int]): The worker of each call.
         """
         answers: Dict[int, Any] = {}
         died: Dict[int, str] = {}
@@ -188,7 +188,7 @@ class Team:
         return answers
 
     def ended(self, refs: Mapping[Any, int]) -> Iterator[Any]:
-        """Calls as they end."""
+        """Return calls as they end."""
         pending, heard = dict(refs), time.monotonic()
         while pending:
             for ref in self.look(pending, heard):
@@ -199,15 +199,16 @@ class Team:
     def look(
         self, refs: Mapping[Any, int], heard: float, seconds: float = LOOK_SECONDS
     ) -> List[Any]:
-        """One of these calls that has ended, if one has. Whoever waits for calls waits here, in
-        bounded time.
+        """Return one of these calls that has ended, or none. All waiting for calls is done here,
+        so its time is bounded.
 
-        heard (float): When something was heard of them last, or they were asked.
+        heard (float): Time of the last answer to one of these calls, or of the calls themselves.
         seconds (float): How long to wait.
-        RAISES (WorkerError): If that was too long ago.
-        RAISES (Interrupted): If none ends in time after a signal, or it shall not wait.
+        RAISES (WorkerError): If ``heard`` was too long ago, and workers make no progress.
+        RAISES (Interrupted): If no call ends in time after a signal, or if signals may not wait.
         """
-        # What a signal raises while Ray waits, Ray replaces by an error without its number.
+        # If a signal raised an error while Ray waits, Ray would replace it by an error without the
+        # signal's number.
         with self.patience.interruption.shielding():
             done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
             if not done:
@@ -216,7 +217,7 @@ class Team:
         return done
 
     def _sign(self, numbers: Collection[int], heard: float) -> float:
-        """When it was seen last that one of them gets on, as some calls take long."""
+        """Return the time of the last progress of these workers, because some calls take long."""
         now = time.monotonic()
         if now - max(heard, self._asked) < self.patience.max_wait / ASKS:
             return self._moved
@@ -226,17 +227,17 @@ class Team:
             return self._moved
         refs = {self.actors[number].call.remote("progress"): number for number in there}
         for ref in self.ray.wait(list(refs), num_returns=len(refs), timeout=LOOK_SECONDS)[0]:
-            with suppress(Exception):  # Who has died is found by what it was asked.
+            with suppress(Exception):  # A death is noticed by the worker's own call.
                 told = self.ray.get(ref)
                 if told != self._progress.get(refs[ref], 0):
                     self._progress[refs[ref]], self._moved = told, now
         return self._moved
 
     def answer(self, ref: Any, worker: int, is_server: bool = False) -> Any:
-        """What a call that has ended gives.
+        """Return the result of a call that has ended.
 
-        RAISES (Died): If who was asked is gone.
-        RAISES (DialogError): If it fails.
+        RAISES (Died): If the called process is gone.
+        RAISES (DialogError): If the call failed.
         """
         try:
             answer = self.ray.get(ref)

@@ -1,4 +1,4 @@
-"""A world that a worker goes through whole, while it learns only its own microbatches."""
+"""A worker's pass through the whole world, in which it trains only on its own microbatches."""
 
 from typing import Any, Dict, Mapping
 
@@ -9,16 +9,16 @@ from ...worlds import World
 
 
 class Walk:
-    """Every worker goes through all microbatches of an epoch, in the order that one worker has
-    them in, and leaves those of others out: nothing is computed then but which examples they
-    hold. So all know where all are, whatever the world and its batches, and the state of one
-    is the state of all.
+    """Every worker iterates over all microbatches of an epoch, in the same order as a single
+    worker, and skips those of other workers: then it only forms the batch, and computes nothing.
+    So all workers are at the same position in any world, and the state of one's world is the
+    state of all.
 
-    world (World): Of the whole training data and the learner.
-    learner (Learner): Learns where the walk does not ``skip``.
-    seed (int): Of the run.
-    origin (Dict[str, Any]): Where it was when an epoch began, or ``go_to`` went there.
-    n_before (int): Microbatches behind it, since then.
+    world (World): Has the whole training data and the learner.
+    learner (Learner): Trains on the microbatches that the walk does not ``skip``.
+    seed (int): The run's.
+    origin (Dict[str, Any]): A position: the beginning of the epoch, or the target of ``go_to``.
+    n_before (int): Number of microbatches since ``origin``.
     """
 
     def __init__(self, world: World, learner: Learner, seed: int):
@@ -29,7 +29,7 @@ class Walk:
     def start_epoch(self, epoch: int) -> None:
         """Begin an epoch."""
         try:
-            # Schedules of batches go on from epoch to epoch.
+            # A world may have state that continues across epochs, such as a batch size schedule.
             before = self.world.state()
         except ProtocolError:
             before = None
@@ -37,17 +37,18 @@ class Walk:
         self.world.start_epoch(epoch, self.seed)
 
     def done(self) -> bool:
-        """Whether the epoch is over, or none has begun."""
+        """Return whether the epoch is over, or none has begun."""
         return not self.origin or self.world.epoch_done()
 
     def learn(self) -> None:
-        """Learn the next microbatch."""
+        """Train on the next microbatch."""
         self.world.parley()
         self.n_before += 1
 
     def skip(self) -> None:
-        """Leave the next microbatch out."""
-        # Found before the class's own; copies share what an agent has.
+        """Skip the next microbatch."""
+        # An attribute of the agent takes precedence over the class's method, and copies of the
+        # agent get it, too.
         self.learner.__dict__["learn"] = _learn_nothing
         try:
             self.world.parley()
@@ -56,15 +57,15 @@ class Walk:
         self.n_before += 1
 
     def place(self) -> Dict[str, Any]:
-        """Where it is, for ``go_to``, as JSON values. In a world that cannot tell it is where the
-        epoch began, and how far it has come."""
+        """Return the position, for ``go_to``, as JSON values. If the world cannot save its state
+        within an epoch, this is the state at the epoch's beginning, and the microbatches since."""
         try:
             return {"origin": {"world": self.world.state()}, "n_before": 0}
         except ProtocolError:
             return {"origin": self.origin, "n_before": self.n_before}
 
     def go_to(self, place: Mapping[str, Any]) -> None:
-        """Go on from a place, of any worker's walk."""
+        """Go to a position of any worker's walk."""
         origin = place["origin"]
         if origin != self.origin or place["n_before"] < self.n_before:
             if "world" in origin:
@@ -79,5 +80,5 @@ class Walk:
 
 
 def _learn_nothing(batch: Any) -> MessageBatch:
-    """In the place of ``Learner.learn``; RETURNS replies that say nothing."""
+    """Replace ``Learner.learn``; RETURNS empty replies."""
     return MessageBatch({}, len(batch.rows))
