@@ -749,7 +749,7 @@ def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
     code = "def setup(run, *streams):\n    return (lambda info: info.x), print\n"
     write(folder, *builds("loggers", "setup", code))
     exit_code, _, err = run("train my.cfg --no-output --code code.py")
-    said = r"has failed \(code.py:\d+  in <lambda>\(\): AttributeError: .*\)\. Training goes on"
+    said = r"has failed \(code.py:\d+  in <lambda>\(\): AttributeError: .*\)\. Training continues"
     assert exit_code == 0 and len(re.findall(said, err)) == 1
 
 

@@ -60,8 +60,9 @@ class RemotePeers(RemoteCrew):
         # Show this process the weights and state that it saw before.
         self.planes.made(self._kept)
         self.planes.gather()
-        n = len(self.team.actors)
-        return f"{death.who} died: resumed with {n} worker(s) from step {self.saved_step:,}"
+        n, step = len(self.team.actors), self.saved_step
+        others = "1 worker" if n == 1 else f"{n} workers"
+        return f"{death.who} died: resumed with {others} from step {step:,}"
 
     # --- snapshots ------------------------------------------------------------------------
 
