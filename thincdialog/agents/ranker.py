@@ -477,8 +477,8 @@ class RankerAgent(ModelAgent):
         return self._comparable(ops.xp.concatenate(blocks))
 
     def _comparable(self, vectors: Any) -> Any:
-        """Vectors whose products are the same in any batch. On the host they are float64, number by
-        number of all vectors: BLAS multiplies them faster, and a reply need not convert them."""
+        """Round vectors so that their products are the same in any batch. On the host, convert them
+        once, to float64 in column order, in which BLAS multiplies many by one the fastest."""
         if self.model.has_ref("scorer"):
             return vectors
         found = on_grid(vectors)

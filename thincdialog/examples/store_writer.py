@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
+from ..files.flat_array import GrowingArray
 from ..files.growing_folder import GrowingFolder
-from ..files.whole_file import sync
 from .first_sight import by_first_sight
 from .memory_store import MemoryStore
 from .store import NO_LABEL
@@ -146,10 +146,14 @@ class StoreWriter:
             for name in ("keys", "labels", "ids")
         )
         numbers, firsts = by_first_sight(keys)
-        found = {"labels": strings[firsts], "label_ids": np.append(numbers, _NONE)[of_rows]}
-        for name, array in found.items():
-            np.save(folder / f"{name}.npy", array)
-            sync(folder / f"{name}.npy")
+        labels = GrowingArray(folder / "labels.npy", "<i8")
+        labels.append(strings[firsts])
+        label_ids = GrowingArray(folder / "label_ids.npy", "<i4")
+        numbers = np.append(numbers, _NONE)
+        for first in range(0, len(of_rows), _CHUNK):
+            label_ids.append(numbers[of_rows[first : first + _CHUNK]])
+        labels.finish()
+        label_ids.finish()
         return len(firsts)
 
 
@@ -160,7 +164,7 @@ def column_name(number: int, field: str) -> str:
 
 
 def _keys(texts: Sequence[str]) -> np.ndarray:
-    """Hash each text, uint64; of ten million, two agree with a probability of 1 to 370,000."""
+    """Hash each text, uint64; of ten million, two agree with a probability of 1 in 370,000."""
     digests = [
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
     ]

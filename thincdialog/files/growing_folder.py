@@ -62,7 +62,7 @@ class GrowingFolder:
         self._saved = time.monotonic()
         self._journal = (self.temporary / JOURNAL).open("a", encoding="utf8")
         if last is None:
-            self._note({"fingerprint": fingerprint})
+            self._note(_first_entry(fingerprint))
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
         """Return an array of the folder to append to (see ``GrowingArray``)."""
@@ -155,12 +155,17 @@ def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
     return all(there.get(name, -1) >= size for name, size in sizes.items())
 
 
+def _first_entry(fingerprint: Any) -> Dict[str, Any]:
+    """Return the first line of a journal. A folder that another format began is begun again."""
+    return {"fingerprint": fingerprint, "format": 2}
+
+
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
     """Return the last entry of a journal; None if it has no entry or another fingerprint. An
     incomplete last line is ignored."""
     try:
         lines = read_plain(path).split(b"\n")[:-1]
-        if len(lines) < 2 or parse_json(lines[0]) != {"fingerprint": fingerprint}:
+        if len(lines) < 2 or parse_json(lines[0]) != _first_entry(fingerprint):
             return None
         last: Dict[str, Any] = parse_json(lines[-1])
     except (OSError, ValueError):

@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 from thinc.types import Floats2d
 
+# Vectors multiplied at a time, so that few products in double precision are in memory.
+AT_ONCE = 16
+
 
 def on_grid(vectors: Floats2d) -> Floats2d:
     """Round vectors so far that double precision holds the products of any two, and all sums of
@@ -28,4 +31,8 @@ def all_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     right (np.ndarray): On the grid, shape (n_right, width), float64; may be many.
     RETURNS (np.ndarray): Shape (n_left, n_right), float32.
     """
-    return (left @ right.T).astype("f")
+    products = np.empty((len(left), len(right)), dtype="f")
+    for start in range(0, len(left), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        products[some] = left[some] @ right.T
+    return products
