@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.processes import limited
 from thincdialog.errors import DataError
 from thincdialog.examples import MemoryStore
 from thincdialog.examples.mapped_store import MappedStore
@@ -204,6 +205,24 @@ def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path, monk
     assert again.next == (n_done or None)
     for number, part in enumerate(parts[n_done:], n_done):
         again.add(held(part), number + 1)
+    again.finish({})
+    assert_same_folders(tmp_path / "store", tmp_path / "whole")
+
+
+def test_a_disk_that_is_full_at_the_end_of_a_build_loses_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    n = 200
+    part = [[Message(id=str(number), text="a", labels=[f"label {number}"])] for number in range(n)]
+    built(tmp_path / "whole", [part])
+    writer = StoreWriter(tmp_path / "store", {"of": "a test"})
+    writer.add(held(part), 1)
+    # A few bytes less than the numbers of the labels need.
+    with closing(writer.files), limited("RLIMIT_FSIZE", 128 + 8 * n - 10):
+        with pytest.raises(OSError):
+            writer.finish({})
+    assert not (tmp_path / "store").exists()
+    again = StoreWriter(tmp_path / "store", {"of": "a test"})
+    assert again.next == 1
     again.finish({})
     assert_same_folders(tmp_path / "store", tmp_path / "whole")
 

@@ -1,6 +1,7 @@
 """Folders that grow beside their place."""
 
 import fcntl
+import json
 import os
 
 import numpy as np
@@ -37,6 +38,22 @@ def test_growing_folder_begins_anew_where_the_disk_lost_rows(tmp_path, monkeypat
     again.end_arrays()
     again.finish({})
     assert np.load(tmp_path / "store" / "numbers.npy").tolist() == [5]
+
+
+def test_growing_folder_begins_again_if_another_format_began_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    folder = GrowingFolder(tmp_path / "store", "a fingerprint")
+    folder.array("numbers", "i8").append([1, 2])
+    folder.save("after 2")
+    folder.close()
+    journal = tmp_path / "store.building" / "journal.jsonl"
+    first, *others = journal.read_text().splitlines()
+    facts = json.loads(first)
+    del facts["format"]  # As it was before journals named their format.
+    journal.write_text("\n".join([json.dumps(facts), *others, ""]))
+    again = GrowingFolder(tmp_path / "store", "a fingerprint")
+    assert again.state is None and again.array("numbers", "i8").n_rows == 0
+    again.close()
 
 
 def test_growing_folder_that_another_moves_away_meanwhile_is_made_anew(tmp_path, monkeypatch):

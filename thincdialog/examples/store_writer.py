@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
-from ..files.flat_array import GrowingArray
 from ..files.growing_folder import GrowingFolder
 from .first_sight import by_first_sight
 from .memory_store import MemoryStore
@@ -146,9 +145,9 @@ class StoreWriter:
             for name in ("keys", "labels", "ids")
         )
         numbers, firsts = by_first_sight(keys)
-        labels = GrowingArray(folder / "labels.npy", "<i8")
+        labels = self.files.array("labels", "<i8")
         labels.append(strings[firsts])
-        label_ids = GrowingArray(folder / "label_ids.npy", "<i4")
+        label_ids = self.files.array("label_ids", "<i4")
         numbers = np.append(numbers, _NONE)
         for first in range(0, len(of_rows), _CHUNK):
             label_ids.append(numbers[of_rows[first : first + _CHUNK]])
