@@ -414,7 +414,7 @@ SHOWN = {
     "find-function thincdialog.Words.v1 -r tokenizers": [r"\A@tokenizers", "    min_freq: int = "],
     "find-function --list batchers": [r"^thincdialog\.Fixed\.v1 +thincdialog/batchers/fixed\.py:"],
     "find-function --list agents": [
-        r"  Ranks the candidates by the similarity of their words to the context's\.\n",
+        r"  Ranks the candidates by the similarity of their words to those of the context\.\n",
     ],
     "find-function --list": ["^layers ", "^agents "],
     "info": ["^thinc +8", "^Python "],

@@ -58,7 +58,7 @@ def test_model_card_has_data_sizes_and_settings(run):
     assert [row for row in rows(text) if row[:1] == ["coffee"]] == expected
     assert f"- {run.n_parameters:,} parameters (float32)\n" in text
     assert ["`training.optimizer.learn_rate`", "0.01"] in rows(text)
-    assert "A ranker: " in text and str(run.output) not in text
+    assert "Ranks candidate replies: " in text and str(run.output) not in text
 
 
 def test_model_card_says_whether_repeats_are_blocked_and_what_was_chosen_from(run, tmp_path):

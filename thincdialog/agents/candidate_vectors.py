@@ -1,4 +1,4 @@
-"""Vectors of candidate replies, encoded once for as long as the weights stay."""
+"""A cache of the vectors of candidate replies, which are valid until the weights change."""
 
 from threading import Lock
 from typing import Any, Callable, Dict, List, Sequence, Tuple
@@ -6,18 +6,20 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from thinc.api import get_array_module
 from thinc.types import Floats2d
 
-# Texts to vectors, shape (n, width).
+# A function from texts to vectors, shape (n, width).
 Encode = Callable[[List[str]], Floats2d]
-# Bytes of vectors of passing texts that are kept.
+# Bytes of memory for the vectors of texts that are not in a lasting list.
 MOST_BYTES = 1 << 27
 
 
 class CandidateVectors:
-    """Keeps vectors of texts, for several threads, too: those of lists that last, and those of
-    texts that pass by, which are all dropped once there are too many. Copies keep none.
+    """Cache vectors of texts. The vectors of lasting lists (such as the fixed candidates) are kept
+    until the weights change; vectors of other texts are all dropped when they no longer fit. The
+    cache can be used by several threads, and copies of it start empty.
 
-    most_bytes (int): Of vectors of passing texts; more only if one call needs them.
-    has_any (bool): Whether vectors are kept, or computed just now.
+    most_bytes (int): Bytes of memory for the vectors of texts that are not in a lasting list;
+        exceeded only if a single call needs more.
+    has_any (bool): Whether the cache holds vectors or is computing some.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES):
@@ -29,19 +31,19 @@ class CandidateVectors:
         return CandidateVectors, (self.most_bytes,)
 
     def forget(self) -> None:
-        """Drop all vectors: the weights have changed."""
+        """Drop all vectors, because the weights have changed."""
         with self._lock:
             self.has_any = False
-            # Lists of texts, by their identity, with their vectors.
+            # Identity of each lasting list to the list and its vectors.
             self._lasting: Dict[int, Tuple[Sequence[str], Floats2d]] = {}
-            # Each text's row in a table, which has room for more of them.
+            # Text to its row in the table, which may have unused rows.
             self._rows: Dict[str, int] = {}
             self._table: Any = ()
 
     def of_lasting(self, texts: Sequence[str], encode: Encode) -> Floats2d:
-        """The vectors of a list that stays as it is and will be asked for again.
+        """Return the vectors of a list that is never changed and will be needed again.
 
-        RETURNS (Floats2d): Shape (n_texts, width); not to be changed.
+        RETURNS (Floats2d): Vectors, shape (n_texts, width), which the caller must not change.
         """
         with self._lock:
             self.has_any = True
@@ -50,7 +52,7 @@ class CandidateVectors:
             return self._lasting[id(texts)][1]
 
     def of(self, texts: Sequence[str], encode: Encode) -> Floats2d:
-        """The vector of each text; shape (n_texts, width)."""
+        """Return the vector of each text, shape (n_texts, width)."""
         with self._lock:
             self.has_any = True
             distinct = dict.fromkeys(texts)
@@ -67,7 +69,7 @@ class CandidateVectors:
         stop = first + len(new)
         if stop > len(self._table):
             n_rows = max(stop, self.most_bytes // vectors[0].nbytes)
-            # Memory that is not written yet takes no room.
+            # The operating system allocates pages only when they are written.
             shape = (n_rows, vectors.shape[1])
             self._table = get_array_module(vectors).zeros(shape, dtype=vectors.dtype)
         self._table[first:stop] = vectors

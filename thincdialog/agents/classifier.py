@@ -1,4 +1,4 @@
-"""Answers with one of a fixed set of classes."""
+"""An agent that answers with one of a fixed set of classes."""
 
 from math import nan
 from typing import (
@@ -37,44 +37,45 @@ from .collating import Collate
 from .judged import Inputs, Judged
 from .model_agent import ModelAgent, no_labels, no_layer
 
-# Where Thinc's layers are that give probabilities, and layers that join the outputs of all their
-# layers; of others, the last one's output is theirs.
+# Modules of Thinc's layers that return probabilities, and modules of layers that combine the
+# outputs of all their sublayers. Any other layer with sublayers returns the output of the last one.
 SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
 SIDE_BY_SIDE = (
     add.__module__, concatenate.__module__, Parts.__module__, Committee.__module__
 )  # fmt: skip
-# Shares on the dev data that a threshold can be chosen for; "": it is a number.
+# Metrics of the dev data for which a threshold can be chosen; "" if the threshold is a number.
 WANTED = ("", "precision", "recall")
-# Least temperature, whose probabilities are nearly all 0.0 or 1.0.
+# Lowest temperature. It makes nearly all probabilities 0.0 or 1.0.
 LOWEST = 0.01
 
 
 @registry.agents("thincdialog.Classifier.v1")
 class ClassifierAgent(ModelAgent):
-    """A classifier: the class with the highest probability is the reply; among those of the
-    message's ``label_candidates``, if some of them are classes.
+    """Classifies conversations: answers with the class that has the highest probability. If some
+    of the message's ``label_candidates`` are classes, only these are compared.
 
-    model (Model): Conversations (Ragged) or features (Floats2d) to logits, shape
-        (n_examples, n_classes); or to probabilities, if it ends in Thinc's ``Softmax``.
+    model (Model): Maps conversations (Ragged) or features (Floats2d) to logits, shape (n_examples,
+        n_classes); or to probabilities, if it ends in Thinc's ``Softmax``.
     loss (Optional[Callable]): A registered loss; softmax cross-entropy if None.
     classes (Optional[List[str]]): All classes; from the training labels if None.
-    class_weights (Union[Dict[str, float], str, None]): Weight of each class's
-        examples in the loss (1.0 where missing), or "balanced" for weights inverse
-        to the classes' frequencies with mean 1.0 over the training examples.
-    reject_class (Optional[str]): Reply where the best class is less probable than ``threshold``;
+    class_weights (Union[Dict[str, float], str, None]): Weight in the loss of the examples of each
+        class (1.0 for classes not listed), or "balanced" for weights inverse to the class
+        frequencies, with mean 1.0 over the training examples.
+    reject_class (Optional[str]): Reply if the best class is less probable than ``threshold``;
         "unknown" if None. It may be one of the classes, such as "oos".
-    threshold (Union[float, str]): Probability, 0.0 to 1.0; or the share that is wanted on the dev
-        data, at which the threshold is chosen at the end of training: "precision:0.95" of the
-        texts that are answered, or "recall:0.6" of those that are labelled ``reject_class``.
-    history_size (int): Turns that are classified, the last one included; -1 for all.
-    max_context (int): Tokens of them, the last are kept; 0 for no limit.
-    delimiter (bool): Whether there is a ``<turn>`` token between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): Unit that segments count: "turn" or "line".
-    use_reply (str): What the history keeps as the agent's own turns; "none", because
-        classes are rarely said aloud.
-    collate (Optional[Callable]): A registered function that puts together what the model
-        reads of a batch, such as texts and images; if None, texts or ``features``.
+    threshold (Union[float, str]): Lowest probability of an answer, 0.0 to 1.0; or a metric to reach
+        on the dev data, for which the threshold is chosen at the end of training: "precision:0.95"
+        (of the texts that are answered) or "recall:0.6" (of the texts labelled ``reject_class``).
+    history_size (int): Number of turns to classify, including the last one; -1 for all.
+    max_context (int): Maximum number of tokens of these turns, of which the last are kept; 0 for no
+        limit.
+    delimiter (bool): Whether a ``<turn>`` token separates turns.
+    speaker_tokens (bool): Whether each turn starts with a token for its speaker.
+    segments (str): Unit that the model can distinguish: "turn" or "line".
+    use_reply (str): Which text the history keeps as the agent's own turns: "label", "model" or
+        "none" (the default, because classes are rarely said aloud).
+    collate (Optional[Callable]): A registered function that builds the input of the model from a
+        batch, such as texts and images; if None, the input is the texts or the ``features``.
     RAISES (ValueError): If threshold is out of range, or the model ends in a softmax that is not
         Thinc's ``Softmax``.
     """
@@ -131,12 +132,12 @@ class ClassifierAgent(ModelAgent):
         self.rejects_below = None if wanted else float(share)
         self.temperature = 1.0
         self.classes: List[str] = []
-        self.class_counts: List[int] = []  # Of training examples; known where it learns.
+        self.class_counts: List[int] = []  # Counts of training examples, set only in training.
         self.n_features: Optional[int] = None
 
     @property
     def needs_text(self) -> bool:  # type: ignore[override]
-        """Whether the input is text: not if the data brings ``features``."""
+        """Whether the input is text, that is, the data has no ``features``."""
         return self.n_features is None
 
     @property
@@ -155,7 +156,7 @@ class ClassifierAgent(ModelAgent):
             return options
         return options._replace(n_features=self.n_features or 0)
 
-    # --- what is learned besides weights ------------------------------------------
+    # --- classes and settings -----------------------------------------------------
 
     def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
@@ -189,9 +190,9 @@ class ClassifierAgent(ModelAgent):
         self._set_classes(classes, self._weights(classes, counts))
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """The classes of a saved classifier come first, then those that the data adds.
+        """Put the classes of the saved classifier first, then the classes that the data adds.
 
-        RAISES (ConfigError): If ``classes`` lacks one of them.
+        RAISES (ConfigError): If ``classes`` in the config lacks a class of the saved classifier.
         """
         if not state.get("classes"):
             return Carried()
@@ -215,7 +216,8 @@ class ClassifierAgent(ModelAgent):
         return Carried([line], (len(before), len(classes)))
 
     def _survey_input(self, example: Message, is_first: bool, data: str) -> None:
-        """See that all examples are read alike: by their text or by as many features."""
+        """Check that all examples have the same kind of input: text, or the same number of
+        features."""
         if self.collate is not None:
             return
         features = example.get("features")
@@ -259,7 +261,7 @@ class ClassifierAgent(ModelAgent):
         self.classes = classes
         self.loss_weights = weights
         self._index = {name: index for index, name in enumerate(classes)}
-        # The labels of the store of the last batch, and the number of each one's class.
+        # The labels of the last batch's store, and the class number of each label.
         self._class_numbers: Tuple[Sequence[str], np.ndarray] = ((), np.zeros(0, dtype=np.int64))
 
     def state(self) -> Dict[str, Any]:
@@ -283,7 +285,7 @@ class ClassifierAgent(ModelAgent):
             n_features = whole_number_in(state, "n_features", 1)
         self._set_classes(classes, weights)
         self.n_features = n_features
-        # Models that were saved before have neither.
+        # Models saved by older versions have neither of the two.
         self.temperature = number_in({"temperature": 1.0, **state}, "temperature", LOWEST)
         if self.needs_dev and state.get("threshold") is not None:
             self.rejects_below = number_in(state, "threshold")
@@ -307,21 +309,21 @@ class ClassifierAgent(ModelAgent):
     def judge(self, Y: Any, inputs: Inputs) -> Judged:
         self.check_scores(Y, (len(inputs.batch.rows), len(self.classes)))
         if self.has_softmax:
-            Y = self._logits(Y)  # Thinc's Softmax takes the gradient of the logits, too.
+            Y = self._logits(Y)  # Thinc's Softmax expects the gradient of the logits, too.
         weights = None if self.loss_weights is None else np.array(self.loss_weights, dtype="f")
         given = (self.loss, inputs.targets, weights, lambda: self.classes)
         return self.judge_scores(Y, inputs.batch, *given)
 
     def _logits(self, P: Any) -> Any:
-        """Logits that have these probabilities."""
+        """Return logits that have these probabilities."""
         xp = self.model.ops.xp
         return xp.log(xp.maximum(P, xp.float32(1e-30)))
 
     def targets(self, batch: Batch) -> Any:
-        """Number of each example's class; every example has ``labels``.
+        """Return the number of each example's class. Every example must have ``labels``.
 
-        RETURNS (Ints1d): Shape (n_examples,), int64.
-        RAISES (DataError): If a label is no class.
+        RETURNS (Ints1d): Class numbers, shape (n_examples,), int64.
+        RAISES (DataError): If a label is not one of the classes.
         """
         labels, numbers = self._class_numbers
         if labels is not batch.store.label_texts:
@@ -355,7 +357,7 @@ class ClassifierAgent(ModelAgent):
             P[row], ranks[row] = 0.0, 1.0
             P[row, chosen] = powers / powers.sum()
             ranks[row, chosen] = -P[row, chosen]
-        # Stable: among equals the first class comes first.
+        # A stable sort, so that equally probable classes keep their order.
         order = np.argsort(ranks, axis=1, kind="stable")[:, : self.n_ranked]
         best = P[np.arange(len(P)), order[:, 0]]
         ranked = [[self.classes[index] for index in row] for row in order.tolist()]
@@ -378,7 +380,8 @@ class ClassifierAgent(ModelAgent):
         return MessageBatch(columns, len(batch))
 
     def _among(self, batch: Batch) -> Dict[int, List[int]]:
-        """Rows that do not choose from all classes, with the numbers of their own classes."""
+        """Return the rows that choose from only some of the classes, with the numbers of these
+        classes."""
         among: Dict[int, List[int]] = {}
         if "label_candidates" not in batch.store.names:
             return among
@@ -389,7 +392,7 @@ class ClassifierAgent(ModelAgent):
         return among
 
     def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
-        """Of each example whose class is known."""
+        """Return the loss of each example in nats, None if its class is not known."""
         losses: List[Optional[float]] = []
         for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
@@ -397,9 +400,9 @@ class ClassifierAgent(ModelAgent):
         return losses
 
     def inputs(self, batch: Batch) -> Any:
-        """What the model reads of a batch.
+        """Return the model's input for a batch.
 
-        RAISES (DataError): If an example has not as many features as those that were learned.
+        RAISES (DataError): If an example has another number of features than the training data.
         """
         if self.n_features is None:
             return super().inputs(batch)
@@ -422,7 +425,7 @@ def _number(text: str) -> float:
 
 
 def _n_features(features: Any) -> Optional[int]:
-    """How many there are; None if they are no single row."""
+    """Return the number of features; None if they are not one-dimensional."""
     shape = getattr(features, "shape", None)
     if shape is not None:
         return shape[0] if len(shape) == 1 else None
@@ -431,7 +434,7 @@ def _n_features(features: Any) -> Optional[int]:
 
 
 def _last_layers(model: Model) -> Iterator[Model]:
-    """The layers whose outputs are, or make up, the model's."""
+    """Return the layers whose outputs are the model's output, or parts of it."""
     if not model.layers:
         yield model
     is_side_by_side = model._func.__module__ in SIDE_BY_SIDE

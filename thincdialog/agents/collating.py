@@ -1,4 +1,4 @@
-"""The input of a model as a user's function puts it together: an image next to a text."""
+"""Model input that a user's function builds from a batch, such as texts with images."""
 
 from typing import Any, Callable, Optional
 
@@ -10,19 +10,20 @@ from ..contract import wrong_value
 from ..examples.batch import Batch
 from ..registry import registry
 
-# Takes a batch, whose fields are ``batch.column(name)``, and the tokens of its contexts (Ragged;
-# None if there is no [tokenizer]); gives the model's input: a Ragged, an array with one row for
-# each example, or a tuple of these.
+# A function that takes a batch, whose fields are ``batch.column(name)``, and the tokens of its
+# contexts (Ragged; None if there is no [tokenizer]). It returns the model's input: a Ragged, an
+# array with one row for each example, or a tuple of these.
 Collate = Callable[[Batch, Optional[Ragged]], Any]
 
 registry.collates.makes(Callable)
 
 
 def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: Ops) -> Any:
-    """What a collate function makes of a batch, as the model reads it.
+    """Call a collate function on a batch, and return its result as the model's input.
 
-    tokens (Optional[Ragged]): Of the contexts, shape (n_tokens, 2), int32.
-    RAISES (CodeError): If it gives something else, or not one row for each example.
+    tokens (Optional[Ragged]): Tokens of the contexts, shape (n_tokens, 2), int32.
+    RAISES (CodeError): If the function returns another kind of value, or not one row for each
+        example.
     """
     made = collate(batch, tokens)
     parts = made if isinstance(made, tuple) else (made,)
@@ -36,10 +37,11 @@ def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: 
 
 
 def _on_device(ops: Ops, part: Any) -> Any:
-    """Floats as float32 on the device of the model; ids as int32 on the host."""
+    """Return floats as float32 on the model's device, and integers as int32 on the host."""
     if not isinstance(part, np.ndarray):
         return part
-    if part.dtype.kind not in "biuf":  # Some example lacked the field, say.
+    # Mixed types, for example because some examples lack the field.
+    if part.dtype.kind not in "biuf":
         return None
     numbers: Any = part
     is_float = part.dtype.kind == "f"

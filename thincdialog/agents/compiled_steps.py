@@ -1,4 +1,4 @@
-"""What the agents have in common whose training step is one compiled kernel."""
+"""The common base of agents whose training step is one compiled kernel."""
 
 import math
 from typing import Any, Tuple
@@ -20,15 +20,15 @@ from .tally import not_finite
 
 
 class CompiledSteps(ModelAgent):
-    """Comes before the agent that it makes faster: ``learn`` packs a batch for the kernel and
-    keeps it (``keep``), ``update`` learns from all that were kept, each example by a step of
-    its own. A subclass says how a kernel learns from a pack.
+    """Train an agent with a compiled kernel. This class precedes the agent's class in the list of
+    bases. ``learn`` packs a batch for the kernel and keeps it (``keep``); ``update`` trains on all
+    packs, with a separate step for each example. A subclass defines ``learn_pack``.
 
-    kernels (str): Family of ``ops/kernels``.
-    optimizers (Tuple[type, ...]): Those whose step the kernel can make; the one of the
-        example in errors comes first.
-    rows_apart (RowsApart): Of a replica, which does not learn alone, copies of rows; else
-        none.
+    kernels (str): Name of a family of kernels in ``ops/kernels``.
+    optimizers (Tuple[type, ...]): Optimizers whose step the kernel implements; error messages name
+        them in this order.
+    rows_apart (RowsApart): In a replica, which trains at the same time as others, copies of the
+        rows in use; otherwise no copies.
     """
 
     has_gradient = False
@@ -39,13 +39,13 @@ class CompiledSteps(ModelAgent):
     def learn_pack(
         self, packed: Any, optimizer: RowSparseOptimizer, losses: np.ndarray
     ) -> Tuple[int, float]:
-        """Learn from a pack, in place.
+        """Train on a pack, in place.
 
-        packed (Any): What was kept.
+        packed (Any): The first argument of ``keep``.
         optimizer (RowSparseOptimizer): One of ``optimizers``, without L2.
-        losses (Floats1d): Of each example; to be written.
-        RETURNS (Tuple[int, float]): Examples trained on, fewer if a loss is not finite,
-            and the sum of their gradients' squared norms.
+        losses (Floats1d): Array for the loss of each example, which this method fills.
+        RETURNS (Tuple[int, float]): Number of examples trained on, which is lower if a loss is not
+            finite, and the sum of their squared gradient norms.
         """
         raise NotImplementedError
 
@@ -55,9 +55,9 @@ class CompiledSteps(ModelAgent):
         return replica
 
     def check_packages(self) -> None:
-        """See that the kernels can be had.
+        """Check that the kernels can be loaded.
 
-        RAISES (MissingPackageError): If not.
+        RAISES (MissingPackageError): If they cannot.
         """
         try:
             load_kernels(self.kernels)
@@ -65,7 +65,7 @@ class CompiledSteps(ModelAgent):
             raise MissingPackageError("numba", "fast", f"[agent] {self.id}") from None
 
     def survey(self, train: Teacher) -> None:
-        # Before any data is read.
+        # Check this before reading any data.
         self.check_packages()
         if self.model.ops.device_type != "cpu":
             text = f"[agent] {self.id} learns on the CPU only"
@@ -74,22 +74,23 @@ class CompiledSteps(ModelAgent):
 
     @property
     def generator(self) -> np.random.Generator:
-        """For what is drawn; ``begin_microbatch`` seeds it."""
+        """Generator of random draws, which ``begin_microbatch`` seeds."""
         ops: Any = self.model.ops
         return ops.generator
 
     def tokens(self, table: str, rows: np.ndarray, uses: int = 1) -> Tokens:
-        """Rows of a table of embeddings that a pack needs.
+        """Describe the rows of an embedding table that a pack needs.
 
-        table (str): Name of the model's reference to it.
-        uses (int): How often it needs each.
+        table (str): Name of the model's reference to the table.
+        rows (np.ndarray): Row of each token in the table.
+        uses (int): Number of times that each row is used.
         """
         node = self.model.get_ref(table)
         return Tokens(self.parameters.offset_of(node, "E"), rows, uses)
 
     def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
-        """Keep a batch till ``update``."""
-        self.text.is_compiled = True  # Who learns has the kernels.
+        """Keep a batch until ``update``."""
+        self.text.is_compiled = True  # Training needs the kernels, so they are available here.
         self.tally.add_batch(batch)
         self.tally.packs.append((packed, len(batch.rows)))
         for name in ("tokens", "cells"):
@@ -100,14 +101,14 @@ class CompiledSteps(ModelAgent):
         ops.seed(seed, step, number)
 
     def update(self, optimizer: Optimizer) -> StepReport:
-        """Learn from the examples kept, one after another, with the optimizer's learning
-        rate of this step.
+        """Train on the kept examples one after another, with the optimizer's current learning rate.
 
-        RETURNS (StepReport): Its norm is the root of the mean of the examples' squared
-            gradient norms, before clipping; a row counts as often as the example has it.
-        RAISES (ConfigError): If the optimizer is not one that the kernel knows.
-        RAISES (TrainingError): If an example's loss is not finite; the weights are as
-            those before it left them.
+        RETURNS (StepReport): The report. Its gradient norm is the root of the mean of the examples'
+            squared gradient norms before clipping; a row that an example has several times counts
+            as often.
+        RAISES (ConfigError): If the kernel does not implement the optimizer.
+        RAISES (TrainingError): If the loss of an example is not finite. The examples before it have
+            already changed the weights.
         """
         if not self.tally.examples:
             self.reset_metrics()
@@ -119,7 +120,8 @@ class CompiledSteps(ModelAgent):
         self.tally.add_losses(loss, n_examples)
         self.weights_changed()
         values = self.parameters.values
-        # No part of the weights is left to change: this counts the step, for averages too.
+        # The kernel has changed the weights. With an empty list of parts, this only counts the
+        # step, which averages need.
         known.update_parts(KEY, values, values, [])
         known.step_schedules()
         return self.tally.close_step(math.sqrt(square / n_examples))
@@ -129,7 +131,8 @@ class CompiledSteps(ModelAgent):
         return loss / self.tally.examples
 
     def _learn_packs(self, optimizer: RowSparseOptimizer) -> Tuple[float, float]:
-        """The sum of the losses of what is kept, and of the gradients' squared norms."""
+        """Return the sum of the losses of the kept examples, and the sum of their squared gradient
+        norms."""
         loss, square, n_before = 0.0, 0.0, 0
         for packed, n_examples in self.tally.packs:
             losses = np.zeros(n_examples, dtype="f")
@@ -142,7 +145,7 @@ class CompiledSteps(ModelAgent):
         return loss, square
 
     def check_optimizer(self, optimizer: Any) -> None:
-        """See that the kernel can do what the optimizer does."""
+        """Check that the kernel implements the optimizer."""
         names = " or ".join(f'"thincdialog.{each.__name__}.v1"' for each in self.optimizers)
         problem = f"is {type(optimizer).__name__}, which {self.id} cannot use"
         hint = f"set @optimizers = {names}"

@@ -1,4 +1,4 @@
-"""The conversation as an agent sees it, and agents that keep one."""
+"""The conversation as an agent sees it, and the base of agents that keep one."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -12,10 +12,10 @@ USE_REPLIES = ("label", "model", "none")
 
 
 class Conversation:
-    """The turns of a conversation, oldest first.
+    """Hold the turns of a conversation, oldest first.
 
-    history_size (int): Turns to see, the current one counted; -1 for all.
-    turns (Sequence[Turn]): Those before; kept as they are.
+    history_size (int): Number of turns to return, including the current one; -1 for all.
+    turns (Sequence[Turn]): Turns so far.
     RAISES (ValueError): If history_size is 0 or below -1.
     """
 
@@ -28,52 +28,52 @@ class Conversation:
                 "among them: use 1 or more, or -1 for all"
             )
         self.history_size = history_size
-        # What is settled; and the same with what still waits for an answer. These lists
-        # are replaced, never changed, so what was handed out stays as it was.
+        # `turns` are final; `heard` also has the turns that wait for an answer. Both lists are
+        # replaced, never changed, so that lists returned to callers stay the same.
         self.turns: List[Turn] = list(turns)
         self.heard = self.turns
 
     def add(self, role: int, text: str) -> List[Turn]:
-        """Append a turn, after those that were heard.
+        """Append a turn after the turns heard so far.
 
         role (int): ``PARTNER`` or ``SELF``.
-        RETURNS (List[Turn]): The last turns, ``history_size`` of them.
+        RETURNS (List[Turn]): The last ``history_size`` turns.
         """
         seen = self.hear(self.heard, role, text)
         self.turns = self.heard
         return seen
 
     def hear(self, before: Sequence[Turn], role: int, text: str) -> List[Turn]:
-        """A turn that waits for an answer; ``settle`` makes it part of ``turns``.
+        """Hear a turn that waits for an answer; ``settle`` adds it to ``turns``.
 
-        before (Sequence[Turn]): The turns before it, whatever was heard.
-        RETURNS (List[Turn]): The last turns, ``history_size`` of them.
+        before (Sequence[Turn]): The turns before it, which replace those heard so far.
+        RETURNS (List[Turn]): The last ``history_size`` turns.
         """
         self.heard = heard = [*before, (role, text)]
         return heard[-self.history_size :] if self.history_size > 0 else heard
 
     def settle(self) -> None:
-        """Keep what was heard, except silence."""
+        """Make the heard turns final, without a last turn that is silence."""
         if self.heard and self.heard[-1][1] == SILENCE:
             self.heard = self.heard[:-1]
         self.turns = self.heard
 
 
 class ConversationAgent(Agent):
-    """An agent that answers from the turns of its conversation.
+    """Answers from the turns of a conversation.
 
-    ``observe`` adds what the partner said and returns the message with two fields
-    more: ``turns`` (List[Turn]), the history with the current text as its last
-    turn; and ``context``, all turns before it, where there are any. ``self_observe``
-    keeps it, adds the agent's own turn and forgets the conversation when the observed
-    message ended the episode. A message that brings its own
-    ``context`` (as flattened episodes do) replaces the history. The silence that the
-    agent hears when it opens a conversation is seen once, and no part of the history.
+    ``observe`` adds the partner's text and returns the message with two more fields: ``turns``
+    (List[Turn]), the history with the current text as its last turn, and ``context``, all turns
+    before it, if there are any. ``self_observe`` makes the partner's turn final and adds the
+    agent's own turn. If the observed message ended the episode, it forgets the conversation
+    instead. A message that has its own ``context`` (as in flattened episodes) replaces the history.
+    The silence that the agent observes when it opens a conversation is passed on once, but is not
+    kept in the history.
 
-    history_size (int): Turns in ``turns``, the current one counted; -1 for all.
-    use_reply (str): What becomes the agent's turn in its history: "label" (the
-        observed message's first label, or the reply if it has none), "model" (the
-        reply) or "none" (nothing: only the partner's turns are kept).
+    history_size (int): Number of turns in ``turns``, including the current one; -1 for all.
+    use_reply (str): Which text becomes the agent's turn in its history: "label" (the observed
+        message's first label, or the reply if it has none), "model" (the reply) or "none" (only the
+        partner's turns are kept).
     RAISES (ValueError): If either value is not allowed.
     """
 
@@ -118,7 +118,7 @@ class ConversationAgent(Agent):
             self.conversation.add(SELF, text)
 
     def conversation_state(self) -> Any:
-        """The turns before those that wait for an answer: [role, text] each."""
+        """Return the turns before those that wait for an answer, as a list of [role, text]."""
         return [[role, text] for role, text in self.conversation.turns]
 
     def set_conversation_state(self, value: Any) -> None:
@@ -131,13 +131,13 @@ class ConversationAgent(Agent):
         self.conversation = Conversation(self.history_size)
 
     def state(self) -> Dict[str, Any]:
-        """What ``initialize`` found, as JSON values; weights and arrays are not among it."""
+        """Return the results of ``initialize`` as JSON values, without weights and arrays."""
         return {}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        """Take back what ``state`` gave.
+        """Restore a state that ``state`` returned.
 
-        RAISES (KeyError, TypeError, ValueError): If it is not such a state.
+        RAISES (KeyError, TypeError, ValueError): If the value is not a valid state.
         """
 
     def to_disk(self, folder: Path) -> None:
@@ -148,9 +148,11 @@ class ConversationAgent(Agent):
 
 
 def ranked_replies(rankings: Sequence[Sequence[str]], n_ranked: int) -> MessageBatch:
-    """Replies from ranked candidates, the best first; none for an empty ranking.
+    """Make replies from ranked candidates: the text of each is the best candidate. An empty ranking
+    gives a reply without text.
 
-    n_ranked (int): How many candidates of each ranking are kept.
+    rankings (Sequence[Sequence[str]]): Candidates of each reply, best first.
+    n_ranked (int): Number of candidates of each ranking to keep.
     """
     columns: Dict[str, Sequence[Any]] = {
         "text": [texts[0] if texts else None for texts in rankings],

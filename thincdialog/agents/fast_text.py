@@ -1,4 +1,4 @@
-"""A linear classifier of words and n-grams whose training step is one compiled kernel."""
+"""A linear classifier of words and n-grams, trained by one compiled kernel."""
 
 from typing import Any, Dict, List, Literal, Optional, Tuple, Union
 
@@ -16,36 +16,40 @@ from .classifier import ClassifierAgent
 from .compiled_steps import CompiledSteps
 from .negatives import check_negatives, draw_classes
 
-# Negative sampling draws a class as often as the root of its examples' number says, times
-# this, as a whole number.
+# Negative sampling draws a class with a probability proportional to the square root of its number
+# of examples. The root is scaled by this factor and rounded up to an integer.
 _UNIT = 1000
 
 
 @registry.agents("thincdialog.FastText.v1")
 class FastTextAgent(CompiledSteps, ClassifierAgent):
-    """The fastest classifier to train: fastText's, with a step for each example, all in one
-    compiled kernel. Use it with the tokenizer ``thincdialog.WordNgrams.v1``.
+    """Classifies with fastText's linear model, the classifier that trains fastest: one compiled
+    kernel makes a separate step for each example. Use it with the tokenizer
+    ``thincdialog.WordNgrams.v1``.
 
-    Answers as ``thincdialog.Classifier.v1`` does. Training runs on the CPU and needs numba
-    (``pip install 'thincdialog[fast]'``); answering needs neither. Its optimizer is
-    ``thincdialog.SparseSGD.v1``, whose step is an example's, not a batch's; fastText's own
-    learning rate is 0.1 to 1.0 at first and falls in a straight line to 0
+    The agent answers like ``thincdialog.Classifier.v1``. Training runs on the CPU and needs numba
+    (``pip install 'thincdialog[fast]'``); answering needs neither. Use the optimizer
+    ``thincdialog.SparseSGD.v1``. Because each step has one example instead of a batch, choose the
+    learning rate as in fastText: 0.1 to 1.0 at first, with a linear decay to 0
     (``thincdialog.WarmupLinear.v1``).
 
     model (Model): ``thincdialog.FastText.v1``.
-    negatives (int): Wrong classes that each example is compared with, drawn by the root of
-        their frequency, each by a logistic loss of its own: for thousands of classes
-        (probabilities of replies are the softmax of the scores all the same). 0 for the
-        softmax over all classes, 1,000,000 at most.
+    negatives (int): Number of wrong classes to contrast each example with, for data with thousands
+        of classes. Each class is drawn with a probability proportional to the square root of its
+        frequency, and has a logistic loss of its own. (The probabilities of replies are still the
+        softmax of the scores.) 0 for the softmax over all classes; 1,000,000 at most.
     classes (Optional[List[str]]): All classes; from the training labels if None.
     class_weights (Union[Dict[str, float], str, None]): See ``thincdialog.Classifier.v1``.
     reject_class, threshold: See ``thincdialog.Classifier.v1``.
-    history_size (int): Turns that are classified, the last one included; -1 for all.
-    max_context (int): Tokens of them, n-grams too, the last are kept; 0 for no limit.
-    delimiter (bool): Whether there is a ``<turn>`` token between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    use_reply (str): What the history keeps as the agent's own turns.
-    RAISES (ValueError): If a value is out of range, or the model is another one.
+    history_size (int): Number of turns to classify, including the last one; -1 for all.
+    max_context (int): Maximum number of tokens of these turns, including n-grams, of which the last
+        are kept; 0 for no limit.
+    delimiter (bool): Whether a ``<turn>`` token separates turns.
+    speaker_tokens (bool): Whether each turn starts with a token for its speaker.
+    use_reply (str): Which text the history keeps as the agent's own turns: "label", "model" or
+        "none".
+    RAISES (ValueError): If a value is out of range, or the model is not
+        ``thincdialog.FastText.v1``.
     SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
     """
 
@@ -97,10 +101,10 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     # --- learning ---------------------------------------------------------------------
 
     def learn(self, batch: Batch) -> None:
-        """Keep the batch, ready for the kernel, till ``update``."""
+        """Prepare the batch for the kernel, and keep it until ``update``."""
         targets = self.targets(batch).astype(np.int32)
         texts = self.text.pack(batch, has_labels=False)
-        # The classes that each example is about; none where it is about all.
+        # The classes that each example is trained on; no columns if it is trained on all classes.
         candidates = np.zeros((len(targets), 0), dtype=np.int32)
         if self.negatives:
             masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
@@ -114,7 +118,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         ids, *others = packed
         table, output = map(self.model.get_ref, ("table", "output"))
         begin = self.parameters.offset_of(output, "W")
-        # Every example uses all classes, or draws some.
+        # Every example uses all classes, or those drawn for it.
         classes = Tokens(begin, np.arange(len(self.classes), dtype="i"), uses=len(losses))
         needed = [self.tokens("table", ids), classes]
         nothing = np.zeros(0, dtype="f")

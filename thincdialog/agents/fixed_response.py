@@ -8,9 +8,9 @@ from .conversation import ConversationAgent
 
 @registry.agents("thincdialog.FixedResponse.v1")
 class FixedResponseAgent(ConversationAgent):
-    """Replies the same to everything.
+    """Replies with the same text to every message.
 
-    text (str): What it says.
+    text (str): The reply.
     """
 
     id = "fixed_response"

@@ -1,4 +1,5 @@
-"""What a model agent says of a batch: what the model reads, and how good its output is."""
+"""The types that a model agent returns for a batch: the model's input, and the loss of its
+output."""
 
 from numbers import Integral
 from typing import Any, NamedTuple, Optional, Sequence
@@ -9,13 +10,13 @@ from ..messages import Message
 
 
 class Inputs(NamedTuple):
-    """What ``read`` makes of a batch.
+    """Hold the model's input for a batch, as ``read`` returns it.
 
-    batch (Batch): The examples to learn from: all, or those that can be learned.
-    X (Any): What the model reads: ids as a Ragged on the host, floats on its device.
-    targets (Any): What ``judge`` needs besides the model's output.
-    places (Optional[Sequence[int]]): Index of each example in the batch that was read, if some
-        were left out.
+    batch (Batch): The examples to train on: all of them, or those that can be used.
+    X (Any): The model's input: ids as a Ragged on the host, floats on the model's device.
+    targets (Any): Values that ``judge`` needs in addition to the model's output.
+    places (Optional[Sequence[int]]): Index of each example in the batch that was passed to
+        ``read``, if some were left out.
     """
 
     batch: Batch
@@ -25,16 +26,16 @@ class Inputs(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What ``judge`` makes of the model's output.
+    """Hold the loss and the gradient of the model's output, as ``judge`` returns them.
 
-    gradient (Any): Of the sum of the losses, shaped like the output.
-    loss (Any): The sum of the losses (nats): a float, or an array of one number on a device.
-    weight (int): How many losses that are; the step's gradient is divided by their number.
-    unit (str): The unit of the losses: "examples" or "tokens".
-    n_right (Any): How many the agent would have answered rightly: an int, or an array of one
-        number on a device.
-    n_judged (int): Of how many; 0 if this is not known.
-    replies (Optional[Sequence[Message]]): What it would have replied to each example.
+    gradient (Any): Gradient of the sum of the losses, with the shape of the output.
+    loss (Any): Sum of the losses (nats): a float, or an array of one number on a device.
+    weight (int): Number of losses in the sum; the gradient of a step is divided by their total.
+    unit (str): Unit of the losses: "examples" or "tokens".
+    n_right (Any): Number of examples that the agent would have answered correctly: an int, or an
+        array of one number on a device.
+    n_judged (int): Number of examples that ``n_right`` is out of; 0 if correctness is not known.
+    replies (Optional[Sequence[Message]]): The agent's reply to each example.
     """
 
     gradient: Any
@@ -51,7 +52,7 @@ def _are_inputs_or_none(value: Any, *given: Any) -> bool:
 
 
 def _is_judged(value: Any, Y: Any, *given: Any) -> bool:
-    # An array has a shape, other kinds of output have none.
+    # Arrays have a shape; other kinds of output have none, and are not compared.
     shapes = (getattr(each, "shape", None) for each in (getattr(value, "gradient", None), Y))
     return (
         isinstance(value, Judged)
@@ -62,7 +63,7 @@ def _is_judged(value: Any, Y: Any, *given: Any) -> bool:
     )
 
 
-# What ``read`` and ``judge`` return in a custom agent.
+# Return values of ``read`` and ``judge`` in a custom agent.
 RETURNED = {
     "read": Returned("Inputs, or None if there is nothing to learn", _are_inputs_or_none),
     "judge": Returned(

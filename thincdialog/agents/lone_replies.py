@@ -1,4 +1,4 @@
-"""An error for training in which no batch has a candidate except the right reply."""
+"""A check that training batches have candidates other than the right reply."""
 
 from typing import Optional
 
@@ -9,13 +9,14 @@ MOST_BATCHES = 100
 
 
 class LoneReplies:
-    """Checks the first batches of training for candidates that a right reply can be ranked
-    against. A few batches without any are no error: an epoch may end in a batch of one.
+    """Check the first batches of training for candidates that a right reply can be ranked against.
+    A few batches without such candidates are not an error, because an epoch may end in a batch of
+    one example.
 
-    n_examples (Optional[int]): Number of examples of an epoch, if it is known: of small data,
+    n_examples (Optional[int]): Number of examples in an epoch, if known. With few examples,
         training ends after twice as many batches, which are at least two epochs.
-    n_batches (int): Batches so far, all without such candidates.
-    is_over (bool): Whether a batch had some; then no batch needs to be checked.
+    n_batches (int): Number of batches so far, all without such candidates.
+    is_over (bool): Whether a batch had such candidates, so that no more batches need to be checked.
     """
 
     def __init__(self, n_examples: Optional[int] = None) -> None:
@@ -26,8 +27,9 @@ class LoneReplies:
     def see(self, n_candidates: int) -> None:
         """Check a batch.
 
-        n_candidates (int): Highest number of candidates of an example, the right reply included.
-        RAISES (NothingToLearnError): If none of the first batches had two.
+        n_candidates (int): Largest number of candidates of an example, including the right reply.
+        RAISES (NothingToLearnError): If none of the first batches had two candidates for an
+            example.
         """
         if self.is_over or n_candidates > 1:
             self.is_over = True

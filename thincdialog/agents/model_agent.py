@@ -1,4 +1,4 @@
-"""The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
+"""The base of agents that answer with a Thinc model, such as rankers and classifiers."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -76,10 +76,11 @@ ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
 
 def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
-    """A function that an agent is given.
+    """Return a function that was passed to an agent, after a check that it is not a layer.
 
-    name (str): Of the argument.
-    RAISES (ValueError): If it is a layer, which can be called, too.
+    name (str): Name of the argument.
+    given (Optional[Callable]): The function, or None.
+    RAISES (ValueError): If it is a layer. (Layers can be called, so they would fail only later.)
     """
     if isinstance(given, Model):
         raise ValueError(
@@ -89,18 +90,19 @@ def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
 
 
 class ModelAgent(ConversationAgent, Learner):
-    """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
-    weights (``survey``), what sets the model up (``sample``), what the model reads of a batch
-    (``read``), how good its output is (``judge``) and what to reply (``answer``). The rest is
-    done here: gradients, updates, counts, checks, saving.
+    """Base of the agents that train a Thinc model. A subclass defines the settings collected from
+    the training data (``survey``), a sample input to initialize the model with (``sample``), the
+    model's input for a batch (``read``), the loss of its output (``judge``) and the replies
+    (``answer``). This class does the rest: gradients, updates, counts, checks and saving.
 
-    model (Model): Input and output as the subclass says.
-    collate (Optional[Collate]): Puts together what the model reads of a batch; if None, the
-        static method ``collate`` of a subclass does, or the model reads the contexts' tokens.
-    use_reply (str): What the history keeps of the agent's own side (see
-        ``ConversationAgent``); in training it gives no replies of its own.
-    **text_options (Any): Of the ``TextEncoder``.
-    RAISES (ValueError): If one of them is out of range.
+    model (Model): A model with the input and output that the subclass expects.
+    collate (Optional[Collate]): Builds the model's input from a batch. If None, the subclass's
+        static method ``collate`` is used, if it has one; otherwise the model reads the contexts'
+        tokens.
+    use_reply (str): Which text the history keeps as the agent's own turns (see
+        ``ConversationAgent``); with "model", training adds no turns of the agent.
+    **text_options (Any): Arguments of the ``TextEncoder``.
+    RAISES (ValueError): If a value is out of range.
     """
 
     returns = {**Learner.returns, **RETURNED}
@@ -108,7 +110,7 @@ class ModelAgent(ConversationAgent, Learner):
     can_truncate = True
     has_gradient = True
     reported = REPORTED
-    # An example of the training data, while the weights are laid out.
+    # A batch with one training example, set only while the weights are allocated.
     _first: Optional[Batch] = None
 
     def __init__(
@@ -122,7 +124,7 @@ class ModelAgent(ConversationAgent, Learner):
         check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model = model
-        # A subclass may give it as a static method.
+        # A subclass may define it as a static method.
         self.collate = no_layer("collate", collate or getattr(type(self), "collate", None))
         self.text_options = text_options
         self.tally = Tally()
@@ -132,7 +134,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     @property
     def parameters(self) -> FlatParameters:
-        """All weights and gradients, in two vectors.
+        """All weights and gradients, in two flat vectors.
 
         RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
         """
@@ -142,12 +144,12 @@ class ModelAgent(ConversationAgent, Learner):
 
     @property
     def weights(self) -> Floats1d:
-        """All weights: the vector that the model's parameters are views of."""
+        """All weights, as the vector that the model's parameters are views of."""
         return self.parameters.values
 
     @property
     def tokenizer(self) -> Optional[Tokenizer]:
-        """What the agent reads text with, if it does."""
+        """Tokenizer of the agent; None if it reads no text."""
         return None if self._text is None else self._text.tokenizer
 
     @property
@@ -160,12 +162,12 @@ class ModelAgent(ConversationAgent, Learner):
 
     @property
     def n_gathered(self) -> int:  # type: ignore[override]
-        """Examples trained on since the last update."""
+        """Number of examples trained on since the last update."""
         return self.tally.examples
 
     @property
     def text(self) -> TextEncoder:
-        """Turns text into arrays.
+        """The encoder that turns text into arrays.
 
         RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
         """
@@ -183,9 +185,9 @@ class ModelAgent(ConversationAgent, Learner):
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Build vocabulary, classes or candidates and weights from the training data.
+        """Build the vocabulary, the classes or candidates, and the weights from the training data.
 
-        RAISES (ConfigError): If text is to be read and there is no tokenizer.
+        RAISES (ConfigError): If the agent reads text and there is no tokenizer.
         """
         self.survey(train)
         self.check_tokenizer(tokenizer)
@@ -202,22 +204,25 @@ class ModelAgent(ConversationAgent, Learner):
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Begin with the tokenizer of a saved model of any agent, with its classes or
-        candidates (``carry_over``), and with the weights that fit.
+        """Start from a saved model of any agent: use its tokenizer, its classes or candidates
+        (``carry_over``), and the weights that fit.
 
-        RAISES (ConfigError): If text is to be read and there is no tokenizer.
+        RAISES (ConfigError): If the agent reads text and there is no tokenizer.
         """
         self.beginning = begin_from(folder, self, train, tokenizer, seed, progress)
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """Keep what another agent knew, in addition to what ``survey`` found.
+        """Merge the classes or candidates of a saved agent into those that ``survey`` found.
 
-        state (Mapping[str, Any]): Its ``state``; it may have been of another kind.
+        state (Mapping[str, Any]): The ``state`` of the saved agent, which may be of another class.
         """
         return Carried()
 
     def check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
-        """RAISES (ConfigError): If text is to be read and there is no tokenizer."""
+        """Check that there is a tokenizer if the agent needs one.
+
+        RAISES (ConfigError): If the agent reads text and there is no tokenizer.
+        """
         if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
@@ -230,12 +235,14 @@ class ModelAgent(ConversationAgent, Learner):
         seed: int,
         coming: Collection[Tuple[int, ...]] = (),
     ) -> TableRows:
-        """The first weights; RETURNS what initializers have to say of them.
+        """Initialize the weights.
 
-        coming (Collection[Tuple[int, ...]]): Shapes of those that a saved model will give.
+        coming (Collection[Tuple[int, ...]]): Shapes of the parameters that a saved model will
+            replace.
+        RETURNS (TableRows): Table rows that were set by initializers, with lines for the log.
         """
         self.set_tokenizer(tokenizer)
-        # Thinc's initializers draw from the global generators.
+        # Thinc's initializers draw from the global random generators.
         fix_random_seed(seed)
 
         def words() -> Dict[str, int]:
@@ -249,7 +256,8 @@ class ModelAgent(ConversationAgent, Learner):
         return rows
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
-        """Use a built tokenizer; the model's vocabulary takes its size."""
+        """Use a built tokenizer, and set the size of the model's vocabulary to that of the
+        tokenizer."""
         self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
@@ -257,20 +265,21 @@ class ModelAgent(ConversationAgent, Learner):
             set_vocabulary(self.model, tokenizer.n_ids, tokenizer.ranges)
 
     def lay_out_weights(self) -> None:
-        """Allocate the weights and put them into one vector.
+        """Allocate the weights, and move them into one vector.
 
-        RAISES (ConfigError): If the model cannot read what it is to read.
+        RAISES (ConfigError): If the model cannot process the agent's input.
         """
         upload_ids(self.model)
         sample = self.sample()
         try:
             self.model.initialize(*sample)
         except Exception as error:
-            if isinstance(error, DialogError) or place_in(error):  # It says itself where.
+            # The error has its own place already.
+            if isinstance(error, DialogError) or place_in(error):
                 raise
             if isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise  # The command line has a message for it.
-            # Layers refuse what they cannot read in many ways.
+            # Layers raise many kinds of errors for input that they cannot process.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {error_line(error)}"
@@ -278,13 +287,14 @@ class ModelAgent(ConversationAgent, Learner):
             look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
-        self.weights_changed()  # There may have been others, and what was computed from them.
-        self.reset_metrics()  # The sample was none of the data.
+        self.weights_changed()  # Values may have been computed from earlier weights.
+        self.reset_metrics()  # The sample is not part of the data.
 
     def replica(self: ModelAgentT) -> ModelAgentT:
-        """This agent for another worker, which may run at the same time: it has the very
-        same weights, and its own of all that changes as it learns or answers (ops,
-        gradients, counts, conversation). A subclass that keeps more adds it.
+        """Make a copy of the agent for another worker, which may run at the same time. The copy
+        shares the weights and has its own copies of everything that changes in training or
+        answering (ops, gradients, counts, conversation). A subclass with more such state extends
+        this method.
 
         RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
         """
@@ -297,8 +307,8 @@ class ModelAgent(ConversationAgent, Learner):
         return replica
 
     def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy: without what was gathered for a step. Layers hold views of
-        # the weights, which would become copies of them.
+        # For pickle and copy.deepcopy. The data gathered for a step is left out, and so are the
+        # values in the layers, because views of the weights would become copies.
         state = {**self.__dict__, "tally": Tally(), "_text": self.tokenizer}
         if self._parameters is not None:
             state["model"] = replicate(self.model, has_values=False)
@@ -311,7 +321,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.set_tokenizer(state["_text"])
 
     def sample(self) -> Sequence[Any]:
-        """Arguments for ``model.initialize``: a tiny input (and output)."""
+        """Return the arguments of ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
@@ -342,8 +352,8 @@ class ModelAgent(ConversationAgent, Learner):
 
     @on_own_device
     def batch_act(self, observations: Observations) -> Sequence[Message]:
-        """Answer many conversations at once; learn from those that have ``labels``."""
-        # Mostly it is a batch already, and nothing is to be asked of it.
+        """Answer many conversations at once, or train on those that have ``labels``."""
+        # The observations are nearly always a batch already.
         batch = observations
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
@@ -362,7 +372,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     @contextmanager
     def _explaining(self, batch: Batch, is_training: bool) -> Iterator[None]:
-        """Say of errors what can be done about them, and which layer of a user's they come from.
+        """Add a remedy to errors, or the place of the custom layer that they come from.
 
         RAISES (DeviceMemoryError): If the memory of a GPU is full.
         """
@@ -371,11 +381,11 @@ class ModelAgent(ConversationAgent, Learner):
         except Exception as error:
             if is_out_of_memory(error):
                 raise self._too_large(batch, is_training) from error
-            # What a user's layer that lost rows leads to is found elsewhere.
+            # An error about missing rows is often raised far from the custom layer that lost them.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
-            if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
+            if lost is None and place:  # Thinc's layers raise many kinds of errors.
                 lost = CodeError(f"{error_line(error)}: look at {place}; --traceback shows where")
             refused = refused_by_layer(error)
             if lost is None and refused is not None:
@@ -385,7 +395,7 @@ class ModelAgent(ConversationAgent, Learner):
             raise lost from error
 
     def _too_large(self, batch: Batch, is_training: bool) -> DeviceMemoryError:
-        """The error for a batch that does not fit into the memory of a GPU."""
+        """Make the error for a batch that does not fit into the memory of a GPU."""
         ids, longest = batch.ids(), int(self.batch_lengths(batch).counts.max())
         shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
         size = "a smaller width or max_context in [agent]"
@@ -398,23 +408,24 @@ class ModelAgent(ConversationAgent, Learner):
         return no_room(f"{many} ({shown}). Set a smaller {remedy}.")
 
     def read(self, batch: Batch) -> Optional[Inputs]:
-        """What the model reads of a batch to learn from it, in which all examples have
-        ``labels``; None if there is nothing to learn. Changes nothing of the agent: what is
-        counted meanwhile goes to the caller's ``counting``.
+        """Return the model's input for a batch to train on, in which all examples have ``labels``;
+        None if there is nothing to train on. This method must not change the agent: counts go to
+        the caller's ``counting`` block.
 
         RAISES (DataError): If the model cannot be trained on an example.
         """
         raise NotImplementedError
 
     def judge(self, Y: Any, inputs: Inputs) -> Judged:
-        """The gradient of the model's output, and the losses.
+        """Return the gradient of the model's output, and the losses.
 
-        Y (Any): The output for ``inputs.X``.
+        Y (Any): The model's output for ``inputs.X``.
+        inputs (Inputs): The value that ``read`` returned.
         """
         raise NotImplementedError
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        """Add the gradient of a batch (see ``Learner``).
+        """Add the gradient of a batch to the current step (see ``Learner``).
 
         RAISES (TrainingError): If the loss is not finite.
         """
@@ -439,13 +450,16 @@ class ModelAgent(ConversationAgent, Learner):
 
     def self_observe(self, message: Message) -> None:
         observation = self.observation or Message()
-        # In training, the reply of the model was not said.
+        # In training, the model's reply is not part of the conversation.
         if self.use_reply == "model" and observation.get("labels"):
             message = Message((name, cell) for name, cell in message.items() if name != "text")
         super().self_observe(message)
 
     def check_scores(self, scores: Any, shape: Tuple[int, int]) -> None:
-        """RAISES (CodeError, ConfigError): If the model gave scores of another shape."""
+        """Check the shape of the model's scores.
+
+        RAISES (CodeError, ConfigError): If the scores have another shape.
+        """
         if scores.shape != shape:
             text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
             place = look_at(self.model)
@@ -454,7 +468,8 @@ class ModelAgent(ConversationAgent, Learner):
             raise changed_rows(self.model) or ConfigError([problem])
 
     def _number(self, value: Any) -> Number:
-        """A float, or an array of one number on the device, which the host does not wait for."""
+        """Return a float, or a ``Later`` for a number on a device, so that the host need not wait
+        for it."""
         is_on_host = self.model.ops.xp is np or isinstance(value, (int, float))
         return float(value) if is_on_host else Later(value, ValueError)
 
@@ -468,15 +483,17 @@ class ModelAgent(ConversationAgent, Learner):
         texts: Callable[[], Sequence[str]],
         allowed: Optional[np.ndarray] = None,
     ) -> Judged:
-        """``judge``, where the output scores texts and the best one is the reply.
+        """Compute the result of ``judge`` for a model that scores texts and replies with the best
+        one.
 
-        scores (Floats2d): Shape (n_examples, n_texts).
+        scores (Floats2d): Scores, shape (n_examples, n_texts).
         loss (Callable): A registered loss.
         right (np.ndarray): Index of each example's right text, shape (n_examples,).
-        other (Optional[np.ndarray]): What the loss is given besides.
-        texts (Callable[[], Sequence[str]]): Gives the texts; called when a reply is read, which
-            is rare.
-        allowed (Optional[np.ndarray]): Bools like scores: what may be replied; None for all.
+        other (Optional[np.ndarray]): Third argument of the loss.
+        texts (Callable[[], Sequence[str]]): Returns the texts; called only when a reply is read,
+            which is rare.
+        allowed (Optional[np.ndarray]): Which texts may be the reply, bools with the shape of the
+            scores; None if all may.
         """
         ops, xp = self.model.ops, self.model.ops.xp
         (targets,) = upload(ops, right)
@@ -484,7 +501,7 @@ class ModelAgent(ConversationAgent, Learner):
         best: Any = scores
         if allowed is not None:
             best = xp.where(*upload(ops, allowed), scores, xp.float32(-np.inf))
-        best = best.argmax(axis=1)  # Before the loss, which may use up the scores.
+        best = best.argmax(axis=1)  # Before the loss, which may overwrite the scores.
         gradient, losses = loss(scores, targets, given)
         total, n_right = losses.sum(), (best == targets).sum()
 
@@ -499,8 +516,8 @@ class ModelAgent(ConversationAgent, Learner):
 
     @on_own_device
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
-        """Make all random draws of the next batch (dropout) a function of these, and keep
-        the gradients of the step's microbatches apart, to be summed in a fixed tree."""
+        """Seed all random draws for the next batch (dropout) with these numbers. Keep the gradients
+        of the step's microbatches separate, to sum them in a fixed order."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         self.parameters.seed(seed, step, number)
@@ -516,7 +533,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     @contextmanager
     def _explaining_full_memory(self) -> Iterator[None]:
-        """Say what to set if a step, after its backward passes, finds no memory.
+        """Add a remedy to the error if a step runs out of memory after its backward passes.
 
         RAISES (DeviceMemoryError): If a GPU's memory is full.
         """
@@ -536,7 +553,7 @@ class ModelAgent(ConversationAgent, Learner):
     def _found_not_finite(
         self, what: str, ids: Callable[[], Sequence[Optional[str]]]
     ) -> TrainingError:
-        """The error for what a device tells after the step."""
+        """Make the error for a loss or gradient that a device reports after the step."""
         return not_finite(what, ids(), self.parameters.n_skipped)
 
     @on_own_device
@@ -553,7 +570,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     @on_own_device
     def update(self, optimizer: Optimizer) -> StepReport:
-        """Apply the gathered gradient, as a mean over its losses, and clear it.
+        """Apply the mean gradient of the losses since the last update, and clear it.
 
         RAISES (CodeError): If there is a gradient, but no example was counted.
         """
@@ -594,7 +611,8 @@ class ModelAgent(ConversationAgent, Learner):
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """A stretch with exact products, and nothing that was computed without them."""
+        """Compute exact matrix products in the block. Cached values are dropped before and after
+        it, because they depend on the precision."""
         self.weights_changed()
         with exact_products(self.model.ops):
             yield
@@ -603,64 +621,66 @@ class ModelAgent(ConversationAgent, Learner):
     # --- text -------------------------------------------------------------------
 
     def padded_fields(self) -> Tuple[bool, ...]:
-        """Whether the model makes a rectangle of each field of ``batch_lengths``."""
+        """Return, for each field of ``batch_lengths``, whether the model pads it to a rectangle."""
         return (has_rectangles(self.model),)
 
     def batch_lengths(self, observations: Observations) -> Lengths:
-        """The tokens that the model will read of each observation, or 1; see ``Agent``."""
+        """Count the tokens that the model will read of each observation (see ``Agent``); 1 for each
+        if it reads no text."""
         if self._text is None and (self.collate is not None or not self.needs_text):
             return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
     def inputs(self, batch: Batch) -> Any:
-        """What the model reads of a batch."""
+        """Return the model's input for a batch."""
         if self.collate is None:
             return self.contexts(batch)
         return self.collated(batch, None if self._text is None else self.contexts(batch))
 
     def collated(self, batch: Batch, tokens: Optional[Ragged]) -> Any:
-        """What the model reads of a batch, given the tokens of its contexts."""
+        """Return the model's input for a batch whose contexts are already tokenized."""
         if self.collate is None:
             return tokens
         return put_together(self.collate, batch, tokens, self.model.ops)
 
     def sample_inputs(self) -> Any:
-        """Input to set the model up with; None where its dimensions are known already."""
+        """Return an input to initialize the model with; None if its dimensions are known
+        already."""
         if self.collate is None:
             return self.contexts([[(PARTNER, "a")]])
         return None if self._first is None else self.inputs(self._first)
 
     def contexts(self, conversations: Contexts) -> Ragged:
-        """The tokens of conversations."""
+        """Return the tokens of conversations."""
         return self.ragged(self.text.contexts(conversations), CONTEXT)
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
-        """Reply texts as the model's input.
+        """Return the tokens of replies.
 
-        limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
+        limits (Optional[np.ndarray]): Maximum number of tokens of each text, shape (n,), int64.
         """
         return self.ragged(self.text.labels(texts, limits), LABEL)
 
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
-        """Texts of a field as the model's input: ids and lengths, on the host."""
+        """Return encoded texts of a field as the model's input: a Ragged of ids on the host."""
         self.count_cells(encoded, field)
         arrays: Any = (np.asarray(array, dtype="i") for array in encoded)
         return Ragged(*arrays)
 
     def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
-        """Texts of a field are read."""
+        """Count the tokens and the cells (tokens with padding) of encoded texts of a field."""
         ids, lengths = encoded
         count("tokens", len(ids))
-        # A model that names no second field lays out all it reads in one way.
+        # A model without a second field lays out all its input in the same way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
         count("cells", int(lengths.max()) * len(lengths) if is_padded else len(ids))
 
     # --- metrics ----------------------------------------------------------------
 
     def report(self) -> Dict[str, Metric]:
-        """Loss per example (nats), tokens, padding and truncation since the reset; in
-        training also the accuracy, if the agent measures it."""
+        """Return the metrics since the reset: loss per example (nats), tokens, padding, truncation,
+        and in training the accuracy, if the agent measures it."""
         return self.tally.report()
 
     def reset_metrics(self) -> None:
@@ -668,13 +688,13 @@ class ModelAgent(ConversationAgent, Learner):
 
 
 def has_rectangles(model: Model) -> bool:
-    """Whether any layer lays out its input as wide as the longest row: one with the attribute
-    "is_padded", or Thinc's ``with_padded``, which has it in its name."""
+    """Return whether any layer pads its input to the longest row: a layer with the attribute
+    "is_padded", or Thinc's ``with_padded``, which is recognised by its name."""
     return any("padded" in node.name or "is_padded" in node.attrs for node in model.walk())
 
 
 def no_labels(train: Teacher) -> DataError:
-    """The error for training data that says nowhere what is right."""
+    """Make the error for training data without labels."""
     return DataError(
         train.data_name, "no training example has a label: there is nothing to learn from."
     )

@@ -11,9 +11,9 @@ from .conversation import ConversationAgent, ranked_replies
 
 @registry.agents("thincdialog.MostFrequent.v1")
 class MostFrequentAgent(ConversationAgent):
-    """Ranks the candidates by how often they are labels of the training data, unseen
-    ones last; without candidates, all labels of the training data. Equally frequent
-    candidates keep their order, equally frequent labels are in that of their text.
+    """Ranks the candidates by their frequency as labels of the training data, with unseen
+    candidates last; without candidates, ranks all labels of the training data. Equally frequent
+    candidates keep their order, and equally frequent labels are sorted by their text.
     """
 
     id = "most_frequent"

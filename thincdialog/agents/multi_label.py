@@ -38,28 +38,28 @@ from .model_agent import ModelAgent, no_labels, no_layer
 PROBABILITIES = (*SOFTMAX, "thinc.layers.sigmoid", "thinc.layers.sigmoid_activation")
 # Parameter of the model that holds the threshold of each label.
 THRESHOLDS = "thresholds"
-# The threshold of a label before it is chosen on dev, and where dev has no example of it.
+# The threshold of a label before it is chosen on the dev data, and if they have no example of it.
 DEFAULT = 0.5
-# Dev examples that are scored at once.
+# Number of dev examples to score at once.
 BATCH_SIZE = 256
 
 
 @registry.agents("thincdialog.MultiLabel.v1")
 class MultiLabelAgent(ModelAgent):
-    """A classifier of texts with several labels, or none: it predicts each label whose probability
-    reaches a threshold. A reply has `predicted_labels`, the most probable first, and their names as
-    its text.
+    """Predicts any number of labels for a text: each label whose probability reaches a threshold. A
+    reply has `predicted_labels`, most probable first, and their names as its text.
 
-    model (Model): Conversations (Ragged) to logits, shape (n_examples, n_labels).
+    model (Model): Maps conversations (Ragged) to logits, shape (n_examples, n_labels).
     loss (Optional[Callable]): A registered loss; `thincdialog.LabelSigmoid.v1` if None.
     labels (Optional[List[str]]): All labels; from the training data if None.
     threshold (Union[float, str]): Probability from which a label is predicted, 0.0 to 1.0; or
         "dev": each label has its own threshold, the one with the highest F1 on the dev data, chosen
         again before each evaluation in training.
     history_size (int): Turns that the model reads, the last one included; -1 for all.
-    max_context (int): Tokens of them, the last are kept; 0 for no limit.
+    max_context (int): Maximum number of tokens of these turns, of which the last are kept; 0 for no
+        limit.
     delimiter (bool): Whether a ``<turn>`` token separates turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
+    speaker_tokens (bool): Whether each turn starts with a token for its speaker.
     segments (str): Unit that the model can distinguish: "turn" or "line".
     collate (Optional[Callable]): A registered function that builds the input of the model from a
         batch, such as texts and images; the texts if None.
@@ -112,7 +112,7 @@ class MultiLabelAgent(ModelAgent):
     def survey(self, train: Teacher) -> None:
         """Collect the labels of the training data.
 
-        RAISES (DataError): If an example has a label that is not in the config, or features.
+        RAISES (DataError): If an example has features, or a label that is not in the config.
         """
         labels = set(self.given_labels or ())
         n_labels = 0
@@ -209,7 +209,7 @@ class MultiLabelAgent(ModelAgent):
     def tune(self, dev: Teacher) -> None:
         """Choose for each label the threshold with the highest F1 on the dev data.
 
-        dev (Teacher): Of the dev data.
+        dev (Teacher): Teacher of the dev data.
         """
         observations = self._observe_all(dev)
         probabilities, targets = [], []
@@ -250,7 +250,7 @@ class MultiLabelAgent(ModelAgent):
         batch = Batch.of(batch)
         logits = self._logits(batch)
         P = self._probabilities(logits)  # (n_examples, n_labels)
-        # Stable: of equally probable labels the first one comes first.
+        # A stable sort, so that equally probable labels keep their order.
         order = np.argsort(-P, axis=1, kind="stable")
         is_predicted = np.take_along_axis(P >= to_numpy(self._thresholds()), order, axis=1)
         names = np.array(self.classes, dtype=object)
@@ -282,10 +282,12 @@ class MultiLabelAgent(ModelAgent):
 
 
 def best_threshold(probabilities: np.ndarray, targets: np.ndarray) -> float:
-    """Return the threshold with the highest F1; halfway to the next probability below it, so that
-    new texts may score a little lower. Of equally good ones it is the highest.
+    """Return the threshold with the highest F1 for a label. It is halfway between the lowest
+    probability that reaches it and the next lower one, so that new texts may score a little lower.
+    Of equally good thresholds, return the highest.
 
-    probabilities (np.ndarray): Of one label for each example, shape (n_examples,), float32.
+    probabilities (np.ndarray): Probability of the label in each example, shape (n_examples,),
+        float32.
     targets (np.ndarray): 1.0 for the examples that have the label, else 0.0.
     """
     n_labelled = targets.sum()

@@ -1,19 +1,21 @@
-"""Wrong replies for training, drawn at random."""
+"""Random draws of wrong replies and wrong classes (negative sampling)."""
 
 import numpy as np
 
 from ..ops.compiled import load_kernels
 
-# More for an example train no better, and a mistyped number would take all memory.
+# More negatives for each example do not train better, and a mistyped number would use up all
+# memory.
 MAX_NEGATIVES = 1_000_000
 
 
 def check_negatives(n: int, least: int, or_else: str = "") -> None:
-    """See that a number of wrong ones for each example is one.
+    """Check the number of negatives for each example.
 
-    least (int): The smallest.
-    or_else (str): What that means, for the message.
-    RAISES (ValueError): If it is smaller, or larger than ``MAX_NEGATIVES``.
+    n (int): The number.
+    least (int): Lowest valid number.
+    or_else (str): Text for the error message: the meaning of numbers below 1, if any.
+    RAISES (ValueError): If the number is below ``least`` or above ``MAX_NEGATIVES``.
     """
     if not least <= n <= MAX_NEGATIVES:
         raise ValueError(f"negatives = {n}, expected 1 to {MAX_NEGATIVES:,}{or_else}")
@@ -22,15 +24,16 @@ def check_negatives(n: int, least: int, or_else: str = "") -> None:
 def draw_negatives(
     generator: np.random.Generator, rights: np.ndarray, pool: np.ndarray, n: int
 ) -> np.ndarray:
-    """Draw wrong replies for every example: from the pool, as often as they are in it;
-    never the right one, in whose place any other of the pool comes.
+    """Draw wrong replies for every example. A reply is drawn in proportion to its count in the
+    pool; if the draw is the right reply, another reply of the pool replaces it.
 
+    generator (np.random.Generator): Generator that seeds the draws.
     rights (np.ndarray): Number of each example's right reply, shape (n_examples,), int32.
-    pool (np.ndarray): Numbers to draw from, at least two different ones, int32.
-    n (int): Wrong replies for each example, 1 or more.
-    RETURNS (np.ndarray): Shape (n_examples, 1 + n), int32: the right one comes first.
+    pool (np.ndarray): Reply numbers to draw from, with at least two different ones, int32.
+    n (int): Number of wrong replies for each example, 1 or more.
+    RETURNS (np.ndarray): Reply numbers, shape (n_examples, 1 + n), int32; the right reply is first.
     RAISES (MissingPackageError): If there are no compiled kernels.
-    RAISES (ValueError): If all of the pool are the same.
+    RAISES (ValueError): If all numbers in the pool are the same.
     """
     candidates = np.empty((len(rights), 1 + n), dtype=np.int32)
     candidates[:, 0] = rights
@@ -43,17 +46,17 @@ def draw_negatives(
 def draw_classes(
     generator: np.random.Generator, rights: np.ndarray, masses: np.ndarray, n: int
 ) -> np.ndarray:
-    """Draw wrong classes for every example, each as often as its mass says; never the right
-    one.
+    """Draw wrong classes for every example, with probabilities proportional to their masses.
 
-    rights (np.ndarray): Number of each example's class, shape (n_examples,), int32.
-    masses (np.ndarray): Of the classes, each 1 or more; two classes or more, int64.
-    n (int): Wrong classes for each example, 1 or more.
-    RETURNS (np.ndarray): Shape (n_examples, 1 + n), int32: the right one comes first.
+    generator (np.random.Generator): Generator of the draws.
+    rights (np.ndarray): Number of each example's right class, shape (n_examples,), int32.
+    masses (np.ndarray): Mass of each class, 1 or more; at least two classes, int64.
+    n (int): Number of wrong classes for each example, 1 or more.
+    RETURNS (np.ndarray): Class numbers, shape (n_examples, 1 + n), int32; the right class is first.
     """
     ends = masses.cumsum()
     of_right = masses[rights][:, None]
-    # As if the right one had no mass: what lies after it moves up.
+    # Draw as if the right class had no mass, then skip its interval.
     drawn = generator.integers(0, ends[-1] - of_right, size=(len(rights), n))
     drawn += np.where(drawn >= ends[rights][:, None] - of_right, of_right, 0)
     candidates = np.empty((len(rights), 1 + n), dtype=np.int32)

@@ -11,9 +11,9 @@ from .conversation import ConversationAgent, ranked_replies
 
 @registry.agents("thincdialog.RandomCandidate.v1")
 class RandomCandidateAgent(ConversationAgent):
-    """Ranks the candidates by chance; without candidates, draws from the different
-    labels of the training data. An example's draw depends on the seed and its ``id``
-    (or its text, if it has none), so neither order nor batches matter.
+    """Ranks the candidates at random; without candidates, draws from the distinct labels of the
+    training data. The draw for an example depends only on the seed and on the example's ``id`` (or
+    its text, if it has none), and so neither on the order of examples nor on the batches.
     """
 
     id = "random_candidate"
@@ -40,7 +40,7 @@ class RandomCandidateAgent(ConversationAgent):
         )
 
     def _draw(self, name: Any, among: Sequence[str]) -> List[str]:
-        # A str as the seed is hashed the same way in every process.
+        # A seed of type str is hashed in the same way in every process.
         return Random(f"{self.seed} {name}").sample(among, min(self.n_ranked, len(among)))
 
     def state(self) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Answers with the best of many candidate replies."""
+"""An agent that answers with the best of many candidate replies."""
 
 from collections import Counter
 from functools import partial
@@ -46,51 +46,54 @@ from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .ranking import best_of, best_places
 from .repeats import kept_setting, shall_block
 
-# Candidates that a scorer looks at together: as many vectors as a core's cache holds.
+# Number of candidates to score at once, whose vectors fit into the cache of a CPU core.
 AT_ONCE = 1024
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
 
 @registry.agents("thincdialog.Ranker.v1")
 class RankerAgent(ModelAgent):
-    """A ranker: replies and conversations become vectors, the closest reply is given.
+    """Ranks candidate replies: encodes conversations and replies as vectors, and answers with the
+    reply closest to the conversation.
 
-    Trained against ``candidates``; answers from the message's ``label_candidates``,
-    or from the fixed candidates if it has none, unless ``eval_candidates`` says otherwise
-    for an evaluation. The fixed ones are encoded once.
+    In training, replies are ranked against ``candidates``. In a chat, the agent chooses from the
+    message's ``label_candidates``, or if it has none, from the fixed candidates, which are encoded
+    only once. An evaluation uses the same candidates as a chat unless ``eval_candidates`` is set.
 
     model (Model): A bi-encoder, ``thincdialog.BiEncoder.v1``.
     loss (Optional[Callable]): A registered ranking loss; softmax if None.
-    candidates (str): What the right reply is ranked against in training: "batch" (the
-        right replies of the other examples; batches of one teach nothing), "inline" (the message's
-        ``label_candidates``), "batch_all" (those of all messages of the batch), "fixed",
-        or "vocab" (the words of the vocabulary).
-    eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
-        what it would answer from in a chat: one of the same words. Scores with "batch" and
-        "batch_all" depend on the batches. With ``[evaluation] n_candidates``, only
-        "inline" may be set.
-    ignore_bad_candidates (bool): Whether training passes over examples whose label is not
-        among their candidates; else such a one is an error. In an evaluation its reply is
-        wrong, whatever it is.
-    fixed_candidates (Optional[str]): File of candidates, one a line; the training
-        data's own replies if None.
-    max_fixed_candidates (int): How many of these to keep, the most frequent first.
-    history_size (int): Turns that the model sees, the current one included; -1 for all.
-    max_context (int): Tokens of them, the last are kept; 0 for no limit.
-    max_label (int): Tokens of a reply, the first are kept; 0 for no limit.
-    delimiter (bool): Whether there is a ``<turn>`` token between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): Unit that segments count: "turn" or "line".
-    use_reply (str): What the history keeps as the agent's own turns: "label" (the right
-        reply, its own where that is unknown), "model" (its own; nothing in training,
-        where it only learns) or "none".
-    block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
-        turn of the conversation, or a line of one, come after all others, in a chat, in
-        ``predict`` and in an evaluation, whatever history_size; if None, only where fewer than
-        one in fifty training labels do.
-    collate (Optional[Callable]): A registered function that puts together what the context
-        encoder reads of a batch, such as texts and images; if None, texts. The model has a
-        ``candidate_encoder`` of its own then.
+    candidates (str): Candidates that the right reply is ranked against in training: "batch" (the
+        right replies of the other examples in the batch, so batches of one example teach nothing),
+        "inline" (the message's ``label_candidates``), "batch_all" (the ``label_candidates`` of all
+        messages in the batch), "fixed" (the fixed candidates) or "vocab" (the words of the
+        vocabulary).
+    eval_candidates (Optional[str]): Candidates in an evaluation, with the same values as
+        ``candidates``; if None, those of a chat. Scores with "batch" and "batch_all" depend on the
+        batches. With ``[evaluation] n_candidates``, only "inline" may be set.
+    ignore_bad_candidates (bool): Whether training skips examples whose label is not among their
+        candidates; otherwise they are an error. In an evaluation, such an example counts as wrong.
+    fixed_candidates (Optional[str]): File of candidates, one per line; if None, the replies of the
+        training data.
+    max_fixed_candidates (int): Maximum number of fixed candidates, of which the most frequent are
+        kept.
+    history_size (int): Number of turns that the model reads, including the current one; -1 for all.
+    max_context (int): Maximum number of tokens of these turns, of which the last are kept; 0 for no
+        limit.
+    max_label (int): Maximum number of tokens of a reply, of which the first are kept; 0 for no
+        limit.
+    delimiter (bool): Whether a ``<turn>`` token separates turns.
+    speaker_tokens (bool): Whether each turn starts with a token for its speaker.
+    segments (str): Unit that the model can distinguish: "turn" or "line".
+    use_reply (str): Which text the history keeps as the agent's own turns: "label" (the right
+        reply, or the agent's reply if the right one is unknown), "model" (the agent's reply;
+        nothing in training, where the agent does not answer) or "none".
+    block_repeats (Optional[bool]): Whether candidates that repeat the message, an earlier turn of
+        the conversation or a line of one rank below all others, in a chat, in ``predict`` and in an
+        evaluation, with any history_size; if None, only if fewer than one in fifty training labels
+        are such repeats.
+    collate (Optional[Callable]): A registered function that builds the input of the context encoder
+        from a batch, such as texts and images; if None, the input is the texts. With a function,
+        the model needs a separate ``candidate_encoder``.
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
 
@@ -149,11 +152,11 @@ class RankerAgent(ModelAgent):
         self.blocks_repeats = bool(block_repeats)
         self.lone_replies = LoneReplies()
         self._vectors = CandidateVectors()
-        # A list, and the place of each text in it.
+        # A list, and the index of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     def weights_changed(self) -> None:
-        if self._vectors.has_any:  # Nearly never in training.
+        if self._vectors.has_any:  # Nearly always false in training.
             self._vectors.forget()
 
     def replica(self) -> "RankerAgent":
@@ -163,7 +166,7 @@ class RankerAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         path, options = self.fixed_path, super().reading()
-        # A saved model knows them: the file may be gone.
+        # A saved model has its candidates; the file may no longer exist.
         labels = None if path is None else self.fixed or read_candidates(path)
         return options._replace(labels=labels)
 
@@ -171,17 +174,17 @@ class RankerAgent(ModelAgent):
         own: Optional[Sequence[str]] = example.get("label_candidates")
         source = self.eval_candidates
         if source in ("batch", "batch_all"):
-            return None  # Others in the batch bring them.
+            return None  # The candidates depend on the other examples of the batch.
         if source == "inline" or (source is None and own):
             return own
         return self._numbers(self.words if source == "vocab" else self.fixed) or None
 
-    # --- what is learned besides weights --------------------------------------------
+    # --- candidates -------------------------------------------------------------------
 
     def survey(self, train: Teacher) -> None:
         found: List[str] = []
         if self.candidates == "batch" or self.fixed_path is None:
-            # Two of them show whether a batch can have other labels to rank against.
+            # At least two labels, to know whether a batch can have other labels to rank against.
             found = train.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
             text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
@@ -192,13 +195,12 @@ class RankerAgent(ModelAgent):
             found = read_candidates(self.fixed_path)
         elif not found:
             raise no_labels(train)
-        # Words come with the tokenizer.
+        # Words are set with the tokenizer.
         self.fixed = [] if self.candidates == "vocab" else found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
-        """After the replies of the training data come those that a saved ranker knew, as far
-        as there is room."""
+        """Append the saved ranker's replies to those of the training data, up to the maximum."""
         before = texts_in(state, "fixed_candidates") if "fixed_candidates" in state else ()
         if self.fixed_path is not None or self.candidates == "vocab":
             return Carried()
@@ -239,9 +241,9 @@ class RankerAgent(ModelAgent):
         return tuple(map(has_rectangles, encoders))
 
     def batch_lengths(self, observations: Observations) -> Lengths:
-        """Context and label of each observation; the label counts 0 where there are no
-        ``labels`` to learn from. (A label that several rows of a batch share is read
-        once, and candidates that are no labels are not counted.)"""
+        """Count the tokens of each observation's context and label; 0 for the label if there are no
+        ``labels`` to learn from. (A label that several rows of a batch share is encoded once, and
+        candidates that are not labels are not counted.)"""
         batch = Batch.of(observations)
         counts = np.zeros((len(batch), 2), dtype=np.int64)
         counts[:, CONTEXT] = self.text.context_lengths(batch)
@@ -273,7 +275,7 @@ class RankerAgent(ModelAgent):
         return Inputs(batch, (self.collated(batch, tokens), candidates), choices, places)
 
     def _listed_choices(self, batch: Batch) -> "Choices":
-        """The candidates of the examples, where they are not each other's labels."""
+        """Return the candidates of the examples, unless they are each other's labels."""
         allowed: Optional[np.ndarray] = None
         if self.candidates in ("fixed", "vocab"):
             numbered = self._numbers(self.fixed)
@@ -299,9 +301,10 @@ class RankerAgent(ModelAgent):
         return self.judge_scores(Y, inputs.batch, *given)
 
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
-        """The rows of a batch whose labels are among their candidates; None if all are.
+        """Return the rows of a batch whose labels are among their candidates; None if all are.
 
-        RAISES (DataError): If a label is not, and that is an error.
+        RAISES (DataError): If a label is not among its candidates and ``ignore_bad_candidates`` is
+            false.
         """
         if self.candidates == "batch":
             return None
@@ -349,9 +352,9 @@ class RankerAgent(ModelAgent):
         return MessageBatch(columns, len(lists))
 
     def _choices(self, batch: Batch) -> Tuple[List[Sequence[str]], List[Sequence[str]]]:
-        """The candidates of each row, and those lists among them that rows have in common.
+        """Return the candidates of each row, and the lists among them that several rows share.
 
-        RAISES (DataError): If a row has an empty list, or has none where it needs one.
+        RAISES (DataError): If a row has an empty list, or has no list although it needs one.
         """
         given, labels = batch.column("label_candidates"), batch.column("eval_labels")
         source = self.eval_candidates
@@ -383,9 +386,11 @@ class RankerAgent(ModelAgent):
         lists: Sequence[Sequence[str]],
         pools: Sequence[Sequence[str]],
     ) -> List[np.ndarray]:
-        """Of each row's candidates, float32: the same whatever other rows there are.
+        """Score the candidates of each row, float32. The scores do not depend on the other rows.
 
-        pools (Sequence): The lists that rows have in common.
+        vectors (Floats2d): Vector of each row's context.
+        lists (Sequence): Candidates of each row.
+        pools (Sequence): The lists that several rows share.
         """
         ops, known, encode = self.model.ops, self._vectors, self._encode_candidates
         found = [np.zeros(0, dtype="f")] * len(lists)
@@ -407,7 +412,7 @@ class RankerAgent(ModelAgent):
         return found
 
     def _score_all(self, contexts: Any, candidates: Any) -> np.ndarray:
-        """Each context with each candidate; shape (n_contexts, n_candidates), on the host."""
+        """Score each context with each candidate; shape (n_contexts, n_candidates), on the host."""
         ops: Any = self.model.ops
         scorer = self.model.maybe_get_ref("scorer")
         if scorer is None and ops.xp is np:
@@ -423,7 +428,7 @@ class RankerAgent(ModelAgent):
     def _look_again(
         self, inputs: Ragged, lists: Sequence[Sequence[str]], scores: Sequence[np.ndarray]
     ) -> None:
-        """Add what a second model thinks of each row's best candidates."""
+        """Add the scores of a second model to those of each row's best candidates."""
         ops, n_best = self.model.ops, self.model.attrs["n_best"]
         best = [best_places(of_row, n_best) for of_row in scores]
         numbers: Dict[str, int] = {}
@@ -441,8 +446,8 @@ class RankerAgent(ModelAgent):
             of_row[columns] += of_pairs
 
     def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Optional[np.ndarray]:
-        """Which of a row's candidates were said; shape (n_candidates,), bool; None if nothing
-        was."""
+        """Return which of a row's candidates repeat a turn; bools, shape (n_candidates,); None if
+        there are no turns."""
         if not said:
             return None
         if texts is not self.fixed:
@@ -453,14 +458,15 @@ class RankerAgent(ModelAgent):
         return is_repeat
 
     def _numbers(self, texts: List[str]) -> Dict[str, int]:
-        """Place of each of the fixed candidates, which are all different."""
+        """Return the number of each fixed candidate; all are distinct."""
         numbered = self._numbered
         if numbered[0] is not texts:
             numbered = self._numbered = texts, _number(texts)
         return numbered[1]
 
     def _place_of(self, texts: Sequence[str], right: Optional[Sequence[str]]) -> int:
-        """The place of an example's right candidate; -1 if it is not known, or none of them."""
+        """Return the index of an example's right candidate; -1 if it is not known, or not a
+        candidate."""
         if not right:
             return -1
         if texts is self.fixed:
@@ -471,14 +477,14 @@ class RankerAgent(ModelAgent):
         ops, encoder = self.model.ops, self.model.get_ref("candidate_encoder")
         chunk = 8192 if ops.device_type == "gpu" else 512  # A large batch costs a GPU little.
         starts = range(0, len(texts), chunk)
-        # Which are encoded depends on the batches and the worker, so they are not counted.
+        # These texts depend on the batches and the worker, so their tokens are not counted.
         with exact_products(ops), counting(Counter()):
             blocks = [encoder.predict(self.replies(texts[at : at + chunk])) for at in starts]
         return self._comparable(ops.xp.concatenate(blocks))
 
     def _comparable(self, vectors: Any) -> Any:
-        """Round vectors so that their products are the same in any batch. On the host, convert them
-        once, to float64 in column order, in which BLAS multiplies many by one the fastest."""
+        """Round vectors so that their products are the same in any batch. On the host, also convert
+        them to float64 in column order, in which BLAS multiplies many vectors by one fastest."""
         if self.model.has_ref("scorer"):
             return vectors
         found = on_grid(vectors)
@@ -486,12 +492,12 @@ class RankerAgent(ModelAgent):
 
 
 class Choices(NamedTuple):
-    """What the examples of a batch choose from.
+    """Hold the candidates of the examples in a batch.
 
-    right (np.ndarray): Index of each example's right one, shape (n_examples,), int32.
-    texts (Callable): Gives the candidates.
-    allowed (Optional[np.ndarray]): Those of each example, bools, shape (n_examples,
-        n_candidates); None for all.
+    right (np.ndarray): Index of each example's right candidate, shape (n_examples,), int32.
+    texts (Callable): Returns the candidates.
+    allowed (Optional[np.ndarray]): Which candidates belong to each example, bools, shape
+        (n_examples, n_candidates); None if all do.
     """
 
     right: np.ndarray
@@ -500,13 +506,13 @@ class Choices(NamedTuple):
 
 
 def _in_order(numbers: np.ndarray, batch: Batch) -> List[str]:
-    """The labels of a batch by the number that each has there."""
+    """Return the distinct labels of a batch, sorted by their numbers."""
     texts = dict(zip(numbers.tolist(), batch.first_labels()))
     return [texts[number] for number in range(len(texts))]
 
 
 def _number(texts: Any) -> Dict[str, int]:
-    """Each distinct text to its number, in order of first sight."""
+    """Number the distinct texts in order of first occurrence."""
     numbers: Dict[str, int] = {}
     for text in texts:
         numbers.setdefault(text, len(numbers))

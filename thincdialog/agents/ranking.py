@@ -1,4 +1,4 @@
-"""The best of many candidates."""
+"""The choice of the best of many candidates."""
 
 from typing import NamedTuple, Optional
 
@@ -6,12 +6,14 @@ import numpy as np
 
 
 class Best(NamedTuple):
-    """Of the candidates of one conversation.
+    """Hold the best candidates of a conversation.
 
-    places (np.ndarray): Of the best ones, best first, of equals the first; repeats come last.
-    scores (np.ndarray): Theirs, float32.
-    probabilities (np.ndarray): Theirs among all that are no repeats, which have 0, float32.
-    loss (Optional[float]): Of the right one against all others, in nats; None without one.
+    places (np.ndarray): Their indices, best first; equals keep their order, and repeats are last.
+    scores (np.ndarray): Their scores, float32.
+    probabilities (np.ndarray): Their probabilities among all candidates that are not repeats,
+        float32; a repeat has 0.
+    loss (Optional[float]): Loss of the right candidate against all others, in nats; None if the
+        right candidate is not known.
     """
 
     places: np.ndarray
@@ -23,12 +25,12 @@ class Best(NamedTuple):
 def best_of(
     scores: np.ndarray, n_best: int, is_repeat: Optional[np.ndarray] = None, right: int = -1
 ) -> Best:
-    """The best candidates of a conversation.
+    """Return the best candidates of a conversation.
 
-    scores (np.ndarray): Of its candidates, shape (n_candidates,), float32.
-    n_best (int): How many, if there are as many.
-    is_repeat (Optional[np.ndarray]): Which of them are repeats, bools; None for none.
-    right (int): Index of the right one, or -1.
+    scores (np.ndarray): Scores of the candidates, shape (n_candidates,), float32.
+    n_best (int): Maximum number of candidates to return.
+    is_repeat (Optional[np.ndarray]): Which candidates are repeats, bools; None if none are.
+    right (int): Index of the right candidate, or -1.
     """
     loss = None
     if right >= 0:
@@ -45,8 +47,8 @@ def best_of(
 def best_places(
     scores: np.ndarray, n_best: int, is_repeat: Optional[np.ndarray] = None
 ) -> np.ndarray:
-    """Indices of the best candidates, best first, of equals the first; repeats come after all
-    others. Arguments as of ``best_of``."""
+    """Return the indices of the best candidates, best first. Equals keep their order; repeats
+    follow all others. Arguments are as for ``best_of``."""
     n_repeats = 0 if is_repeat is None else np.count_nonzero(is_repeat)
     places = _highest(scores, n_best + n_repeats)
     if is_repeat is not None:
@@ -55,11 +57,11 @@ def best_places(
 
 
 def _highest(scores: np.ndarray, n: int) -> np.ndarray:
-    """Indices of the n highest scores, as a stable sort of all has them, in less time."""
+    """Return the indices of the n highest scores as a stable sort would order them, but faster."""
     falling = -scores
     if n < len(scores):
         last = np.partition(falling, n - 1)[n - 1]
-        # With all equals of the last; of numbers that are not finite, all.
+        # Include all scores equal to the last one; if some are not finite, include all scores.
         some = np.flatnonzero(~(falling > last))
         return some[np.argsort(falling[some], kind="stable")][:n]
     return np.argsort(falling, kind="stable")

@@ -8,8 +8,8 @@ from .conversation import ConversationAgent, ranked_replies
 
 @registry.agents("thincdialog.RepeatLabel.v1")
 class RepeatLabelAgent(ConversationAgent):
-    """Replies with the right answer: the score that is possible at most, and a check
-    of the data. Says nothing where there is no label."""
+    """Replies with the right answer, to find the highest possible score and to check the data.
+    Gives no reply to examples without a label."""
 
     id = "repeat_label"
 

@@ -1,4 +1,4 @@
-"""Candidates that would say once more what was said in the conversation already."""
+"""Candidates that repeat something already said in the conversation."""
 
 from itertools import islice
 from typing import Any, Mapping, Optional
@@ -6,19 +6,19 @@ from typing import Any, Mapping, Optional
 from ..examples.batch import Batch
 from ..teachers import Teacher
 
-# The share of training labels that repeat something from which on a repeat is no echo, but how
-# one talks there. In open conversations it is 0.1 to 0.4 %, and blocking helps; where an
-# agent has fixed phrases it is 4.5 % (STAR) to 27 % (bAbI's dialogues), and blocking harms.
+# Fraction of training labels that are repeats from which repeats are considered normal, and so not
+# blocked. In open conversations the fraction is 0.1 to 0.4 %, and blocking helps; in data with
+# fixed phrases it is 4.5 % (STAR) to 27 % (bAbI dialogues), and blocking harms.
 MANY_REPEATS = 0.02
-# The number of examples of each task that are looked at, the first ones.
+# Number of examples to check, the first ones of each task.
 LOOKED_AT = 4_000
 
 
 def shall_block(setting: Optional[bool], train: Teacher) -> bool:
-    """Whether an agent keeps repeats after its other candidates.
+    """Return whether an agent should rank repeats below its other candidates.
 
-    setting (Optional[bool]): What its config says; None: whether the labels of the training
-        data rarely repeat something.
+    setting (Optional[bool]): Value from the config. If None, return whether repeats are rare among
+        the labels of the training data.
     """
     if setting is not None:
         return setting
@@ -33,10 +33,11 @@ def shall_block(setting: Optional[bool], train: Teacher) -> bool:
 
 
 def kept_setting(setting: Optional[bool], state: Mapping[str, Any]) -> bool:
-    """The same of a saved agent; those of before there was this setting stay without it.
+    """Return the same setting for a saved agent. Agents saved before the setting existed do not
+    block repeats.
 
-    state (Mapping[str, Any]): Of the agent, with ``blocks_repeats``.
-    RAISES (TypeError): If it is not such a state.
+    state (Mapping[str, Any]): State of the agent, with ``blocks_repeats``.
+    RAISES (TypeError): If ``blocks_repeats`` is not a bool.
     """
     kept = state.get("blocks_repeats", False)
     if not isinstance(kept, bool):

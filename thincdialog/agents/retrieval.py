@@ -1,4 +1,4 @@
-"""Answers by words in common: with a candidate, or with the reply of a past context."""
+"""An agent that answers by word overlap with a candidate, or with the context of a known reply."""
 
 from itertools import islice
 from pathlib import Path
@@ -21,30 +21,30 @@ from .ranking import best_places
 from .repeats import kept_setting, shall_block
 from .term_index import TermIndex, count_terms
 
-_ROWS = 1 << 22  # of hashed terms: far more than the words of a language
-_CHUNK = 2048  # texts counted at a time
+_ROWS = 1 << 22  # Rows for hashed terms: far more than a language has words.
+_CHUNK = 2048  # Number of texts to count at a time.
 _ARRAYS = "retrieval.npz"
 
 
 @registry.agents("thincdialog.Retrieval.v1")
 class RetrievalAgent(ConversationAgent):
-    """Ranks the candidates by the similarity of their words to the context's. Without
-    candidates, gives the reply of the training example with the most similar context.
+    """Ranks the candidates by the similarity of their words to those of the context. Without
+    candidates, answers with the reply of the training example that has the most similar context.
 
-    method (str): "tfidf" (cosine of term frequency times inverse document frequency)
-        or "bm25" (Robertson and Zaragoza 2009, https://doi.org/10.1561/1500000019).
-    history_size (int): Turns of the context, the current one counted; -1 for all.
-    ngrams (int): Longest word n-gram that is a term, 1 or more.
-    k1 (float): For bm25: how slowly repeated terms stop counting, 0.0 or more.
-    b (float): For bm25: how much long texts are marked down, 0.0 to 1.0.
-    block_repeats (Optional[bool]): Whether replies that equal the message or an earlier turn
-        of the conversation, or a line of one, are given only where there is no other,
-        whatever history_size; if None, where fewer than one in fifty training labels do.
+    method (str): "tfidf" (cosine of term frequency times inverse document frequency) or "bm25"
+        (Robertson and Zaragoza 2009, https://doi.org/10.1561/1500000019).
+    history_size (int): Number of turns of the context, including the current one; -1 for all.
+    ngrams (int): Length in words of the longest n-grams that are terms, 1 or more.
+    k1 (float): For bm25: how slowly the weight of a repeated term saturates, 0.0 or more.
+    b (float): For bm25: strength of the penalty for long texts, 0.0 to 1.0.
+    block_repeats (Optional[bool]): Whether replies that repeat the message, an earlier turn of the
+        conversation or a line of one are given only if there is no other reply, with any
+        history_size; if None, only if fewer than one in fifty training labels are such repeats.
     RAISES (ValueError): If a value is out of range.
     """
 
     id = "retrieval"
-    # An example whose label is no candidate counts as wrong; nothing else comes of it.
+    # An example whose label is not a candidate only counts as wrong; it is not an error.
     ignore_bad_candidates = True
 
     def __init__(
@@ -81,7 +81,7 @@ class RetrievalAgent(ConversationAgent):
         self.reply_of = np.zeros(0, dtype=np.int32)
         empty = np.zeros(0, dtype=np.int32)
         self.index = TermIndex.build(empty, empty, empty.astype(np.float32), 0)
-        # A list, and the place of each text in it.
+        # A list, and the index of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     # --- learning -------------------------------------------------------------------
@@ -110,7 +110,7 @@ class RetrievalAgent(ConversationAgent):
         self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def _count_texts(self, texts: Iterable[str]) -> None:
-        """Learn in how many texts each term occurs, and how long texts are."""
+        """Count the texts that each term occurs in, and the mean length of texts."""
         n_tokens = 0
         for chunk in _chunks(texts):
             encoded = self.text.labels(chunk)
@@ -122,7 +122,7 @@ class RetrievalAgent(ConversationAgent):
     # --- weights --------------------------------------------------------------------
 
     def _rarity(self, terms: np.ndarray) -> np.ndarray:
-        """Inverse document frequency of terms, above 0."""
+        """Return the inverse document frequency of terms, above 0."""
         n, found = self.n_texts, self.frequencies[terms].astype(np.float64)
         if self.method == "bm25":
             return np.log1p((n - found + 0.5) / (found + 0.5))
@@ -131,7 +131,7 @@ class RetrievalAgent(ConversationAgent):
     def _document_weights(
         self, documents: np.ndarray, terms: np.ndarray, counts: np.ndarray, n_documents: int
     ) -> np.ndarray:
-        """Weight of each term in its document; shape (n_pairs,), float32."""
+        """Return the weight of each term in its document; shape (n_pairs,), float32."""
         if self.method == "tfidf":
             weights = counts * self._rarity(terms)
             return _unit(weights, documents, n_documents)
@@ -160,7 +160,7 @@ class RetrievalAgent(ConversationAgent):
             if among is None:
                 repeats = self._documents_with(before)
                 best = self.index.best(own_terms, own_weights, repeats)
-                if best < 0:  # Nothing in common with anything: the first reply there is.
+                if best < 0:  # No context shares a term: use the first reply that is not a repeat.
                     best = int((repeats == np.arange(len(repeats))).sum())
                 rankings.append([self.replies[self.reply_of[best]]] if self.replies else [])
                 continue
@@ -174,7 +174,7 @@ class RetrievalAgent(ConversationAgent):
     def _index_of(
         self, candidates: Sequence[Optional[Sequence[str]]]
     ) -> Tuple[Dict[str, int], TermIndex]:
-        """The different candidates of some observations, each with its number in their index."""
+        """Build an index of the distinct candidates of some observations, and number them."""
         texts: Dict[str, int] = {}
         for text in (text for among in candidates for text in among or ()):
             texts.setdefault(text, len(texts))
@@ -183,7 +183,8 @@ class RetrievalAgent(ConversationAgent):
         return texts, TermIndex.build(documents, terms, weights, len(texts))
 
     def _documents_with(self, said: Set[str]) -> Any:
-        """The documents that have one of these replies, ascending; none if all do."""
+        """Return the documents whose reply is one of these texts, ascending; none if all documents
+        are."""
         numbered, places = self._numbered
         if numbered is not self.replies:
             places = {text: number for number, text in enumerate(self.replies)}
@@ -240,13 +241,13 @@ class RetrievalAgent(ConversationAgent):
 
 
 def _counts(encoded: TokenRows) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Document, term and count of each pair that occurs."""
+    """Return document, term and count of each pair that occurs."""
     rows, lengths = encoded
     return count_terms(rows[:, 0], np.arange(len(lengths)).repeat(lengths))
 
 
 def _unit(weights: np.ndarray, owners: np.ndarray, n_owners: int) -> np.ndarray:
-    """Weights divided by the Euclidean length of those of their owner."""
+    """Divide weights by the Euclidean norm of all weights of the same owner."""
     squares = np.bincount(owners, weights=weights * weights, minlength=n_owners)
     return (weights / np.sqrt(squares)[owners]).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""A ranker of bags of embeddings whose training step is one compiled kernel."""
+"""A ranker of bags of embeddings, trained by one compiled kernel."""
 
 from typing import Callable, List, Literal, Optional, Tuple
 
@@ -24,36 +24,40 @@ _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
 @registry.agents("thincdialog.StarSpace.v1")
 class StarSpaceAgent(CompiledSteps, RankerAgent):
-    """The fastest ranker to train: embeddings of conversations and replies, each example
-    ranked against a few wrong replies by a step of its own, all in one compiled kernel.
+    """Ranks candidates by embeddings of conversations and replies, and trains faster than any other
+    ranker: one compiled kernel makes a separate step for each example, in which the right reply is
+    ranked against a few wrong ones.
 
-    Answers as ``thincdialog.Ranker.v1`` does. Training runs on the CPU and needs numba
-    (``pip install 'thincdialog[fast]'``); answering needs neither. Its optimizer is
-    ``thincdialog.SparseSGD.v1`` or ``thincdialog.SparseAdagrad.v1`` (here with one sum of
-    squares for each row of the table), whose step is an example's, not a batch's.
+    The agent answers like ``thincdialog.Ranker.v1``. Training runs on the CPU and needs numba
+    (``pip install 'thincdialog[fast]'``); answering needs neither. Use the optimizer
+    ``thincdialog.SparseSGD.v1`` or ``thincdialog.SparseAdagrad.v1`` (here with one sum of squares
+    for each row of the table). Each step has one example instead of a batch.
 
     model (Model): ``thincdialog.StarSpace.v1``.
-    loss (Optional[Callable]): ``thincdialog.RankingHinge.v1``, with the mean of its
-        negatives, or ``thincdialog.RankingSoftmax.v1``; the hinge if None.
-    negatives (int): Wrong replies for each example, 1 to 1,000,000.
-    candidates (str): What they are drawn from: "batch" (the right replies of the batch;
-        the fixed candidates where these are all the same) or "fixed".
-    eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
-        what it would answer from in a chat; see ``thincdialog.Ranker.v1``.
-    fixed_candidates (Optional[str]): File of candidates, one a line; the training
-        data's own replies if None.
-    max_fixed_candidates (int): How many of these to keep, the most frequent first.
-    history_size (int): Turns that the model sees, the current one included; -1 for all.
-    max_context (int): Tokens of them, the last are kept; 0 for no limit.
-    max_label (int): Tokens of a reply, the first are kept; 0 for no limit.
-    delimiter (bool): Whether there is a ``<turn>`` token between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    use_reply (str): What the history keeps as the agent's own turns: "label", "model" or
+    loss (Optional[Callable]): ``thincdialog.RankingHinge.v1`` with the mean of its negatives, or
+        ``thincdialog.RankingSoftmax.v1``; the hinge loss if None.
+    negatives (int): Number of wrong replies for each example, 1 to 1,000,000.
+    candidates (str): Replies to draw the wrong ones from: "batch" (the right replies of the batch;
+        the fixed candidates if all of these are the same) or "fixed".
+    eval_candidates (Optional[str]): Candidates in an evaluation; if None, those of a chat. See
+        ``thincdialog.Ranker.v1``.
+    fixed_candidates (Optional[str]): File of candidates, one per line; if None, the replies of the
+        training data.
+    max_fixed_candidates (int): Maximum number of fixed candidates, of which the most frequent are
+        kept.
+    history_size (int): Number of turns that the model reads, including the current one; -1 for all.
+    max_context (int): Maximum number of tokens of these turns, of which the last are kept; 0 for no
+        limit.
+    max_label (int): Maximum number of tokens of a reply, of which the first are kept; 0 for no
+        limit.
+    delimiter (bool): Whether a ``<turn>`` token separates turns.
+    speaker_tokens (bool): Whether each turn starts with a token for its speaker.
+    use_reply (str): Which text the history keeps as the agent's own turns: "label", "model" or
         "none"; see ``thincdialog.Ranker.v1``.
     block_repeats (Optional[bool]): Whether candidates that repeat something said in the
-        conversation come after all others; see ``thincdialog.Ranker.v1``.
-    RAISES (ValueError): If negatives or max_fixed_candidates is out of range, or the loss or
-        model is another one.
+        conversation rank below all others; see ``thincdialog.Ranker.v1``.
+    RAISES (ValueError): If negatives or max_fixed_candidates is out of range, or the agent cannot
+        train with the loss or the model.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
 
@@ -119,7 +123,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     # --- learning ---------------------------------------------------------------------
 
     def learn(self, batch: Batch) -> None:
-        """Keep the batch, ready for the kernel, till ``update``."""
+        """Prepare the batch for the kernel, and keep it until ``update``."""
         n = len(batch.rows)
         ids = batch.label_ids
         is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())
@@ -150,7 +154,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         ]
         attrs, loss = self.model.attrs, self.loss
         margin = float(loss.margin) if isinstance(loss, RankingHinge) else 0.0
-        # Of score, loss and step.
+        # Settings of the score, the loss and the optimizer's step.
         settings = (
             attrs["similarity"] == "cosine",
             isinstance(loss, RankingSoftmax),

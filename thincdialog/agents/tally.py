@@ -1,4 +1,4 @@
-"""What all copies of a learning agent count together."""
+"""Counts and losses that all copies of a learning agent share."""
 
 from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -11,7 +11,8 @@ from ..models.gradient_sum import GradientSum
 from ..ops.later import MOST_WAITING, Number, add_up, settle
 from ..protocol import StepReport
 
-# Counts that are reported as means, and what they are divided by; all are better lower.
+# Counts that are reported as fractions, and the counts that they are divided by. Lower is better
+# for all.
 _SHARES = {
     "truncated_contexts": "contexts",
     "truncated_labels": "labels",
@@ -23,11 +24,11 @@ REPORTED = ("loss", "tokens", "padding_fraction", *_SHARES)
 
 
 class LossTotals:
-    """Losses and right answers.
+    """Add up losses and right answers.
 
     losses (List[Number]): Sums of losses (nats).
-    weight (int): Of how many losses.
-    n_right (List[Number]): Right answers, of ``n_judged``.
+    weight (int): Number of losses in the sums.
+    n_right (List[Number]): Numbers of right answers, out of ``n_judged`` examples.
     """
 
     def __init__(self) -> None:
@@ -46,19 +47,19 @@ class LossTotals:
 
 
 class Tally:
-    """What was learned since the last update of the weights (``clear`` drops it), and what
-    ``report`` tells since ``reset``: of the updates made and of the one to come, or of an
-    evaluation.
+    """Count the examples, losses and tokens of training or of an evaluation. The counts since the
+    last update of the weights (``clear`` drops them) make up the next step; the counts since
+    ``reset``, including that step, make up the report.
 
-    examples (int): Learned from since the last update.
-    learned (LossTotals): Of them.
-    unit (str): The unit of its losses: "examples" or "tokens".
-    counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
-        held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
-    microbatches (Optional[GradientSum]): Gradients of the step's microbatches but the last,
-        if there are several.
-    packs (List[Tuple[Any, int]]): Where a kernel makes the step: what it is to learn from, and
-        of how many examples.
+    examples (int): Number of examples trained on since the last update.
+    learned (LossTotals): Losses of these examples.
+    unit (str): Unit of these losses: "examples" or "tokens".
+    counts (Counter): Counts of the texts read: "tokens", "cells" (tokens with padding) and the
+        counts of a ``TextEncoder``.
+    microbatches (Optional[GradientSum]): Gradients of the step's microbatches except the last, if
+        there are several.
+    packs (List[Tuple[Any, int]]): For agents with compiled steps: the packs to train on, with their
+        numbers of examples.
     """
 
     unit = "examples"
@@ -69,14 +70,14 @@ class Tally:
         self.reset()
 
     def reset(self) -> None:
-        """Start a new report. Losses since the last update stay."""
+        """Start a new report. Losses since the last update are kept."""
         if not self.examples:
             self.clear()
         self._reported = LossTotals()
         self._counts: Counter = Counter()
 
     def clear(self) -> None:
-        """Drop what was learned since the last update."""
+        """Drop the counts since the last update."""
         self.examples = 0
         self.learned = LossTotals()
         self.counts.clear()
@@ -85,14 +86,17 @@ class Tally:
         self._batches: List[Batch] = []
 
     def add_batch(self, batch: Batch) -> None:
-        """Count the examples of a batch that was learned."""
+        """Count the examples of a batch that was trained on."""
         self._batches.append(batch)
         self.examples += len(batch.rows)
 
     def add_losses(self, total: Number, weight: int, unit: str = "examples") -> None:
-        """Count losses of what was learned.
+        """Count the losses of a batch that was trained on.
 
-        RAISES (ValueError): If a step has losses of examples and of tokens.
+        total (Number): Sum of the losses (nats).
+        weight (int): Number of losses in the sum.
+        unit (str): Unit of the losses: "examples" or "tokens".
+        RAISES (ValueError): If a step has losses of both units.
         """
         if self.learned.weight and unit != self.unit:
             raise ValueError(f"a step has losses of {self.unit} and of {unit}")
@@ -101,22 +105,23 @@ class Tally:
         self.learned.weight += weight
 
     def add_judged(self, n_right: Number, n_judged: int) -> None:
-        """Count what the agent would have answered rightly."""
+        """Count the examples that the agent would have answered correctly."""
         self.learned.n_right.append(n_right)
         self.learned.n_judged += n_judged
 
     def add_answers(self, losses: Sequence[Optional[float]]) -> None:
-        """Count the losses of examples that nothing is learned from; None where there is none."""
+        """Count the losses of examples that were only answered; None for examples without a
+        loss."""
         known = [loss for loss in losses if loss is not None]
         self._reported.losses.extend(known)
         self._reported.weight += len(known)
 
     def mean_loss(self) -> float:
-        """Of what was learned since the last update, one loss or more."""
+        """Return the mean loss since the last update, which must have had at least one loss."""
         return float(add_up(self.learned.losses)) / self.learned.weight
 
     def close_step(self, gradient_norm: Number) -> StepReport:
-        """Report what was learned, and start the next step."""
+        """Return the report of the current step, and start the next step."""
         learned, losses = self.learned, self.learned.losses
         report = StepReport(
             self.examples,
@@ -132,9 +137,9 @@ class Tally:
         return report
 
     def report(self) -> Dict[str, Metric]:
-        """The mean loss (nats); in training the accuracy, where it is known; where text was
-        read, tokens and padding (the share of cells that hold no token) and what was truncated,
-        too. Means of nothing are left out."""
+        """Return the mean loss (nats); in training the accuracy, if it is known; and if text was
+        read, tokens, padding (the fraction of cells without a token) and truncation. Means of no
+        values are left out."""
         totals, counts = LossTotals(), self._counts + self.counts
         for each in (self._reported, self.learned):
             totals.add(each)
@@ -157,21 +162,23 @@ class Tally:
 
     @property
     def ids(self) -> List[Optional[str]]:
-        """Of the examples learned from since the last update."""
+        """Ids of the examples trained on since the last update."""
         return self.ids_later()()
 
     def ids_later(self) -> Callable[[], List[Optional[str]]]:
-        """The function that gives them, after the step is closed, too: to read them takes time."""
+        """Return a function that returns the ids, even after the step is closed. Reading them takes
+        time, so they are read only when needed."""
         batches = self._batches
         return lambda: [id for batch in batches for id in batch.ids()]
 
 
 def not_finite(what: str, ids: Sequence[Optional[str]], n_skipped: int = 0) -> TrainingError:
-    """The error for a loss or gradient that is inf or nan.
+    """Make the error for a loss or gradient that is inf or nan.
 
     what (str): "loss" or "gradient".
-    ids (Sequence[Optional[str]]): Of the examples it comes from.
-    n_skipped (int): Steps whose gradients were not used, as a device tells late.
+    ids (Sequence[Optional[str]]): Ids of the examples that it comes from.
+    n_skipped (int): Number of steps whose gradients were not used, because a device reports the
+        error with a delay.
     """
     skipped = ""
     if n_skipped:

@@ -1,4 +1,4 @@
-"""An inverted index in plain NumPy: which texts share weighty terms with a query."""
+"""An inverted index in NumPy, which finds the texts that share important terms with a query."""
 
 from typing import Mapping, NamedTuple, Sequence, Tuple
 
@@ -6,12 +6,14 @@ import numpy as np
 
 
 class TermIndex(NamedTuple):
-    """Weights of terms in documents, by term.
+    """Hold the weights of terms in documents, sorted by term.
 
     terms (np.ndarray): The terms that occur, ascending, shape (n_terms,), int32.
-    starts (np.ndarray): First posting of each, and the end, shape (n_terms + 1,), int64.
+    starts (np.ndarray): Index of each term's first posting, then the number of postings, shape
+        (n_terms + 1,), int64.
     documents (np.ndarray): Document of each posting, shape (n_postings,), int32.
-    weights (np.ndarray): Weight of the term in it, shape (n_postings,), float32.
+    weights (np.ndarray): Weight of each posting's term in its document, shape (n_postings,),
+        float32.
     n_documents (int): Number of documents.
     """
 
@@ -25,9 +27,11 @@ class TermIndex(NamedTuple):
     def build(
         cls, documents: np.ndarray, terms: np.ndarray, weights: np.ndarray, n_documents: int
     ) -> "TermIndex":
-        """Sort postings by term.
+        """Build an index from postings.
 
-        documents, terms, weights (np.ndarray): Of each posting, in order of documents.
+        documents, terms, weights (np.ndarray): Document, term and weight of each posting, sorted by
+            document.
+        n_documents (int): Number of documents.
         """
         order = terms.argsort(kind="stable")
         ascending = terms[order]
@@ -36,37 +40,37 @@ class TermIndex(NamedTuple):
         return cls(ascending[first], starts, documents[order], weights[order], n_documents)
 
     def best(self, terms: np.ndarray, weights: np.ndarray, without: Sequence[int] = ()) -> int:
-        """The document with the highest sum of products of weights; of equals the
-        first, and -1 if no document has any of the terms.
+        """Return the document with the highest sum of products of weights: the first of equals, or
+        -1 if no document has any of the terms.
 
-        terms, weights (np.ndarray): Of the query, each term once; shape (n,).
+        terms, weights (np.ndarray): Distinct terms of the query and their weights; shape (n,).
         without (Sequence[int]): Documents to leave out; not all.
         """
         scores = self.scores(terms, weights)
         if not scores.any():
             return -1
         if len(without):
-            scores[without] = -1.0  # Others have 0 or more.
+            scores[without] = -1.0  # Other documents have scores of 0 or more.
         return int(scores.argmax())
 
     def scores(self, terms: np.ndarray, weights: np.ndarray, dtype: str = "float32") -> np.ndarray:
-        """The sum of products of weights for each document, shape (n_documents,).
+        """Return the sum of products of weights for each document, shape (n_documents,).
 
         terms, weights: As for ``best``.
-        dtype (str): Of the sums.
+        dtype (str): Type of the sums.
         """
         scores = np.zeros(self.n_documents, dtype=dtype)
         at = np.searchsorted(self.terms, terms)
         for term, place, weight in zip(terms.tolist(), at.tolist(), weights.tolist()):
             if place < len(self.terms) and self.terms[place] == term:
                 postings = slice(self.starts[place], self.starts[place + 1])
-                # A term has one posting a document, so no index comes twice.
+                # A term has one posting per document, so no index occurs twice.
                 scores[self.documents[postings]] += weight * self.weights[postings]
         return scores
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "TermIndex":
-        """Of what ``_asdict`` gives, saved as arrays.
+        """Build an index from arrays, which are the saved values of ``_asdict``.
 
         RAISES (KeyError, ValueError): If an array is missing or does not fit.
         """
@@ -87,10 +91,10 @@ class TermIndex(NamedTuple):
 
 
 def count_terms(terms: np.ndarray, owners: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How often each owner has each term.
+    """Count how often each owner has each term.
 
-    terms, owners (np.ndarray): Of each token, shape (n_tokens,).
-    RETURNS (Tuple): Owner, term and count (int64) of each pair, by owner, then term.
+    terms, owners (np.ndarray): Term and owner of each token, shape (n_tokens,).
+    RETURNS (Tuple): Owner, term and count (int64) of each pair, sorted by owner, then term.
     """
     keys, counts = np.unique(owners.astype(np.int64) << 32 | terms, return_counts=True)
     return keys >> 32, keys & 0xFFFFFFFF, counts
