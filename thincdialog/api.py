@@ -1,14 +1,13 @@
-"""Everything public, in one place: ``from thincdialog.api import train, registry``.
+"""All public names in one place: ``from thincdialog.api import train, registry``.
 
-A name is imported when it is first asked for: importing this module needs neither NumPy nor
-Thinc.
+A name is imported on first access, so importing this module loads neither NumPy nor Thinc.
 """
 
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
-if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
+if TYPE_CHECKING:  # The same names as in ``_MODULES``, for type checkers and editors.
     from .agents import Conversation, ConversationAgent, Inputs, Judged, ModelAgent
 
     # The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
@@ -81,7 +80,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
         World,
     )
 
-# Where each of these names comes from, at run time.
+# Module to the names that it defines, for imports at run time.
 _MODULES = {
     "agents": "Conversation ConversationAgent Inputs Judged ModelAgent",
     "batchers": "Batcher Batchsort Fixed Lengths Padded Sizes",
@@ -156,11 +155,11 @@ def load(
 ) -> "Chatbot":
     """Load a saved model to talk to; see ``Chatbot``.
 
-    path (Union[str, Path]): Its folder, such as "output/quickstart/model-best"; or that of a
-        run, for its best model.
-    overrides (Optional[Mapping[str, Any]]): Changes to its config.
-    code (CodeLike): Python file, or several, registering what its config names.
-    RAISES (DialogError): If the folder is not a whole saved model.
+    path (Union[str, Path]): Folder of the model, such as "output/quickstart/model-best"; or folder
+        of a run, to load its best model.
+    overrides (Optional[Mapping[str, Any]]): Config settings to change, by their dotted names.
+    code (CodeLike): Python file or files that register functions named in the config.
+    RAISES (DialogError): If the folder is not a complete saved model.
     """
     from .runs.chatbot import Chatbot
 

@@ -15,7 +15,8 @@ class DialogError(Exception):
     exit_code = 1
 
 
-# Most characters of a problem's text that are shown; only texts with very long names have more.
+# Maximum number of characters of a problem's text to show; only texts with very long names have
+# more.
 MAX_LETTERS = 1000
 
 
@@ -42,7 +43,7 @@ class Problem(NamedTuple):
         return f"{line} - {self.hint}" if self.hint else line
 
 
-# Most problems that an error lists; a file that is not a config has one in every line.
+# Maximum number of problems that an error lists; a file that is not a config has one in every line.
 MAX_LISTED = 25
 
 
@@ -62,11 +63,11 @@ class ConfigError(DialogError):
 
 
 class DataError(DialogError):
-    """Something in a data file, or the file itself, cannot be used.
+    """A data file has a mistake or cannot be read.
 
-    path (str): The file, or the name of the task for data that has none.
-    text (str): The mistake, with the value, and what was expected.
-    line (Optional[int]): Line number, counted from 1.
+    path (str): Path of the file; for data without a file, the name of the task.
+    text (str): Description of the mistake, with the value and the expected value.
+    line (Optional[int]): Line number, from 1.
     """
 
     def __init__(self, path: object, text: str, line: Optional[int] = None):
@@ -104,7 +105,7 @@ class WorkerError(DialogError):
     traceback (str): Traceback in the worker; "" if a user can fix the error, or if the worker died.
     examples (Sequence[str]): Ids of the examples that the worker was processing.
     place (str): The line of a user's code that raised the error, if any.
-    brief (str): The message; if ``place`` is given, with it and without the traceback.
+    brief (str): The message; if ``place`` is given, with the place and without the traceback.
     """
 
     def __init__(
@@ -158,4 +159,4 @@ class ProtocolError(RuntimeError):
 
 
 class PlanError(ProtocolError, DialogError):
-    """A batcher's plan does not hold every row exactly once."""
+    """A batcher's plan does not contain every row exactly once."""

@@ -48,7 +48,7 @@ class Message(dict):
         return self.get("labels") or self.get("eval_labels") or ()
 
 
-# The turns of a conversation as in the data: messages with `labels`, no `episode_done`.
+# The turns of a conversation as in the data: messages with `labels`, without `episode_done`.
 Episode = List[Message]
 
 
@@ -136,7 +136,7 @@ def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
 
 # --- checks of messages from users' code ------------------------------------------------------
 
-# In words, for errors.
+# Description for error messages.
 FIELDS = "(text: a string; labels, label_candidates, text_candidates: lists of strings)"
 _LISTS = ("labels", "eval_labels", "label_candidates", "text_candidates")
 

@@ -89,7 +89,7 @@ class Agent(Contract):
     can_truncate: bool = False
     # For each field of ``batch_lengths``: whether the agent pads it to a rectangle.
     padded: Tuple[bool, ...] = ()
-    # Whether replies are names of classes; and these names, as far as they are known.
+    # Whether replies are names of classes; and these names, if they are known.
     has_classes: bool = False
     classes: Sequence[str] = ()
     # Whether the agent predicts all labels of an example (multi-label), which may be none (an empty
@@ -108,11 +108,12 @@ class Agent(Contract):
     # Whether the agent learns nothing from examples whose label is not among their candidates, so
     # that the data may contain such examples.
     ignore_bad_candidates: bool = False
-    # Whether it ranks the ``label_candidates`` of a message in an evaluation.
+    # Whether the agent ranks the ``label_candidates`` of a message in an evaluation.
     heeds_candidates: bool = True
     # Whether replies in an evaluation depend on the other examples of the batch.
     replies_need_batch: bool = False
-    # Most candidates in the ranking of a reply; an experiment raises it if a metric needs more.
+    # Maximum number of candidates in the ranking of a reply; an experiment raises it if a metric
+    # needs more.
     n_ranked: int = RANKED
     # Paths of files that the agent reads: `--resume` refuses a run if one of them has changed.
     own_files: Sequence[str] = ()
@@ -393,7 +394,7 @@ def _are_weights(value: Any) -> bool:
 
 
 def _in_place(update: Callable) -> Callable:
-    """Wrap the ``update`` of a user's agent, to check that it changes the weights in place."""
+    """Wrap the ``update`` of a custom agent, to check that it changes the weights in place."""
 
     @functools.wraps(update)
     def updated(self: "Learner", *given: Any, **named: Any) -> StepReport:

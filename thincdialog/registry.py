@@ -6,8 +6,8 @@
     def my_layer(width: int) -> Model: ...
 
 Installed packages register through entry points, in groups named after the
-registry: ``thincdialog_teachers``, ``thincdialog_agents``, ... and ``thinc_layers``,
-``thinc_optimizers``, ... for the registries that Thinc has too.
+registry: ``thincdialog_teachers``, ``thincdialog_agents``, ... and, for the registries
+that Thinc has too, ``thinc_layers``, ``thinc_optimizers``, ...
 """
 
 import importlib
@@ -20,7 +20,7 @@ import catalogue
 
 from .errors import DialogError
 
-# The packages to import, so that all functions of this package are registered.
+# Packages to import, so that all functions of this package are registered.
 DEFINING_PACKAGES = (
     "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers",
     "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "pretrained",
@@ -37,8 +37,8 @@ class BrokenEntryPointError(DialogError):
 
 
 class DialogRegistry(catalogue.Registry):
-    """A catalogue registry that refuses to overwrite a name, and that an installed
-    package cannot break: only looking up its broken function by name is an error.
+    """A catalogue registry that refuses to overwrite a name. A broken function of an installed
+    package is an error only when it is looked up by name.
 
     made (Any): Type of the objects that its functions build, as an annotation.
     watch (Optional[Callable]): Takes an object that a user's function has built, and the
@@ -150,7 +150,8 @@ class DialogRegistry(catalogue.Registry):
 
 @lru_cache(maxsize=None)
 def _of_group(group: str) -> Sequence[EntryPoint]:
-    """Return the entry points of a group, cached: checking a config needs them a hundred times."""
+    """Return the entry points of a group. Cached, because checking a config needs them a hundred
+    times."""
     return tuple(catalogue.AVAILABLE_ENTRY_POINTS.select(group=group))
 
 

@@ -1,7 +1,7 @@
-"""The saved model that a run begins with: ``[training] init_from``.
+"""The saved model that a run starts from: ``[training] init_from``.
 
-It is a setting of the training and not of the agent: it says where the first weights come from,
-for every agent that learns, and the saved model of such a run is complete without it.
+This is a setting of the training and not of the agent, because it only sets the initial weights,
+for every agent that learns. A model saved by such a run is complete without it.
 """
 
 from pathlib import Path
@@ -14,11 +14,11 @@ from ..loggers.values import leaves
 
 
 def find_beginning(checked: CheckedConfig) -> Optional[Path]:
-    """Return the folder of the saved model that the config names, or the best model of the run
-    that it names; None if it names neither.
+    """Return the folder of the saved model that ``init_from`` names, or of the best model of the
+    run that it names; None if it is not set.
 
-    RAISES (ModelError): If it is not a complete saved model.
-    RAISES (ConfigError): If its tokenizer differs from that of the config.
+    RAISES (ModelError): If the folder is not a complete saved model.
+    RAISES (ConfigError): If the model's tokenizer differs from that of the config.
     """
     name = checked.interpolated["training"]["init_from"]
     if name is None:

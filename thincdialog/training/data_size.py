@@ -1,20 +1,20 @@
-"""What a config leaves to the size of its training data, with "auto"."""
+"""Settings that are "auto" in a config, and so depend on the size of the training data."""
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ..loggers.values import leaves
 
-# Replies compete within a batch, and more of them are better.
+# Rankers get larger batches, because replies are ranked against each other within a batch.
 FULL_BATCH = {"class": 128, "reply": 512}
 SMALLEST_BATCH = 32
-# Batches of an epoch, below which they are halved.
+# If an epoch has fewer batches than this, the batch size is halved.
 FEWEST_BATCHES = 32
 LEAST_STEPS = 1000
 SETTINGS = ("world.batcher.size", "training.min_steps")
 
 
 def left_to_size(sections: Mapping[str, Any]) -> List[str]:
-    """RETURNS (List[str]): Settings of a config's sections that are "auto", as dotted names."""
+    """Return the settings that are "auto" in a config's sections, as dotted names."""
     given = dict(leaves(sections))
     return [name for name in SETTINGS if given.get(name) == "auto"]
 
@@ -22,11 +22,12 @@ def left_to_size(sections: Mapping[str, Any]) -> List[str]:
 def chosen_settings(
     names: Sequence[str], n_examples: Optional[int], has_classes: bool
 ) -> Dict[str, int]:
-    """A number for each setting that is "auto".
+    """Choose a number for each setting that is "auto".
 
-    names (Sequence[str]): Of the settings (see ``left_to_size``).
-    n_examples (Optional[int]): Training examples; None for a stream, which counts as large.
-    has_classes (bool): Whether labels are classes; else they are replies.
+    names (Sequence[str]): Dotted names of the settings (see ``left_to_size``).
+    n_examples (Optional[int]): Number of training examples; None for a stream, which counts as
+        large.
+    has_classes (bool): Whether labels are classes; otherwise they are replies.
     RETURNS (Dict[str, int]): Dotted name to number.
     """
     size = FULL_BATCH["class" if has_classes else "reply"]

@@ -1,4 +1,4 @@
-"""Everything that a config describes, built once."""
+"""An experiment: all objects that a config describes, built once."""
 
 import gc
 from contextlib import contextmanager
@@ -54,35 +54,37 @@ from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
 from .trained_model import load_agent, open_model
 
-# Samples of examples and candidates stay the same whatever the seed of the training,
-# so that runs can be compared.
+# Samples of examples and candidates are the same for all seeds of the training, so that runs can be
+# compared.
 EVALUATION_SEED = 0
-# Sections that configs of saved models may have, and that say nothing of the model.
+# Sections that configs of saved models may contain, and that do not affect the model.
 OF_EARLIER_VERSIONS = ("hogwild",)
 
 
 class Experiment:
-    """The parts of a config, as every command and every worker uses them. Making one reads
-    no data; all that follows belongs into ``with experiment.working():``.
+    """Hold all objects that a config describes, for commands and workers. Building an experiment
+    reads no data; put all further work into ``with experiment.working():``.
 
     checked (CheckedConfig): The config.
-    settled (CheckedConfig): The same with numbers for "auto", once they are chosen.
-    chosen (Dict[str, int]): These numbers, by setting.
+    settled (CheckedConfig): The config with numbers instead of "auto", once they are chosen.
+    chosen (Dict[str, int]): The chosen numbers, by dotted name.
     code (List[str]): Python files that were imported first.
-    meta (Dict[str, Any]): What a saved model says of itself; empty for a config.
-    seed (int): Of all that is drawn.
-    tasks (Dict[str, Teacher]): By name.
-    agent (Agent): Of ``[agent]``.
-    tokenizer (Optional[Tokenizer]): Not built yet, unless the agent was loaded.
-    make_world (WorldFactory): Gives the world for training.
-    training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
-    optimizer (Optimizer): Of ``[training.optimizer]``.
+    meta (Dict[str, Any]): The saved model's ``meta.json``; empty for a config.
+    seed (int): Seed of all random draws.
+    tasks (Dict[str, Teacher]): The tasks, by name.
+    agent (Agent): The agent of ``[agent]``.
+    tokenizer (Optional[Tokenizer]): The tokenizer of ``[tokenizer]``, which is still empty unless
+        the agent was loaded.
+    make_world (WorldFactory): Makes the world for training.
+    training, mixture, evaluation (Dict[str, Any]): Settings and objects of these sections.
+    optimizer (Optimizer): The optimizer of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
-    readers (Readers): The workers of ``[loader]``, which live until they are closed.
-    stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
-    runner (Runner): Of ``[runner]``.
-    baselines (Dict[str, Agent]): By name.
-    scratch (Path): Where temporary folders may be made.
+    readers (Readers): The worker processes of ``[loader]``, which run until they are closed.
+    stores (Optional[Stores]): The stores of ``[loader] store``; teachers read from them after
+        ``use_examples``.
+    runner (Runner): The runner of ``[runner]``.
+    baselines (Dict[str, Agent]): The baselines, by name.
+    scratch (Path): Folder in which temporary folders may be created.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -122,7 +124,7 @@ class Experiment:
         preprocessing = preprocessing_of(checked, self.agent)
         if root is not None:
             settings = checked.interpolated["tasks"]
-            # Both decide on which labels are errors.
+            # The agent and the store must agree on which labels are errors.
             outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
             carry_out = self.readers.carry_out if workers else alone
             self.stores = Stores(
@@ -132,7 +134,7 @@ class Experiment:
 
     @property
     def ops_name(self) -> str:
-        """What computes: "numpy" or "fast", whichever was chosen, or "cupy"."""
+        """Name of the ops in use: "numpy", "fast" or "cupy"."""
         return self.ops.name.removeprefix("thincdialog_")
 
     def _encoding(self) -> Optional[Encoding]:
@@ -148,18 +150,19 @@ class Experiment:
         *,
         on_cpu: bool = False,
     ) -> "Experiment":
-        """Of a config.
+        """Build an experiment from a config.
 
         config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
         overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-        code (CodeLike): Python file to import first, or several; they may register
-            functions that the config names.
-        on_cpu (bool): Build all on the CPU, whatever the config says: to look at data.
-        RAISES (ConfigError): With all that is wrong in the config.
+        code (CodeLike): Python file or files to import first; they may register functions that the
+            config names.
+        on_cpu (bool): Whether to build everything on the CPU, whatever the config says; for
+            inspecting data.
+        RAISES (ConfigError): If the config has problems; lists all of them.
         """
         load_code(code)
         checked = load_config(config, overrides or {})
-        # PyTorch modules draw their first weights as they are built.
+        # PyTorch modules draw their initial weights when they are built.
         fix_random_seed(checked.interpolated["system"]["seed"])
         with using_ops(get_dialog_ops() if on_cpu else training_ops(checked)):
             return cls(checked, code)
@@ -168,12 +171,13 @@ class Experiment:
     def from_model(
         cls, folder: PathLike, overrides: Overrides = None, code: CodeLike = None
     ) -> "Experiment":
-        """Of a saved model, whose agent is loaded; it answers, and is not trained further.
+        """Build an experiment from a saved model and load its agent, which can answer but cannot be
+        trained further.
 
-        folder (Union[str, Path]): Of the model; or of a run, for its best model.
-        overrides (Optional[Mapping[str, Any]]): Changes to its config.
-        code (CodeLike): Python file, or several, registering what its config names.
-        RAISES (DialogError): If the folder is not a whole saved model.
+        folder (Union[str, Path]): Folder of the model; or folder of a run, to load its best model.
+        overrides (Optional[Mapping[str, Any]]): Config settings to change, by their dotted names.
+        code (CodeLike): Python file or files that register functions named in the config.
+        RAISES (DialogError): If the folder is not a complete saved model.
         """
 
         def look() -> "Experiment":
@@ -189,7 +193,7 @@ class Experiment:
         return look_again(folder, look)
 
     def prefer_classes(self) -> None:
-        """Take the classes of the agent, which was loaded, to be spelled right."""
+        """Take the spelling of the loaded agent's classes as the right one."""
         if self.classes is not None:
             found = Counted("label")
             for name in self.agent.classes:
@@ -198,11 +202,9 @@ class Experiment:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """A stretch on the device that the config names, in which errors found with the
-        data, by parts that know no file, name the config, and data are read as the agent
-        wants them."""
-        # Overflow ends in an error that names the examples; NumPy's warning would only come
-        # before it.
+        """Work on the device that the config names, in the block. Data is read as the agent needs
+        it, and errors that know no file name get the name of the config."""
+        # Overflow ends in an error that names the examples, so NumPy's warning is not needed.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
         reading = tolerating(
             outside_labels=self.agent.ignore_bad_candidates,
@@ -227,15 +229,14 @@ class Experiment:
 
     @contextmanager
     def naming_tasks(self) -> Iterator[None]:
-        """Add the name of the task to errors of teachers, which do not know it, while the context
-        is open."""
+        """Add the name of the task to errors of teachers, which do not know it, in the block."""
         try:
             yield
         except OtherFormatError as error:
             raise error.of_task(self._task_of(error.path)) from None
 
     def _task_of(self, path: str) -> str:
-        """The name of the task that a file is read for."""
+        """Return the name of the task that a file belongs to."""
         for name, task in self.tasks.items():
             if any(path in task.files(split) for split in task.splits):
                 return name
@@ -257,9 +258,9 @@ class Experiment:
 
     @property
     def learner(self) -> Learner:
-        """The agent, which learns.
+        """The agent, if it can be trained.
 
-        RAISES (ConfigError): If it does not.
+        RAISES (ConfigError): If the agent has no weights to train.
         """
         if not self.agent.learns:
             text = f"[agent] '{self.agent.id}' has no weights to train"
@@ -268,9 +269,9 @@ class Experiment:
         return cast(Learner, self.agent)
 
     def choose(self, teacher: Teacher) -> None:
-        """Put numbers where the config has "auto", by the size of the training data.
+        """Replace "auto" in the config by numbers that suit the size of the training data.
 
-        teacher (Teacher): Of the training data.
+        teacher (Teacher): Teacher of the training data.
         """
         names = left_to_size(self.checked.interpolated)
         if names:
@@ -280,12 +281,13 @@ class Experiment:
             self.training["min_steps"] = self.settled.interpolated["training"]["min_steps"]
 
     def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
-        """Initialize the agent's vocabulary, classes and weights, and show on a terminal that texts
-        are read.
+        """Initialize the agent's vocabulary, classes and weights. On a terminal, show the number of
+        texts read.
 
         teacher (Teacher): Teacher of the training data.
-        building (str): "none": a tokenizer that is built is not saved with the stores.
-        RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
+        stderr (TextIO): Stream for the progress and for lines about the initial weights.
+        building (str): "none" to not save a built tokenizer with the stores.
+        RAISES (DialogError): If the model of ``[training] init_from`` cannot be used.
         """
         self.choose(teacher)
         name = self.checked.interpolated["training"]["init_from"]
@@ -314,18 +316,20 @@ class Experiment:
         stderr.writelines(f"{line}\n" for line in lines)
 
     def _initialize_from(self, teacher: Teacher, known: Dict[str, Any], shapes: List[Any]) -> str:
-        """Let the agent begin with the saved model; called again if that was replaced meanwhile.
+        """Initialize the agent from the saved model. Called again if the model is replaced while it
+        is read.
 
-        shapes (List[Any]): Shapes of the weights in the models that it began with so far.
+        shapes (List[Any]): Shapes of the weights in the models read so far; the new model's are
+            appended.
         RETURNS (str): A line that names the model.
-        RAISES (DialogError): If the agent cannot begin with that model.
+        RAISES (DialogError): If the agent cannot use the model.
         """
         folder = find_beginning(self.checked)
         assert folder is not None
         if (folder / "layout.json").exists():  # Custom learners may have none.
             shapes.append(saved_shapes(folder))
         if shapes[1:] and shapes[0] != shapes[-1]:
-            # The agent's weights are laid out by now.
+            # The agent's weights are allocated by now.
             text = "was replaced by a model of other sizes while it was read. Begin again."
             raise ModelError(f"{folder}  {text}")
         try:
@@ -338,14 +342,14 @@ class Experiment:
             raise problem from error
 
     def _tokenizer_place(self, teacher: Teacher) -> Optional[Path]:
-        """Return the folder of a tokenizer that is built from stores, next to these; None if none
-        is built, or if it cannot be saved."""
+        """Return the folder of a tokenizer that is built from stores, next to the stores; None if
+        no tokenizer is built, or if it cannot be saved."""
         if self.stores is None or self.tokenizer is None or not self.tokenizer.needs_texts:
             return None
         if type(self.tokenizer).to_disk is Tokenizer.to_disk:
             return None  # A custom tokenizer, which cannot be saved.
         settings = self.checked.interpolated["tokenizer"]
-        # A mixture leaves tasks of weight 0 out; a single task has no name there.
+        # A mixture leaves out tasks of weight 0; a single task has no name there.
         shown, trained = teacher.by_task(), self._tasks_with("train")
         names = [name for name in trained if name in shown] or list(trained)
         return self.stores.tokenizer_place(settings, names)
@@ -356,15 +360,17 @@ class Experiment:
         return [] if self.stores is None else self.stores.use_examples(stderr, building)
 
     def use_tokens(self, stderr: TextIO, building: Building = "new") -> List[Built]:
-        """Let the agent, which is initialized, read tokens from the stores."""
+        """Make the initialized agent read tokens from the stores."""
         if self.stores is None:
             return []
         return self.stores.use_tokens(self.agent.text_encoder, stderr, building)
 
     def encode_ahead(self, teachers: Sequence[Teacher], stderr: TextIO) -> None:
-        """Let a frozen encoder compute the vectors of all texts, and show progress on a terminal.
+        """Compute the vectors of all texts with a frozen encoder, if there is one, and show
+        progress on a terminal.
 
-        teachers (Sequence[Teacher]): Teachers of the splits that will be shown.
+        teachers (Sequence[Teacher]): Teachers of the splits that will be used.
+        stderr (TextIO): Stream for the progress.
         RAISES (OutputError): If the vectors cannot be written to disk.
         """
         encoder = self.agent.text_encoder
@@ -374,8 +380,8 @@ class Experiment:
                 encode_ahead(self.agent.model, encoder.tokenizer, texts, progress)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
-        """Return an error if an agent without an ``initialize_from`` of its own is to begin with
-        the model of another agent, whose files it cannot read."""
+        """Make the error for an agent without its own ``initialize_from`` that cannot read the
+        files of another agent's model; None if that is not the cause."""
         own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
         if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
             return None
@@ -390,7 +396,7 @@ class Experiment:
         return any(split in task.splits for task in self.tasks.values())
 
     def check_data(self, split: str = "train") -> None:
-        """Check that there is a split, and that all files are there.
+        """Check that a split has data, and that all files exist.
 
         RAISES (DataError): If not.
         """
@@ -399,8 +405,8 @@ class Experiment:
             task.check_sources()
 
     def undefined_scores(self, report: Mapping[str, float]) -> Dict[str, str]:
-        """Return the names in a report whose values are nan. The value is the name in quotes, with
-        the file and line of the custom metric that computes it, if there is one."""
+        """Return the names in a report whose values are nan. The value is the name in quotes,
+        followed by the file and line of the custom metric that computes it, if there is one."""
         found = [name for name, value in report.items() if value != value]
         places = {
             name: f" ({place_of(type(metric).report)})"
@@ -411,9 +417,9 @@ class Experiment:
         return {name: f"'{name}'{places.get(name.rpartition('/')[2], '')}" for name in found}
 
     def _tasks_with(self, split: str) -> Dict[str, Teacher]:
-        """The tasks that have a split, by name.
+        """Return the tasks that have a split, by name.
 
-        RAISES (DataError): If there is none.
+        RAISES (DataError): If no task has it.
         """
         found = {name: task for name, task in self.tasks.items() if split in task.splits}
         if found:
@@ -421,7 +427,7 @@ class Experiment:
         known = {name: ", ".join(task.splits) or "none" for name, task in self.tasks.items()}
         paths = self.checked.interpolated["paths"]
         remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
-        if self.meta:  # Who measures a model may choose.
+        if self.meta:  # Evaluating a saved model allows another split.
             others = {other for task in self.tasks.values() for other in task.splits}
             ready = [f"--split {other}" for other in ("dev", "test", "train") if other in others]
             remedy += f", or take {ready[0]}" if ready else ""
@@ -432,8 +438,7 @@ class Experiment:
         raise DataError("[tasks]", f"none of them has {split} data ({each}). {remedy}.")
 
     def unused_weights(self) -> List[str]:
-        """The tasks that ``[mixture.weights]`` gives a weight, and that have nothing to
-        weigh."""
+        """Return the tasks that have a weight in ``[mixture.weights]``, but no training data."""
         weights = self.mixture["weights"] or {}
         return [
             name
@@ -442,14 +447,13 @@ class Experiment:
         ]
 
     def split(self, split: str, *, whole: bool = False, **settings: Any) -> Teacher:
-        """One teacher of a split: the only task's, or the mixture of the tasks that have the
-        split. The training split is mixed as ``[mixture]`` says, others by their sizes.
+        """Return a teacher of a split: that of the only task, or a mixture of the tasks that have
+        the split. The training split is mixed as ``[mixture]`` says, other splits by their sizes.
 
         split (str): "train", "dev" or "test".
-        whole (bool): Mix the training split by sizes, too, so that no task is left out.
-        **settings (Any): As for ``Teacher.for_split``, for each task.
-        RAISES (DataError): If the config gives no data for the split, or every task that has
-            some weighs nothing.
+        whole (bool): Whether to mix the training split by size, too, so that no task is left out.
+        **settings (Any): Arguments of ``Teacher.for_split`` for each task.
+        RAISES (DataError): If the split has no data, or if every task with data has weight 0.
         """
         tasks = self._tasks_with(split)
         if len(self.tasks) == 1:
@@ -462,16 +466,16 @@ class Experiment:
                 text = f"are 0 for all tasks that have training data ({', '.join(tasks)})"
                 raise DataError("[mixture.weights]", text)
         shown = {name: task.for_split(split, **settings) for name, task in tasks.items()}
-        # One that is left of several keeps its name.
+        # A single remaining task of several keeps its name.
         return mix_tasks(shown, **mixture) if len(shown) > 1 else MultiTask(shown)
 
     def training_split(self) -> Teacher:
-        """The training data, in the order of training."""
+        """Return the teacher of the training data, in the order of training."""
         return self.split("train", training=True)
 
     def candidate_problems(self) -> List[Problem]:
-        """Whether candidates are to be drawn for an evaluation in which the agent would not
-        choose from them."""
+        """Return a problem if ``n_candidates`` is set, but the agent would not choose from these
+        candidates."""
         n = self.evaluation["n_candidates"]
         if not n or self.agent.heeds_candidates:
             return []
@@ -482,12 +486,14 @@ class Experiment:
     def evaluation_split(
         self, split: str, *, with_metrics: bool = True, max_examples: Optional[int] = None
     ) -> Teacher:
-        """A split as ``[evaluation]`` wants it; of several tasks, each as it wants it.
+        """Return a teacher of a split with the settings of ``[evaluation]``, for the whole and for
+        each task.
 
-        with_metrics (bool): Whether replies shall be scored.
-        max_examples (Optional[int]): In place of the config's.
-        RAISES (ConfigError): If replies are to be chosen from two things at once.
-        RAISES (DataError): If the config gives no data for the split.
+        split (str): "train", "dev" or "test".
+        with_metrics (bool): Whether to score replies.
+        max_examples (Optional[int]): Maximum number of examples; that of the config if None.
+        RAISES (ConfigError): If the config sets two kinds of candidates at once.
+        RAISES (DataError): If the split has no data.
         """
         problems = self.candidate_problems()
         if problems:
@@ -499,7 +505,7 @@ class Experiment:
             split, whole=True, max_examples=most, n_candidates=n_candidates, seed=EVALUATION_SEED
         )
         metrics = self.metrics if with_metrics else []
-        # Of several tasks, the whole, too: for worlds by hand.
+        # Set the metrics of the whole, too, for worlds that users build themselves.
         for task in (teacher, *teacher.by_task().values()):
             task.set_metrics([metric.fresh() for metric in metrics])
         return teacher
@@ -524,10 +530,10 @@ def _exact(metric: ExampleMetric) -> ExampleMetric:
 
 
 def training_ops(checked: CheckedConfig) -> Any:
-    """The ops that a config asks for.
+    """Return the ops that a config asks for.
 
     RAISES (ConfigError): If they need a package that is not installed.
-    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    RAISES (DialogError): If the config asks for a GPU, and CuPy or the GPU is missing.
     """
     problems = missing_for_ops(checked)
     if problems:
@@ -537,7 +543,7 @@ def training_ops(checked: CheckedConfig) -> Any:
 
 
 def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
-    """The package that the ops of a config need, if it is missing."""
+    """Return a problem if the ops of a config need a package that is not installed."""
     system = checked.interpolated["system"]
     if system["gpu_id"] >= 0 or system["ops"] != "fast":
         return []

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM, SIGHUP: training ends after the current step, and the model is saved."""
+"""SIGINT, SIGTERM and SIGHUP: training ends after the current step and saves the model."""
 
 import signal
 import threading
@@ -8,17 +8,17 @@ from typing import Any, Dict, Iterator, Optional
 
 from ..signals import SIGNALS, EndedBySignal, SendingAgain, comes_later
 
-# "Try again later", for schedulers that restart a job.
+# The exit code "try again later", for schedulers that restart a job.
 TEMPORARY = 75
 
 
 class Interrupted(EndedBySignal):
-    """A signal ended training. As text: the folder that was saved last, or "".
+    """A signal ended training. The text of the exception is the folder that was saved last, or "".
 
     number (int): Number of the signal.
     saved (str): Folder of the checkpoint to resume from; "" if there is none.
-    model (str): Folder of the model that was saved last, for runs without checkpoints; "" if
-        there is none.
+    model (str): Folder of the model that was saved last, for runs without checkpoints; "" if there
+        is none.
     """
 
     def __init__(self, number: int, saved: str = "", model: str = ""):
@@ -32,18 +32,19 @@ class Interrupted(EndedBySignal):
 
     @property
     def exit_code(self) -> int:
-        """75 if SIGTERM or SIGHUP ended a run that can be resumed."""
+        """The exit code: 75 if SIGTERM or SIGHUP ended a run that can be resumed."""
         if self.number != signal.SIGINT and self.saved:
             return TEMPORARY
         return super().exit_code
 
 
 class Interruption:
-    """Receives the signals while it is entered, in the main thread; a signal that the process
-    already ignores stays ignored.
+    """Receive signals in a block of the main thread. A signal that the process already ignores
+    stays ignored.
 
-    Outside ``waiting``, the first signal raises ``Interrupted`` at once. Within it, the signal
-    only sets ``received``, which training checks when it can stop. A second SIGINT always raises.
+    Outside ``waiting``, the first signal raises ``Interrupted`` at once. Within ``waiting``, the
+    signal only sets ``received``, which training checks when it can stop. A second SIGINT always
+    raises.
 
     received (Optional[int]): Number of the first signal.
     is_urgent (bool): Whether a second SIGINT came: then nothing more is saved.
@@ -82,15 +83,17 @@ class Interruption:
             raise Interrupted(number)
 
     def _forget(self) -> None:
-        """Forget a signal whose exception Python dropped: it is sent again, as the first one."""
+        """Forget a signal whose exception Python dropped, because it is sent again as the first
+        one."""
         if not self.is_urgent:
             self.received = None
 
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:
-        """Let signals wait while the context is open, or (False) let them raise at once.
+        """Make signals wait in the block, or (False) make them raise at once.
 
-        RAISES (Interrupted): If signals must not wait, and one is waiting.
+        waits (bool): Whether signals wait.
+        RAISES (Interrupted): If signals do not wait, and a signal was received before.
         """
         before, self._waits = self._waits, waits
         try:
@@ -102,10 +105,10 @@ class Interruption:
 
     @contextmanager
     def shielding(self) -> Iterator[None]:
-        """Let no signal interrupt the context: a signal waits until its end, and raises then
+        """Prevent signals from interrupting the block. A signal raises at the end of the block,
         unless signals also wait outside it.
 
-        RAISES (Interrupted): If a signal came, and signals do not wait outside the context.
+        RAISES (Interrupted): If a signal was received, and signals do not wait outside the block.
         """
         waits = self._waits
         with self.waiting():

@@ -6,21 +6,23 @@ from .progress import Position
 
 
 class Keeper:
-    """Keeps nothing; the base of those that do.
+    """Base of keepers, which save models and checkpoints; it saves nothing.
 
-    newest (str): The checkpoint to resume from, or "" if there is none.
+    newest (str): Folder of the checkpoint to resume from; "" if there is none.
     """
 
     newest = ""
 
     def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
-        """Keep the agent's current weights; they were just evaluated."""
+        """Save the agent's current weights, which were just evaluated."""
 
     def left(self, position: Position) -> None:
-        """Keep the agent's current weights: training is interrupted before their evaluation."""
+        """Save the agent's current weights, which were not evaluated because training was
+        interrupted."""
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
-        """Keep a checkpoint, from which training can resume.
+        """Save a checkpoint to resume training from.
 
+        step (int): Number of steps so far.
         state (Mapping[str, Any]): State of the loop, as JSON values, for its ``restore``.
         """

@@ -1,5 +1,5 @@
-"""A tokenizer that was built from the data in stores. It is saved next to them, so that later runs
-load it.
+"""Tokenizers built from the data in stores. They are saved next to the stores, so that later runs
+can load them.
 
     STORE/tokenizer-XXXXXXXXXXXXXXXX/manifest.json    sizes and checksums
     STORE/tokenizer-XXXXXXXXXXXXXXXX/tokenizer/       the tokenizer's files
@@ -21,15 +21,15 @@ from ..files.whole_folder import written_whole
 def place_of(root: Path, made_of: Any) -> Path:
     """Return the folder of a tokenizer.
 
-    root (Path): The folder of ``[loader] store``.
-    made_of (Any): The settings and data that it was built from, as JSON.
+    root (Path): Folder of ``[loader] store``.
+    made_of (Any): Settings and data that the tokenizer is built from, as JSON.
     """
     text = json.dumps(made_of, sort_keys=True)
     return root / f"tokenizer-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def find(tokenizer: Tokenizer, place: Path) -> bool:
-    """Load a tokenizer, if it was saved and is not damaged; then it needs no texts.
+    """Load a tokenizer if it was saved and is not damaged, so that it needs no texts.
 
     RETURNS (bool): Whether it was loaded.
     """

@@ -11,14 +11,14 @@ from ..ops.later import MOST_WAITING, Later, settle
 from ..protocol import StepReport
 from .progress import Position
 
-# Prefix of the names of counts of steps by the age of their gradient, in versions of the weights.
+# Prefix of the counts of steps by the age of their gradient, in versions of the weights.
 STALENESS = "staleness/"
 
 
 class LogRows:
-    """Adds up the reports of steps from one row to the next, and makes rows.
+    """Add up the reports of steps, and make the rows of the log.
 
-    score_name (str): The metric that is optimised.
+    score_name (str): Name of the metric that is optimised.
     """
 
     def __init__(self, score_name: str):
@@ -28,22 +28,23 @@ class LogRows:
         self._begin()
 
     def begin(self, position: Position, seconds: float) -> None:
-        """Begin a row, and forget the reports counted before."""
+        """Begin a new row, and drop the reports counted so far."""
         self._examples, self._seconds = position.examples, seconds
         self._begin()
 
     def _begin(self) -> None:
-        # Losses of single steps, and the sum of those that are added up already.
+        # Losses of single steps, and the sum of losses that are added up already.
         self._losses, self._before = array("d"), ExactSum()
         self._total, self._weight = 0.0, 0
-        # Losses (True) and norms (False) that are still on a device, and the weight of the losses.
+        # Losses (True) and norms (False) that are still on a device, and the total weight of these
+        # losses.
         self._waiting: List[Tuple[Later, bool]] = []
         self._n_waiting = 0
         self._unit = "examples"
         self._counts: Counter = Counter()
 
     def count(self, report: StepReport) -> None:
-        """Add a step."""
+        """Add the report of a step."""
         loss = report.loss
         if isinstance(loss, Later):
             self._waiting.append((loss, True))
@@ -61,9 +62,9 @@ class LogRows:
             self.settle()
 
     def settle(self) -> None:
-        """Wait for the numbers that are still on a device.
+        """Wait for numbers that are still on a device.
 
-        RAISES (TrainingError): If a number is not finite; names the first such step.
+        RAISES (TrainingError): If a number is not finite; the error names the first such step.
         """
         waiting, self._waiting = self._waiting, []
         losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
@@ -73,8 +74,8 @@ class LogRows:
         self._n_waiting = 0
 
     def mean_loss(self) -> Tuple[float, str]:
-        """Return the mean loss since the last row, as far as it is known here, and its unit:
-        "example" or "token"."""
+        """Return the mean loss since the last row, without numbers that are still on a device, and
+        its unit: "example" or "token"."""
         mean = self._total / self._weight if self._weight else math.nan
         return mean, self._unit.removesuffix("s")
 
@@ -93,11 +94,13 @@ class LogRows:
         is_best: bool,
         **more: Any,
     ) -> Dict[str, Any]:
-        """Return the row of an evaluation, or of training only (see ``loggers/logger.py``), and
+        """Return the row of an evaluation or of training only (see ``loggers/logger.py``), and
         begin the next row.
 
+        position (Position): Progress of the training.
         seconds (float): Seconds of training.
-        report (Mapping[str, float]): Scores on the dev data; empty if it was not evaluated.
+        report (Mapping[str, float]): Scores on the dev data; empty without an evaluation.
+        is_best (bool): Whether the score is the best so far.
         **more (Any): Further entries of the row.
         """
         self.settle()
@@ -129,7 +132,7 @@ class LogRows:
         for name in ("ignored_examples", "dropped_gradients"):
             if counts[name]:
                 row[name] = counts[name]
-        # Age of a gradient, in versions, to the number of steps.
+        # Age of a gradient, in versions of the weights, to the number of steps with such gradients.
         stale = {
             name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)
         }

@@ -1,14 +1,14 @@
-"""The training loop: one for all worlds.
+"""The training loop, which is the same for all worlds.
 
     while not stopped:
         steps of the runner: world.parley(), agent.update(optimizer)
-        evaluate, stop, save, log as the config says
+        evaluate, stop, save and log according to the config
 
-The ``Runner`` makes the steps: in this process, or with many workers.
+The ``Runner`` makes the steps, in this process or with several workers.
 
-Everything random is a function of (seed, epoch) for the order of the data and of
-(seed, step, microbatch) for the model, so a run of one worker is reproducible bit for bit.
-Between two steps, ``state`` is the complete state of the loop: another process can resume from it.
+All randomness is a function of (seed, epoch) for the order of the data and of (seed, step,
+microbatch) for the model, so a run with one worker is reproducible bit for bit. Between two steps,
+``state`` is the complete state of the loop, from which another process can resume.
 """
 
 import time
@@ -36,25 +36,25 @@ from .selection import Selection
 from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
-# If a runner makes no step for this long, it is taken to hang.
+# If a runner makes no step for this long, it is considered hung.
 MAX_IDLE_SECONDS = 1200.0
 
 
 class TrainingLoop:
-    """Trains one agent, as ``[training]`` says.
+    """Train an agent with the settings of ``[training]``.
 
-    experiment (Experiment): Holds the agent that is trained, and its optimizer.
-    train (Teacher): Teacher of the training data; knows its size, if it is held in memory.
-    dev (Optional[Teacher]): Teacher of the dev data; without it nothing is compared, and the last
-        weights are the best.
-    runner (Runner): Makes the steps; it has begun.
+    experiment (Experiment): Holds the agent to train, and its optimizer.
+    train (Teacher): Teacher of the training data.
+    dev (Optional[Teacher]): Teacher of the dev data; without dev data, the last weights are the
+        best.
+    runner (Runner): Makes the steps; its ``begin`` has been called.
     log (Log): Called once for each step, and for the evaluation at step 0.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
     evaluated (Callable): Called with the scores of each evaluation.
     """
 
-    # Attributes that a checkpoint holds, besides the parts that have a state of their own.
+    # Attributes that a checkpoint holds, in addition to the objects that have their own state.
     _saved = ("learn_rate", "gradient_norm", "asked_to_stop", "_must_evaluate", "left_out")
 
     def __init__(
@@ -80,15 +80,18 @@ class TrainingLoop:
         self.clock = Clock()
         self.epochs = Epochs(train)
         self.rows = LogRows(training["score"])
-        # Sums for the rows between evaluations, kept apart: evaluations are the same without them.
+        # Separate sums for the rows between evaluations, so that these rows do not affect the
+        # others.
         self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[Number] = None
-        # By file; kept in checkpoints, because a resumed run does not read all files again.
+        # Skipped data by file. Checkpoints hold it, because a resumed run does not read all files
+        # again.
         self.left_out: Dict[str, int] = {}
         self.truncated = 0.0  # Fraction of truncated contexts before the last evaluation.
-        self.asked_to_stop = ""  # Unlike limits, it cannot be changed in the config to resume.
+        # Unlike a limit, this reason cannot be removed by changing the config before resuming.
+        self.asked_to_stop = ""
         self.stopped_because = ""
         self._has_checkpoints = bool(
             training["checkpoint_evaluations"]
@@ -100,21 +103,21 @@ class TrainingLoop:
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
         self._idle_since = time.perf_counter()
-        self._sign: Any = None  # The runner's ``sign_of_life`` when it last made no step.
+        self._sign: Any = None  # The runner's last ``sign_of_life`` without a step.
 
     def run(self) -> str:
         """Train until a limit is reached.
 
-        RETURNS (str): Why it ended, as a phrase for the user.
+        RETURNS (str): Reason why training ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
-        RAISES (Interrupted): If a signal ended it; a checkpoint is written first.
+        RAISES (Interrupted): If a signal ended training; a checkpoint is written first.
         """
         with self.interruption.waiting():
             self._run()
         return self.stopped_because
 
     def _run(self) -> None:
-        if self._must_save:  # Before the first evaluation, which may take long.
+        if self._must_save:  # Save before the first evaluation, which may take long.
             self._save()
         self._between_steps()
         while not self.stopped_because:
@@ -142,10 +145,10 @@ class TrainingLoop:
                 self.log(self._progress, None)
 
     def _see_that_it_gets_on(self) -> None:
-        """Check that the runner makes progress, although it made no step.
+        """Check that the runner makes progress although it has made no step.
 
-        RAISES (CodeError): If it has made no progress at all since the last call without a step;
-            or, if its progress cannot be observed, if it has made no step for a long time.
+        RAISES (CodeError): If the runner has made no progress since the last call without a step;
+            or, if progress cannot be observed, if it has made no step for a long time.
         """
         place = place_of(type(self.runner).take)
         before, self._sign = self._sign, self.runner.sign_of_life()
@@ -164,7 +167,7 @@ class TrainingLoop:
             self.position.step += 1
             self.position.examples += report.examples
             if self.epochs.count(report.examples):
-                self._due_step = self.position.step  # Something may be due earlier than foreseen.
+                self._due_step = self.position.step  # Something may be due earlier than expected.
             self.rows.count(report)
             if self.every_row.steps:
                 self.loss_rows.count(report)
@@ -173,7 +176,7 @@ class TrainingLoop:
             self.epochs.locate(self.position, is_over)
 
     def _look_ahead(self) -> None:
-        """Foresee the step and the second of training before which nothing can be due."""
+        """Find the step and the second of training before which nothing can be due."""
         position = self.position
         marks = (self.limits, self.every, self.every_checkpoint, self.every_row)
         epochs = min(mark.epochs_left(position) for mark in marks)
@@ -209,7 +212,7 @@ class TrainingLoop:
         limit = self.limits.reached(position, seconds) if position.step else None
         is_asked = self.asked_to_stop or self.interruption.received is not None
         if self._must_evaluate or self._must_save or limit or is_asked:
-            # Workers may come to the end of the epoch meanwhile.
+            # Meanwhile, workers may reach the end of the epoch.
             self._count(self.runner.settle(), self.epochs.is_running and self.runner.epoch_done())
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
@@ -241,7 +244,7 @@ class TrainingLoop:
             set_random_state(drawn)
 
     def _evaluate(self) -> None:
-        """Evaluate with the averaged weights, if any; keep the best; log."""
+        """Evaluate with the averaged weights, if there are any; save the best weights; log."""
         seconds = self.clock.seconds()
         started = time.perf_counter()
         check_weights(self.experiment.learner, self.position.step)
@@ -270,7 +273,7 @@ class TrainingLoop:
         self, rows: LogRows, report: Mapping[str, float], is_best: bool, is_evaluation: bool
     ) -> Dict[str, Any]:
         seconds = self.clock.seconds()
-        rows.settle()  # All at once, so that an error names the first step.
+        rows.settle()  # Settle all numbers at once, so that an error names the first step.
         self.left_out = {**self.left_out, **self.experiment.left_out()}
         info = rows.make(
             self.position,
@@ -292,12 +295,12 @@ class TrainingLoop:
         return info
 
     def _held(self) -> Dict[str, int]:
-        """Return the memory held on a GPU, if there is one."""
+        """Return the size of the memory pool on a GPU, if a GPU is used."""
         held = self.runner.gpu_bytes() or held_bytes(self.experiment.learner.weights)
         return {} if held is None else {"gpu_bytes": held}
 
     def _weights_to_keep(self) -> ContextManager[None]:
-        """Give the agent the averaged weights, if there are any, while the context is open."""
+        """Use the averaged weights, if there are any, in the block."""
         learner = self.experiment.learner
         averages = averages_of(self.experiment.optimizer, learner.weights)
         return nullcontext() if averages is None else learner.with_weights(averages)
@@ -305,7 +308,8 @@ class TrainingLoop:
     # --- checkpoints ----------------------------------------------------------------
 
     def _save(self) -> None:
-        """Write a checkpoint; in a world without a ``state``, at the end of the epoch."""
+        """Write a checkpoint. If the world cannot save its state, wait until the end of the
+        epoch."""
         started = time.perf_counter()
         try:
             state = self.state()
@@ -362,7 +366,7 @@ class TrainingLoop:
             return None
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from ``state``; agent and optimizer are restored already."""
+        """Restore a state from ``state``. The agent and the optimizer must be restored already."""
         if state["runner"] is not None:
             self.runner.restore(state["runner"])
         self.position = Position(**state["position"])
@@ -386,7 +390,7 @@ def _float(number: Optional[Number]) -> Optional[float]:
 
 
 def nothing_learned(agent: Learner, train: Teacher) -> str:
-    """Say why an agent learned from no example of an epoch."""
+    """Return the reason why an agent was trained on no example of an epoch."""
     if next(train.all_labels(), None) is None:
         return "no training example had a label"
     method = getattr(type(agent), "read", type(agent).learn)

@@ -1,4 +1,5 @@
-"""The sources of a store (settings, the contents of files, code), and whether they have changed."""
+"""The sources of a store (settings, contents of files, code), and a check of whether they
+changed."""
 
 import json
 import os
@@ -10,10 +11,10 @@ from ..examples.split import Split
 from ..files.fingerprint import files_in, fingerprint
 from ..loggers.values import leaves
 
-# Format of a store; a store of another format is built again.
+# Version of the store format; a store of another version is built again.
 FORMAT = 1
-# A file that was hashed less than this after its time may have changed since without a new time;
-# nanoseconds.
+# Nanoseconds between a file's modification time and its hash. If less time passed, the file may
+# have changed later without a new modification time.
 _NEW = 2_000_000_000
 
 DAMAGED_MANIFEST = "its manifest is damaged"
@@ -29,10 +30,11 @@ def made_of(
     """Return the sources of a store of a split, as JSON.
 
     settings (Dict[str, Any]): Settings of the task that affect the split.
-    code (Sequence[str]): Files that the config's functions come from.
+    data (Split): The split.
+    code (Sequence[str]): Files of the custom functions in the config.
     outside_labels (bool): Whether labels may be missing from their candidates.
-    manifest (Optional[Dict[str, Any]]): Manifest of the existing store: files that have not
-        changed since it was built are not read again.
+    manifest (Optional[Dict[str, Any]]): Manifest of the existing store. Files that have not changed
+        since it was built are not read again.
     """
     found = {
         "format": FORMAT,
@@ -46,7 +48,7 @@ def made_of(
 
 
 def difference(before: Any, now: Dict[str, Any]) -> str:
-    """Describe a difference between the sources of a store and those now; "" if there is none."""
+    """Describe how the sources of a store differ from the current sources; "" if they are equal."""
     if not isinstance(before, dict):
         return DAMAGED_MANIFEST
     if before.get("format") != now["format"]:
@@ -64,21 +66,21 @@ def difference(before: Any, now: Dict[str, Any]) -> str:
 
 
 def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
-    """Return the files that a split is read from; of a folder, all files in it. If a custom reader
-    does not list its files, they are those that settings of the task name."""
+    """Return the files that a split is read from, including all files in its folders. If a custom
+    reader does not list its files, use the files that settings of the task name."""
     named = [each for _, each in leaves(settings) if isinstance(each, str) and _is_data(each)]
     paths = data.files() if data.data_files() else [*data.files(), *named]
     return [file for path in paths for file in files_in(path)]
 
 
 def _is_data(name: str) -> bool:
-    """Whether a setting names a file or a folder, but not ("/", ".") the current folder or one
-    that contains it, which are named by chance."""
+    """Return whether a setting names a file or a folder of data. The current folder and its parents
+    ("/", ".") do not count, because a text may name them by chance."""
     return os.path.exists(name) and not Path.cwd().is_relative_to(Path(name).resolve())
 
 
 def facts_of(paths: Sequence[str]) -> List[List[Any]]:
-    """Return facts that usually change when a file changes: its path, size, time and inode."""
+    """Return facts that usually change with a file: its path, size, modification time and inode."""
     stats = ((path, os.stat(path)) for path in paths)
     return [
         [os.path.abspath(path), found.st_size, found.st_mtime_ns, found.st_ino]

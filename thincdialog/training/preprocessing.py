@@ -1,4 +1,5 @@
-"""The agent's own ``observe``, which runs once for each example, when a store is built."""
+"""Preprocessing of stored examples with the agent's own ``observe``, once when the store is
+built."""
 
 from typing import Any, Dict, Optional
 
@@ -10,26 +11,28 @@ from ..examples.order import as_shown
 from ..protocol import Agent
 
 _SETTING = "[loader] preprocess is true"
-# What ``observe`` and the teacher add, and add again when the example is shown.
+# Fields that ``observe`` and the teacher add again whenever an example is used.
 _ADDED_AGAIN = ("turns", "episode_done")
 
 
 class Preprocessing:
-    """Lets the agent observe every example before it is stored, as ParlAI's ``--preprocess`` did.
-    In training, the stored examples go to ``batch_act`` without another ``observe``.
+    """Let the agent observe every example before it is stored, like ParlAI's ``--preprocess``. In
+    training, stored examples go to ``batch_act`` without another ``observe``.
 
-    agent (Agent): Has an ``observe`` of its own.
-    settings (Dict[str, Any]): ``[agent]``; a store that other settings made is built again.
+    agent (Agent): An agent with its own ``observe``.
+    settings (Dict[str, Any]): Settings of ``[agent]``. A store that was built with other settings
+        is built again.
     """
 
     def __init__(self, agent: Agent, settings: Dict[str, Any]):
         self.agent, self.settings = agent, settings
 
     def observed(self, shard: MemoryStore, name: str, training: bool) -> MemoryStore:
-        """Return the examples with the fields that the agent added to them or changed.
+        """Return the examples with the fields that the agent added or changed.
 
+        shard (MemoryStore): The examples.
         name (str): Name of the task.
-        training (bool): Whether the agent sees `labels`; else `eval_labels`.
+        training (bool): Whether the agent sees `labels`; otherwise it sees `eval_labels`.
         RAISES (ConfigError): If a conversation has several turns, or if the agent changed `turns`.
         """
         if not shard.is_single_turn:

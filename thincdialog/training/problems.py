@@ -1,4 +1,4 @@
-"""Finds the problems of a config that builds, as far as possible before any data is read."""
+"""Checks of a config that builds, as far as possible before any data is read."""
 
 from typing import Any, Iterator, List
 
@@ -10,7 +10,8 @@ from ..optimizers.scored_schedules import scored_schedules
 from .experiment import Experiment, missing_for_ops
 from .selection import not_measured
 
-# Schedules that are 0 from `total_steps` on, if they have any; and one that may be.
+# Schedules that are 0 from `total_steps` on, if `total_steps` is set; and one that is 0 only with
+# some settings.
 ENDS_AT_0 = (
     "thincdialog.WarmupLinear.v1", "thincdialog.WarmupInverseSqrt.v1", "warmup_linear.v1",
 )  # fmt: skip
@@ -18,7 +19,7 @@ COSINE = "thincdialog.WarmupCosine.v1"
 
 
 def check_training(experiment: Experiment) -> None:
-    """Check that an experiment's agent can be trained, and that the files are there.
+    """Check that an experiment's agent can be trained, and that the files exist.
 
     RAISES (DialogError): If not.
     """
@@ -29,7 +30,7 @@ def check_training(experiment: Experiment) -> None:
 
 
 def find_problems(experiment: Experiment) -> List[Problem]:
-    """Return all problems that would end a training of the experiment sooner or later."""
+    """Return all problems that would end the training of the experiment with an error."""
     checked = experiment.checked
     problems = [
         Problem(
@@ -45,7 +46,7 @@ def find_problems(experiment: Experiment) -> List[Problem]:
         experiment.agent.check_optimizer(experiment.optimizer)
     except ConfigError as error:
         problems += [problem._replace(where=at) for problem in error.problems]
-    # Without any data, it may come later.
+    # If there is no data at all, it may be given later.
     has_data = experiment.has_split("train")
     if has_data and scored_schedules(experiment.optimizer) and not experiment.has_split("dev"):
         text = "[training.optimizer] has a schedule that goes by scores on dev data"
@@ -63,8 +64,8 @@ def find_problems(experiment: Experiment) -> List[Problem]:
 
 
 def missing_packages(experiment: Experiment) -> List[Problem]:
-    """The packages that training would miss, and answering would not: nothing that builds
-    the config's parts finds them."""
+    """Return the packages that training needs and answering does not. Building the config does not
+    detect them."""
     checked = experiment.checked
     problems = missing_for_ops(checked)
     try:
@@ -75,8 +76,8 @@ def missing_packages(experiment: Experiment) -> List[Problem]:
 
 
 def _schedule_problems(experiment: Experiment) -> Iterator[Problem]:
-    """Schedules that reach 0 before the last step: the rest of the training would change
-    nothing."""
+    """Return a problem for each schedule that reaches 0 before the last step, because the rest of
+    the training would change nothing."""
     checked, most = experiment.checked, experiment.training["max_steps"]
 
     def find(path: KeyPath, section: Any) -> Iterator[Problem]:
@@ -98,14 +99,15 @@ def _schedule_problems(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _ends_at_0(section: Any) -> bool:
-    """Whether a section builds a schedule whose rate is 0 from its ``total_steps`` on."""
+    """Return whether a section builds a schedule that is 0 from its ``total_steps`` on."""
     name = section.get("@schedules")
     return name in ENDS_AT_0 or (name == COSINE and section.get("final_share") == 0)
 
 
 def _score_problems(experiment: Experiment) -> List[Problem]:
-    """What is wrong with ``[training] score``, as far as it is known which names there
-    will be: metrics tell before the first example, and our agents do."""
+    """Return the problem of ``[training] score``, if its name is not among the metrics. Checked
+    only if all names of metrics are known before the first example, as they are for built-in
+    agents."""
     agent = experiment.agent
     if not (agent.learns and experiment.has_split("dev")):
         return []

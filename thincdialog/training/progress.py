@@ -1,4 +1,4 @@
-"""How far training has come, when it is to be evaluated, and when it ends."""
+"""The progress of training: its position, its limits, and the next evaluation."""
 
 import math
 import time
@@ -13,12 +13,12 @@ ALMOST = 0.999
 
 @dataclass
 class Position:
-    """How far training has come.
+    """Hold the progress of training.
 
-    epoch (float): Epochs done, with the fraction of the current one; only whole numbers
-        while the size of the data is unknown (first epoch of a stream).
-    step (int): Updates of the weights.
-    examples (int): Examples trained on, all epochs together.
+    epoch (float): Number of epochs, with the fraction of the current one; only whole numbers while
+        the size of the data is unknown (in the first epoch of a stream).
+    step (int): Number of updates of the weights.
+    examples (int): Number of examples trained on in all epochs.
     """
 
     epoch: float = 0.0
@@ -27,7 +27,7 @@ class Position:
 
 
 class Clock:
-    """Measures the seconds of training; ``leave_out`` subtracts those of evaluations."""
+    """Measure the seconds of training, without evaluations (``leave_out``)."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -38,23 +38,23 @@ class Clock:
         return time.perf_counter() - self._started - self._paused
 
     def leave_out(self, seconds: float) -> None:
-        """Do not count these seconds."""
+        """Leave these seconds out of the count."""
         self._paused += seconds
 
     def start_at(self, seconds: float) -> None:
-        """Continue from the seconds that an earlier process has counted."""
+        """Continue from the seconds that an earlier process counted."""
         self._started = time.perf_counter()
         self._paused = -seconds
 
 
 class Epochs:
-    """Counts epochs by the examples trained on.
+    """Count epochs by the examples trained on.
 
-    teacher (Teacher): Teacher of the training data; knows its size, if it is held in memory.
-    number (int): Number of the current epoch, or of the next one; from 0.
+    teacher (Teacher): Teacher of the training data.
+    number (int): Number of the current epoch, or of the next one between epochs; from 0.
     is_running (bool): Whether an epoch is in progress.
-    n_examples (Optional[int]): Examples trained on in an epoch, as far as is known; exact after
-        the first one.
+    n_examples (Optional[int]): Number of examples trained on in an epoch, if known; exact after the
+        first epoch.
     """
 
     def __init__(self, teacher: Teacher):
@@ -74,7 +74,7 @@ class Epochs:
     def count(self, n_examples: int) -> bool:
         """Count the examples that a step was trained on.
 
-        RETURNS (bool): Whether they are more than those of any step before.
+        RETURNS (bool): Whether the step has more examples than any step before.
         """
         is_largest = n_examples > self._largest_step
         if is_largest:
@@ -89,7 +89,7 @@ class Epochs:
     def steps_left(self, position: Position, epochs: float) -> float:
         """Return the minimum number of steps, 1 or more, for a number of epochs, if no step has
         more examples than those so far. Infinity if the size of the data is unknown, or if the
-        steps would go beyond the end of this epoch."""
+        epochs end after this epoch."""
         total = self.n_examples
         if total is None or position.epoch + epochs > self.number + ALMOST:
             return math.inf
@@ -105,7 +105,7 @@ class Epochs:
             return
         total = self.n_examples
         share = (position.examples - self._first_example) / total if total else 0.0
-        # A task that is shown again makes an epoch longer than the data.
+        # If a task is shown again, an epoch is longer than the data.
         position.epoch = self.number + min(ALMOST, share)
 
     def end(self, position: Position) -> int:
@@ -124,7 +124,7 @@ class Epochs:
         return position.step * total / position.examples if position.examples and total else None
 
     def state(self) -> Dict[str, Any]:
-        """All of it, as JSON values."""
+        """Return the state, as JSON values."""
         return {
             "number": self.number,
             "is_running": self.is_running,
@@ -133,13 +133,13 @@ class Epochs:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore a state from ``state``."""
         self.number, self.is_running = state["number"], state["is_running"]
         self._first_example, self.n_examples = state["first_example"], state["n_examples"]
 
 
 class Marks:
-    """Decide when something is due: by epochs, steps or seconds of training; 0 = not by it."""
+    """Decide when an event is due, by epochs, steps or seconds of training. 0 disables a unit."""
 
     def __init__(self, epochs: float, steps: int, seconds: float):
         self.epochs, self.steps, self.seconds = epochs, steps, seconds
@@ -147,12 +147,13 @@ class Marks:
         self._last_seconds = 0.0
 
     def steps_left(self, position: Position) -> float:
-        """Return the steps until it is due by steps; infinity if it is not due by steps."""
+        """Return the number of steps until the event is due; infinity if it does not depend on
+        steps."""
         return self.steps - position.step % self.steps if self.steps else math.inf
 
     def epochs_left(self, position: Position) -> float:
-        """Return the epochs until it is due by epochs; infinity if it is not due by epochs. 0 if
-        its epoch has passed, but no step has been made since the last time: then it is due after
+        """Return the number of epochs until the event is due; infinity if it does not depend on
+        epochs. 0 if its epoch has passed without a step since the last event: it is then due after
         the next step."""
         epochs = self._epochs()
         if _passed(self._last.epoch, position.epoch, epochs):
@@ -160,18 +161,19 @@ class Marks:
         return epochs - position.epoch % epochs if epochs else math.inf
 
     def _epochs(self) -> float:
-        """Return the number of epochs after which it is due."""
+        """Return the number of epochs between two events."""
         return self.epochs
 
     def next_second(self) -> float:
-        """Return the second of training at which it is due; infinity if not by seconds."""
+        """Return the second of training at which the event is due; infinity if it does not depend
+        on seconds."""
         return self._last_seconds + self.seconds if self.seconds else math.inf
 
 
 class TrainingLimits(Marks):
-    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit.
+    """End training by epochs, steps or seconds, whichever limit is reached first. 0 means no limit.
 
-    min_steps (int): Number of steps before which epochs do not end training.
+    min_steps (int): Minimum number of steps, before which epochs do not end training.
     """
 
     settings = ("max_epochs", "max_steps", "max_seconds", "min_steps")
@@ -186,21 +188,21 @@ class TrainingLimits(Marks):
         return cls(*(training[name] for name in cls.settings))
 
     def steps_left(self, position: Position) -> float:
-        """Return the steps until the end may be due by steps; infinity if it is not due by
+        """Return the number of steps until training may end; infinity if the end does not depend on
         steps."""
         left = self.min_steps - position.step
         return min(super().steps_left(position), left if left > 0 else math.inf)
 
     def epochs_left(self, position: Position) -> float:
-        """Return the epochs until the end is due by epochs; infinity if it is not due by epochs,
-        or before ``min_steps``."""
+        """Return the number of epochs until training ends; infinity if the end does not depend on
+        epochs, or before ``min_steps``."""
         return math.inf if position.step < self.min_steps else super().epochs_left(position)
 
     def reached(self, position: Position, seconds: float) -> Optional[str]:
         """Return the limit that is reached, as a phrase for the user, or None."""
         if self.steps and position.step >= self.steps:
             return f"max_steps = {self.steps} reached"
-        # Sums of fractions of epochs must not miss a limit by a rounding error.
+        # The tolerance is for rounding errors in sums of fractions of epochs.
         if self.epochs and position.epoch >= self.epochs - 1e-9:
             if position.step == self.min_steps:
                 return f"min_steps = {self.min_steps} reached"
@@ -211,7 +213,7 @@ class TrainingLimits(Marks):
         return None
 
     def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
-        """Return the number of steps until the end, if it can be known, or None."""
+        """Return the number of steps until the end; None if it is not known."""
         totals = [self.steps] if self.steps else []
         if self.epochs and steps_per_epoch:
             total = max(self.epochs * steps_per_epoch, self.min_steps)
@@ -220,15 +222,15 @@ class TrainingLimits(Marks):
 
 
 class Every(Marks):
-    """Says when the next evaluation (or checkpoint) is due.
+    """Decide when the next evaluation (or checkpoint) is due.
 
-    Steps and epochs are counted from the start, so that 0.5 means the middle and the end
-    of every epoch whatever the number of batches; seconds from the last evaluation.
+    Steps and epochs are counted from the start, so that 0.5 means the middle and the end of every
+    epoch with any number of batches. Seconds are counted from the last evaluation.
 
     least_steps (int): Minimum number of steps between evaluations by epochs. If ``epochs`` have
-        fewer steps, as far as was known at the last evaluation, the next one is due after a
-        multiple of them. The end of the first epoch, which may begin with large batches, is
-        never skipped.
+        fewer steps, estimated at the last evaluation, the next evaluation is due after a multiple
+        of ``epochs``. The end of the first epoch, which may begin with large batches, is never
+        skipped.
     """
 
     def __init__(self, epochs: float, steps: int, seconds: float, least_steps: int = 0):
@@ -237,14 +239,15 @@ class Every(Marks):
 
     @classmethod
     def evaluation(cls, training: Mapping[str, Any]) -> "Every":
-        """Return the evaluations of ``[training]``. If the data is so small that ``min_steps``
-        decides when training ends, there are at most MOST_EVALUATIONS after its first epoch."""
+        """Return the schedule of evaluations of ``[training]``. If the data is so small that
+        ``min_steps`` decides when training ends, there are at most MOST_EVALUATIONS after its first
+        epoch."""
         units = ("epochs", "steps", "seconds")
         epochs, steps, seconds = (training[f"eval_every_{unit}"] for unit in units)
         return cls(epochs, steps, seconds, training["min_steps"] // MOST_EVALUATIONS)
 
     def due(self, position: Position, seconds: float) -> bool:
-        """Whether it is due."""
+        """Return whether the event is due."""
         last = self._last
         return position.step > last.step and bool(
             _passed(last.step, position.step, self.steps)
@@ -253,8 +256,8 @@ class Every(Marks):
         )
 
     def _epochs(self) -> float:
-        # Depends on the last time, not on now: batches differ in size, but the forecast must not
-        # change between two evaluations.
+        # Computed from the last evaluation, not from the current step: batches differ in size, but
+        # the estimate must not change between two evaluations.
         last = self._last
         if not (self.epochs and self.least_steps and last.epoch and last.step):
             return self.epochs
@@ -265,15 +268,15 @@ class Every(Marks):
         return self.epochs * max(1, times)
 
     def done(self, position: Position, seconds: float) -> None:
-        """Note that it has taken place."""
+        """Record that the event has taken place."""
         self._last, self._last_seconds = replace(position), seconds
 
     def state(self) -> Dict[str, Any]:
-        """Return when it was done last, as JSON values."""
+        """Return the time of the last event, as JSON values."""
         return {"position": vars(self._last), "seconds": self._last_seconds}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore a state from ``state``."""
         self.done(Position(**state["position"]), state["seconds"])
 
 
@@ -284,10 +287,10 @@ MOST_MULTIPLES = 1e15
 
 
 def _passed(before: float, now: float, every: float) -> bool:
-    """Whether a multiple of ``every`` is greater than ``before`` and not greater than ``now``."""
+    """Return whether a multiple of ``every`` is greater than ``before`` and at most ``now``."""
     if not every:
         return False
     if now / every > MOST_MULTIPLES:
         return now > before
-    # Sums of fractions of epochs must not miss a multiple by a rounding error.
+    # The tolerance is for rounding errors in sums of fractions of epochs.
     return int(now / every + 1e-9) > int(before / every + 1e-9)

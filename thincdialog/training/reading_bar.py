@@ -1,4 +1,4 @@
-"""Shows the number of texts read, for data whose size is not known in advance."""
+"""A progress bar for texts whose number is not known in advance."""
 
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional, TextIO
@@ -8,13 +8,13 @@ from typing import Callable, Iterator, Optional, TextIO
 def reading_bar(
     stderr: TextIO, title: str = "Reading", unit: str = "texts"
 ) -> Iterator[Optional[Callable[[int], None]]]:
-    """Show a counter on a terminal, and remove it at the end; show nothing elsewhere.
+    """Show a counter in the block if the stream is a terminal, and remove it at the end.
 
-    stderr (TextIO): Where to show it.
+    stderr (TextIO): Stream for the counter.
     title (str): Name of the activity.
-    unit (str): The unit that is counted.
-    YIELDS (Optional[Callable]): To be called with the number of units read so far; None if there
-        is no terminal.
+    unit (str): Unit to count.
+    YIELDS (Optional[Callable]): A function to call with the number of units so far; None if the
+        stream is not a terminal.
     """
     if not stderr.isatty():
         yield None

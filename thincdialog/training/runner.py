@@ -1,4 +1,4 @@
-"""The runner contract: a runner makes the steps of training."""
+"""The interface of runners, which make the steps of training."""
 
 from numbers import Real
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -19,18 +19,19 @@ def _are_reports(values: Any, *given: Any) -> bool:
 
 
 class Runner(Contract):
-    """Makes steps, in one process or in many; register one with ``registry.runners``, and
-    choose it in ``[runner]``.
+    """Base of runners, which make training steps in one process or in several. Register a runner
+    with ``registry.runners``, and choose it in ``[runner]``.
 
     The training loop counts, evaluates, saves and stops; it asks the runner for steps, and does
     not depend on the number of workers. Between ``settle`` and the next ``take``, no step is in
     progress, and the experiment's agent and optimizer reflect all completed steps.
 
-    A subclass implements all methods that have no default. If yours only makes its steps in
-    another way, derive it from ``runners.Alone`` and implement ``take``.
+    A subclass implements all methods without a default. If a custom runner only makes its steps in
+    another way, derive it from ``runners.Alone`` and override ``take``.
 
-    harmless (Sequence[str]): Its settings that may change when a run resumes.
-    n_workers (int): Number of workers that train at once; each has its own gradients and batch.
+    harmless (Sequence[str]): Settings of the runner that may change when a run resumes.
+    n_workers (int): Number of workers that train at the same time, each with its own gradients and
+        batch.
     """
 
     returns = {
@@ -56,33 +57,33 @@ class Runner(Contract):
         interruption: Interruption,
         note: Callable[[str], None],
     ) -> None:
-        """Get ready. The agent has its first weights, or those of a checkpoint.
+        """Prepare for training. The agent has its initial weights, or those of a checkpoint.
 
+        experiment (Experiment): Holds the agent and the optimizer.
         teacher (Teacher): Teacher of the training data.
         interruption (Interruption): Knows whether the run must end soon.
         note (Callable[[str], None]): Shows the user one line of text.
-        RAISES (DialogError): If it cannot begin; then ``end`` is not called.
+        RAISES (DialogError): If the runner cannot begin; ``end`` is then not called.
         """
         raise NotImplementedError
 
     def end(self) -> None:
-        """Release its resources; it makes no more steps."""
+        """Release the runner's resources. No steps follow."""
 
     def start_epoch(self, epoch: int) -> None:
         """Begin a pass over the training data, even if the last one is not finished."""
         raise NotImplementedError
 
     def epoch_done(self) -> bool:
-        """Whether all examples of the epoch were trained on, as far as is known."""
+        """Return whether all examples of the epoch were trained on, as far as is known."""
         raise NotImplementedError
 
     def take(self, step: int, room: float) -> List[StepReport]:
         """Make steps; none if the epoch is done.
 
-        step (int): Steps made so far.
+        step (int): Number of steps so far.
         room (float): Number of steps that may be made before something else is due, 1 or more.
-        RETURNS (List[StepReport]): Reports of the steps that were made since the last call; there
-            may be none yet.
+        RETURNS (List[StepReport]): Reports of the steps since the last call; may be empty.
         RAISES (TrainingError): If a loss or gradient is not finite.
         """
         raise NotImplementedError
@@ -95,15 +96,15 @@ class Runner(Contract):
     def settle(self) -> List[StepReport]:
         """Wait until no step is in progress.
 
-        RETURNS (List[StepReport]): Reports of the steps that were made since the last call.
+        RETURNS (List[StepReport]): Reports of the steps since the last call.
         """
         return []
 
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:
-        """Make one pass of the experiment's agent over data to evaluate on, during training,
-        after it, or without ``begin`` (arguments as of ``evaluate_agent``).
+        """Evaluate the experiment's agent on one pass over the data; during training, after it, or
+        without ``begin``. Arguments are as for ``evaluate_agent``.
 
         RETURNS (Dict[str, float]): Metric name to value.
         """
@@ -129,7 +130,7 @@ class Runner(Contract):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore a state from ``state``.
 
-        RAISES (ConfigError): If it is the state of a runner with other settings.
+        RAISES (ConfigError): If the state is from a runner with other settings.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Selects the best of the evaluated weights."""
+"""The selection of the best evaluated weights."""
 
 import difflib
 from typing import Any, Dict, Iterable, Mapping, Optional
@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 from ..errors import ConfigError, Problem
 from ..metrics import higher_is_better
 
-# Scores of the default metrics, which are used unless the config names metrics.
+# Scores of the default metrics, which are used if the config names no metrics.
 BY_DEFAULT = {
     "accuracy": "Accuracy", "f1": "F1", "precision": "F1", "recall": "F1",
     "hits@1": "Ranking", "hits@5": "Ranking", "hits@10": "Ranking", "mrr": "Ranking",
@@ -14,15 +14,15 @@ BY_DEFAULT = {
 
 
 class Selection:
-    """Compares dev reports by one score, and decides when to stop early.
+    """Compare dev reports by one score, and decide when to stop early.
 
-    training (Mapping[str, Any]): ``[training]``: its `score`, `score_direction` (whether higher
-        or lower is better; "auto" to decide by the metric's name), `patience` (evaluations in a
-        row without a new best before training ends; 0 = never for this reason) and
+    training (Mapping[str, Any]): Settings of ``[training]``: `score`; `score_direction` (whether
+        higher or lower is better; "auto" decides by the metric's name); `patience` (number of
+        evaluations in a row without a new best after which training ends; 0 = no such limit); and
         `target_score`, at which training ends.
     has_dev (bool): Whether there is dev data; without it, the last weights are the best.
-    best (Optional[float]): The best score so far, the first of equals.
-    step (int): Step of the best score.
+    best (Optional[float]): Best score so far.
+    step (int): Step of the best score; of equal scores, the first.
     """
 
     def __init__(self, training: Mapping[str, Any], has_dev: bool):
@@ -33,10 +33,10 @@ class Selection:
         self.step = self.without_progress = 0
 
     def see(self, report: Mapping[str, float], step: int) -> bool:
-        """Compare a report; return True if it is the best so far.
+        """Compare a report, and return whether it is the best so far.
 
-        RAISES (ConfigError): If it lacks the score, or if it is not known whether higher or lower
-            values are better.
+        RAISES (ConfigError): If the report lacks the score, or if it is not known whether higher or
+            lower values are better.
         """
         if not self.has_dev:
             self.step = step
@@ -52,7 +52,7 @@ class Selection:
         return is_best
 
     def reached(self) -> Optional[str]:
-        """Return why training should end now, as a phrase for the user, or None."""
+        """Return the reason why training should end now, as a phrase for the user, or None."""
         if self.target is not None and self.best is not None:
             if not self._is_better(self.target, self.best):
                 return f"target_score = {self.target:g} reached"
@@ -61,7 +61,7 @@ class Selection:
         return None
 
     def state(self) -> Dict[str, Any]:
-        """Return the best so far, as JSON values."""
+        """Return the best score so far, as JSON values."""
         return {"best": self.best, "step": self.step, "without_progress": self.without_progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -86,8 +86,8 @@ def not_measured(score: str, names: Iterable[str]) -> Problem:
 
 
 def _hint(score: str, names: Iterable[str]) -> str:
-    """Suggest the name that was meant, or else all names without those of single tasks, because
-    these may be hundreds."""
+    """Suggest the name that was probably meant, or list all names except those of single tasks, of
+    which there may be hundreds."""
     names = sorted(names)
     metric = BY_DEFAULT.get(score.rpartition("/")[2])
     if any(name.endswith("exact_match") for name in names):

@@ -1,4 +1,4 @@
-"""A saved model that answers: it needs its folder, and nothing else of its training."""
+"""A saved model that answers messages. It needs only its own folder."""
 
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
@@ -25,17 +25,19 @@ from ..pretrained.saved_encoder import check_encoders, encoder_places
 from ..protocol import Agent
 from ..worlds.batching import measure_of
 
-# Sections of a config that answers depend on. Data, teachers and custom code of others may be gone.
+# Sections of a config that answers depend on. The data, the teachers and other custom code may no
+# longer exist.
 ANSWERING = ("system", "tokenizer", "agent")
-# Tokens, with padding, and messages that are answered in one batch.
+# Maximum numbers of tokens (with padding) in a batch, and of messages to plan batches for at once.
 MAX_BATCH, MAX_TOGETHER = 8192, 256
 
 
 class Answer(NamedTuple):
-    """One of the replies that a model chose from.
+    """Hold a reply that a model chose from.
 
     text (str): The reply.
-    probability (Optional[float]): Among all candidates; None if the model gives none.
+    probability (Optional[float]): Its probability among all candidates; None if the model has no
+        probabilities.
     """
 
     text: str
@@ -43,16 +45,16 @@ class Answer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a model replied to one message.
+    """Hold a model's reply to a message.
 
     text (Optional[str]): The reply; the agent's ``reject_class`` if the best candidate is less
-        probable than the threshold, None if the model says nothing.
+        probable than the threshold; None if the model gives no reply.
     candidates (List[Answer]): The best candidates or classes, best first.
-    scores (List[float]): Theirs: probabilities, or another score if the model has no probabilities;
-        empty if it has neither.
-    labels (Optional[List[Answer]]): The labels that a model predicts which can predict several.
-    classes (Optional[Dict[str, float]]): The probability of each class, in the model's order; None
-        if its replies are no classes.
+    scores (List[float]): Scores of the candidates: their probabilities, or another score if the
+        model has no probabilities; empty if it has neither.
+    labels (Optional[List[Answer]]): The predicted labels of a model that can predict several.
+    classes (Optional[Dict[str, float]]): Probability of each class, in the model's order; None if
+        the replies are not classes.
     """
 
     text: Optional[str]
@@ -63,10 +65,10 @@ class Reply(NamedTuple):
 
     @property
     def best(self) -> List[Answer]:
-        """The reply first, then the other candidates."""
+        """The reply, followed by the other candidates."""
         text = self.text or ""
         answers = sorted(self.candidates, key=lambda answer: answer.text != text)
-        # The best candidate may be rejected, and the reply be none of them.
+        # If the best candidate was rejected, the reply may not be a candidate.
         if not answers or answers[0].text != text:
             answers.insert(0, Answer(text, None))
         return answers
@@ -79,17 +81,18 @@ class Reply(NamedTuple):
 
 
 class TrainedModel:
-    """A saved model that answers messages in batches; the only way to answer that chatbots,
-    ``predict`` and servers have. Threads may share one.
+    """Answer messages with a saved model, in batches. Chatbots, ``predict`` and servers all use
+    this class. Several threads may share one object.
 
-    folder (Union[str, Path]): Of the model; or of a run, for its best model.
-    overrides (Optional[Mapping[str, Any]]): Changes to its config.
-    code (CodeLike): Python file, or several, registering functions that its agent needs.
-    max_batch (int): Tokens of a batch, with padding; a longer message is answered alone.
-    RAISES (DialogError): If the folder is not a whole saved model.
+    folder (Union[str, Path]): Folder of the model; or folder of a run, to load its best model.
+    overrides (Optional[Mapping[str, Any]]): Config settings to change, by their dotted names.
+    code (CodeLike): Python file or files that register functions that the agent needs.
+    max_batch (int): Maximum number of tokens in a batch, with padding; a longer message is answered
+        in a batch of its own.
+    RAISES (DialogError): If the folder is not a complete saved model.
 
-    path (Path): The model's folder.
-    meta (Dict[str, Any]): Its ``meta.json``.
+    path (Path): Folder of the model.
+    meta (Dict[str, Any]): Contents of the model's ``meta.json``.
     agent (Agent): The agent, which answers.
     """
 
@@ -120,25 +123,26 @@ class TrainedModel:
     def answer(
         self, messages: Sequence[Message], top: int = 1, threshold: Optional[float] = None
     ) -> List[Reply]:
-        """Answer messages, each in a conversation of its own.
+        """Answer messages, each in a separate conversation.
 
-        messages (Sequence[Message]): With a `text`; `context`, `label_candidates` and `features`
-            if they have.
-        top (int): Candidates of a reply to give, at most.
-        threshold (Optional[float]): Probability below which the best candidate is rejected, 0.0 to
-            1.0, or that a label must have; those of the model if None.
-        RETURNS (List[Reply]): In the order of the messages.
-        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+        messages (Sequence[Message]): Messages with a `text`, and optionally `context`,
+            `label_candidates` and `features`.
+        top (int): Maximum number of candidates in a reply.
+        threshold (Optional[float]): Probability, 0.0 to 1.0, below which the best candidate is
+            rejected, or that a label must reach; if None, the model's own thresholds.
+        RETURNS (List[Reply]): Replies, in the order of the messages.
+        RAISES (DialogError): If a threshold is given, and the model has no probabilities.
         """
         return [self.read(reply, top, threshold) for reply in self.replies(messages, top)]
 
     def replies(
         self, messages: Sequence[Message], top: int, count: Callable[[int], Any] = lambda size: None
     ) -> List[Message]:
-        """Let the agent reply to messages, batch by batch; arguments as of ``answer``.
+        """Let the agent reply to messages, batch by batch.
 
+        messages, top: As for ``answer``.
         count (Callable[[int], Any]): Called with the number of messages of each batch.
-        RETURNS (List[Message]): What the agent replied, in the order of the messages.
+        RETURNS (List[Message]): The agent's replies, in the order of the messages.
         """
         players = [self.agent.clone() for _ in messages]
         observations = [player.observe(each) for player, each in zip(players, messages)]
@@ -150,9 +154,9 @@ class TrainedModel:
         return [replies[row] for row in range(len(messages))]
 
     def _batches(self, observations: Sequence[Message]) -> Iterator[List[int]]:
-        """Divide observations into batches within the budget of tokens."""
+        """Divide observations into batches of at most ``max_batch`` tokens."""
         if len(observations) == 1:
-            yield [0]  # A tenth of its time would go into planning.
+            yield [0]  # Planning would add a tenth to the time for a single message.
             return
         batcher = Padded(self.max_batch)
         measure = measure_of(batcher, self.agent)
@@ -165,25 +169,28 @@ class TrainedModel:
     def act(
         self, players: Sequence[Agent], observations: Sequence[Message], top: int = 1
     ) -> Sequence[Message]:
-        """Let copies of the agent answer what they have observed, in one batch.
+        """Let copies of the agent answer their observations, in one batch.
 
-        top (int): Candidates that a reply must hold, if there are as many.
+        players (Sequence[Agent]): Copies of the agent.
+        observations (Sequence[Message]): Observation of each copy.
+        top (int): Number of candidates in a reply, if there are as many.
         """
         agent = self.agent
         if top > agent.n_ranked:
             agent = agent.clone()
             agent.n_ranked = top
-        # Overflow ends in an error; NumPy's warning would only come before it.
+        # Overflow ends in an error, so NumPy's warning is not needed.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if agent.can_batch:
                 return agent.batch_act(observations)
             return [player.act() for player in players]
 
     def read(self, message: Message, top: int, threshold: Optional[float]) -> Reply:
-        """Read a reply of the agent, given the threshold; arguments as of ``answer``.
+        """Convert a message of the agent to a reply, and apply the threshold. Arguments are as for
+        ``answer``.
 
-        RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or if
-            none was chosen yet.
+        RAISES (DialogError): If a threshold is given, and the model has no probabilities; or if the
+            model's threshold is not chosen yet.
         """
         agent = self.agent
         if threshold is None and agent.rejects_below is None:
@@ -212,7 +219,7 @@ class TrainedModel:
 
 
 def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
-    """Check that a number of answers and a threshold are valid, if they are given.
+    """Check that a number of answers and a threshold are valid, if given.
 
     RAISES (ValueError): If not.
     """
@@ -225,10 +232,10 @@ def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
 def open_model(
     path: Path, overrides: Overrides, code: CodeLike, **options: Any
 ) -> tuple[Dict[str, Any], CheckedConfig]:
-    """Open a saved model: its facts and its config, both checked.
+    """Open a saved model, and return its meta.json and its config, both checked.
 
-    **options (Any): Of ``load_config``.
-    RAISES (DialogError): If the folder is not a whole saved model.
+    **options (Any): Arguments of ``load_config``.
+    RAISES (DialogError): If the folder is not a complete saved model.
     """
     meta = read_checked_meta(path)
     load_code(code)
@@ -244,7 +251,8 @@ def open_model(
 
 
 def _naming_code(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[Problem]:
-    """The same problems; where code is missing, with the files that the training was given."""
+    """Return the problems; hints about missing code name the files that training was started
+    with."""
     files = meta.get("code") or []
     if not files:
         return list(problems)
@@ -258,7 +266,7 @@ def _naming_code(problems: Sequence[Problem], meta: Mapping[str, Any]) -> List[P
 
 
 def load_agent(agent: Agent, path: Path, tokenizer: Any) -> None:
-    """Load the agent of a saved model; arguments as of ``Agent.from_disk``."""
+    """Load the agent of a saved model. Arguments are as for ``Agent.from_disk``."""
     check_encoders(getattr(agent, "model", None), path)
     agent.from_disk(path, tokenizer=tokenizer)
     check_attributes(agent)
