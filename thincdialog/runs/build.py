@@ -1,4 +1,4 @@
-"""Builds the stores of a config: its data, preprocessed once, before any training."""
+"""Build the stores of a config, which hold its preprocessed data, before any training."""
 
 import sys
 from contextlib import closing
@@ -17,14 +17,14 @@ def build(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> List[Built]:
-    """Build the parts of ``[loader] store`` that are missing, out of date or damaged. If a build
-    is interrupted, the next call resumes it.
+    """Build the parts of ``[loader] store`` that are missing, out of date or damaged. If a build is
+    interrupted, the next call resumes it.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several; they may register functions.
-    stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
-    RETURNS (List[Built]): The examples, and the tokens, of each split of each task.
+    code (CodeLike): Python file or files to import first; they may register functions.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
+    RETURNS (List[Built]): The examples and the tokens of each split of each task.
     RAISES (DialogError): If the config names no store, if data cannot be read, or if the store
         cannot be written.
     """

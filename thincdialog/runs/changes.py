@@ -1,4 +1,4 @@
-"""Checks that a run can resume with a config and data that may have changed since it began."""
+"""Checks that a run can resume, although its config and data may have changed since it began."""
 
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
@@ -24,20 +24,21 @@ HARMLESS = (
     "training.checkpoint_*", "training.patience", "training.target_score",
     "training.n_samples", "training.callbacks.*",
 )  # fmt: skip
-# Settings that can be added: they do not change the metrics that were measured so far.
+# Settings that can be added, because they do not change the metrics measured so far.
 ADDABLE = ("evaluation.metrics.*",)
 MISSING = "(none)"
 
-# Split, or "agent", to section to its files' sizes and checksums.
+# Split, or "agent", to section to the sizes and checksums of its files.
 Prints = Mapping[str, Mapping[str, List[Print]]]
 
-# Files that must not change, and why. Files of test may: training does not depend on them.
+# Files that must not change, and the reason. Test files may change, because training does not
+# depend on them.
 FIXED = {"train": "", "dev": ", and by its scores the best model is chosen", "agent": ""}
 TO_GO_ON = "give the same data to resume, or start another run with another --output"
 
 
 class Change(NamedTuple):
-    """A setting that differs.
+    """Describe a setting that differs.
 
     name (str): Dotted name.
     old (Any): Value in the run.
@@ -53,12 +54,13 @@ class Change(NamedTuple):
 
 
 def is_among(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a dotted name of a setting matches one of these patterns, which may hold stars."""
+    """Return whether a setting's dotted name matches one of these patterns, which may contain
+    stars."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def files_of(experiment: Experiment) -> Dict[str, Dict[str, List[str]]]:
-    """Return the files that a run reads, by split and task, and those of the agent."""
+    """Return the files that a run reads, by split and task, and the agent's files."""
     tasks = experiment.tasks.items()
     of_splits = {
         split: {f"tasks.{name}": task.files(split) for name, task in tasks if split in task.splits}
@@ -68,7 +70,7 @@ def files_of(experiment: Experiment) -> Dict[str, Dict[str, List[str]]]:
 
 
 def fingerprints(experiment: Experiment) -> Prints:
-    """Return the size and checksum of each file; a file that is named several times is read
+    """Return the size and checksum of each file. A file that is named several times is read
     once."""
     files = files_of(experiment)
     every = {path for sections in files.values() for paths in sections.values() for path in paths}
@@ -80,14 +82,14 @@ def fingerprints(experiment: Experiment) -> Prints:
 
 
 def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: Any) -> List[str]:
-    """Check that training data, dev data and the agent's files are those of the run. Dev data may
-    be added if there was none.
+    """Check that training data, dev data and the agent's files are the same as in the run. Dev data
+    may be added if there was none.
 
-    before (Prints): From ``fingerprints``, when the run was saved.
-    now (Prints): From ``fingerprints``, now.
+    before (Prints): Result of ``fingerprints`` when the run was saved.
+    now (Prints): Result of ``fingerprints`` now.
     checkpoint (Path): The checkpoint from which the run resumes, for the message.
-    RETURNS (List[str]): Files of test data that have changed.
-    RAISES (DataError): If another file has changed, or is gone.
+    RETURNS (List[str]): Test files that have changed.
+    RAISES (DataError): If another file has changed or no longer exists.
     """
     others: List[str] = []
     for split, sections in files_of(experiment).items():
@@ -113,7 +115,7 @@ def check_data(experiment: Experiment, before: Prints, now: Prints, checkpoint: 
 
 
 def check_ops(experiment: Experiment, before: str, checkpoint: Any) -> None:
-    """Check that a run on the CPU resumes with the ops with which it began.
+    """Check that a run on the CPU resumes with the ops that it began with.
 
     before (str): Name of the run's ops.
     checkpoint (Path): The checkpoint from which the run resumes, for the message.
@@ -132,11 +134,11 @@ def check_config(
 ) -> List[Change]:
     """Check that a run can resume with a config.
 
-    experiment (Experiment): Made from the config as it is now.
-    before (Mapping[str, Any]): The run's config, complete, variables filled in.
+    experiment (Experiment): Built from the current config.
+    before (Mapping[str, Any]): The run's complete config, with variables filled in.
     checkpoint (Path): The checkpoint from which the run resumes, for messages.
     RETURNS (List[Change]): Harmless changes.
-    RAISES (ConfigError): With every change that is not harmless.
+    RAISES (ConfigError): If there are other changes; lists all of them.
     """
     checked, files = experiment.checked, files_of(experiment)
     runner = [f"runner.{name}" for name in experiment.runner.harmless]
@@ -144,7 +146,7 @@ def check_config(
         {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
         for config in (before, checked.interpolated)
     )
-    # A setting that was added to the package since then has had its default value.
+    # A setting that was added to the package since then had its default value.
     for name, value in leaves(default_data()):
         if name.count(".") == 1 and name in new:
             old.setdefault(name, value)

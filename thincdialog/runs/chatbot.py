@@ -1,4 +1,4 @@
-"""A saved model with which you can chat."""
+"""A saved model to chat with."""
 
 from threading import Lock
 from typing import Any, Dict, List, Optional, Sequence, Union, overload
@@ -12,13 +12,12 @@ from ..training.trained_model import Answer, Reply, TrainedModel, check_wanted
 
 
 class Chatbot:
-    """Chat with a saved model; a chatbot remembers its conversation. Threads that share a chatbot
-    take turns in the same conversation: give each thread a ``clone`` for a conversation of its
-    own.
+    """Chat with a saved model and remember the conversation. Threads that share a chatbot take
+    turns in the same conversation; give each thread its own ``clone`` for a separate conversation.
 
     path (Path): Folder of the saved model.
-    overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
-    code (CodeLike): Python file, or several, registering functions that its agent needs.
+    overrides (Optional[Mapping[str, Any]]): Config settings to change: {"system.gpu_id": 0}.
+    code (CodeLike): Python file or files that register functions that the agent needs.
     RAISES (DialogError): If the folder is not a complete saved model.
     """
 
@@ -27,7 +26,7 @@ class Chatbot:
         self._begin()
 
     def __getstate__(self) -> Dict[str, Any]:
-        # For pickle and copy.deepcopy: the talker is restored as a clone of the agent.
+        # For pickle and copy.deepcopy. The talker is restored as a clone of the agent.
         return {"model": self.model, "talk": self._talker.conversation_state()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -44,7 +43,7 @@ class Chatbot:
     def clone(self) -> "Chatbot":
         """Return a chatbot for another conversation, which begins empty.
 
-        It shares the model, the weights and the candidates with this one, so it costs
+        The clone shares the model, the weights and the candidates with this chatbot, so it costs
         microseconds and no memory for weights. Threads may answer with clones at the same time.
         """
         clone = object.__new__(type(self))
@@ -81,18 +80,18 @@ class Chatbot:
         """Return the model's reply to the user's next message; an error starts a new conversation.
 
         text (str): The message.
-        candidates (Optional[Sequence[str]]): Replies to choose from, or classes, at least one of
-            which the model knows (default: those of training).
-        top (Optional[int]): Number of answers to return, with their probabilities, the best
-            first: this is the reply. None returns only the reply, as a string.
-        threshold (Optional[float]): Probability, 0.0 to 1.0. If that of the best answer is lower,
+        candidates (Optional[Sequence[str]]): Replies to choose from (default: the candidates of
+            training). For a classifier, classes; the model must know at least one of them.
+        top (Optional[int]): Number of answers to return, with their probabilities. The first one is
+            the reply. None returns only the reply, as a string.
+        threshold (Optional[float]): Probability, 0.0 to 1.0. If the best answer is less probable,
             the reply is the agent's ``reject_class`` instead (default: the model's threshold).
-        RETURNS (Union[str, List[Answer]]): With ``top``, a reply that is not one of the answers is
-            put before them, without a probability.
+        RETURNS (Union[str, List[Answer]]): The reply, or with ``top`` the answers. If the reply is
+            not one of the answers, it precedes them without a probability.
         RAISES (TypeError, ValueError): If an argument is invalid; the conversation does not
             change.
-        RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or
-            if none of the candidates is a class of a classifier.
+        RAISES (DialogError): If a threshold is given, and the model has no probabilities; or if no
+            candidate is a class of a classifier.
         """
         message = Message(_message(text, candidates), episode_done=False)
         check_wanted(top, threshold)
@@ -102,7 +101,7 @@ class Chatbot:
             try:
                 (said,) = self.model.act([self._talker], [observation], top or 1)
                 reply = self.model.read(said, top or 1, threshold)
-            except BaseException:  # A message must not stay without a reply.
+            except BaseException:  # A message must not remain without a reply.
                 self._talker.reset()
                 raise
             self._talker.self_observe(Message(said, text=reply.text))
@@ -116,10 +115,10 @@ class Chatbot:
         top: Optional[int] = None,
         threshold: Optional[float] = None,
     ) -> List[Union[str, List[Answer]]]:
-        """Reply to many conversations, in batches; the chatbot's own conversation does not change.
+        """Reply to many conversations, in batches. The chatbot's own conversation does not change.
 
-        conversations (Sequence): Each a message, or a list of turns. The model replies to the
-            last turn; its own turns are every second one before that.
+        conversations (Sequence): Messages, or lists of turns. The model replies to the last turn of
+            each; counting back from it, every second turn is the model's own.
         candidates, top, threshold: As for ``respond``.
         RETURNS (List[Union[str, List[Answer]]]): The return value of ``respond`` for each.
         """
@@ -157,7 +156,7 @@ def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
     if candidates is not None:
         if isinstance(candidates, str) or not all(isinstance(c, str) for c in candidates):
             raise TypeError(f"candidates should be a list of strings, got {candidates!r}")
-        # Their order decides between equal scores; duplicates have no effect.
+        # Equal scores keep the order of the candidates; duplicates have no effect.
         message["label_candidates"] = list(dict.fromkeys(candidates))
         if not message["label_candidates"]:
             raise ValueError("candidates is empty: give one or more, or None for those of training")

@@ -1,13 +1,13 @@
-"""Checkpoints: the state that a run needs to resume as if it had never stopped.
+"""Checkpoints: the state that a run needs to resume as if it had never been interrupted.
 
     checkpoint-1200/
         checkpoint.json   size and SHA-256 of every other file
-        state.json        the run: position, best score, world, config, ...
+        state.json        state of the run: position, best score, world, config, ...
         weights.npy ...   the agent, as in a saved model; these weights are not averaged
         optimizer/*.npy   the optimizer's moments and averages
         best.npy          the weights of the best model so far
 
-JSON and NumPy arrays only: nothing here is unpickled.
+All files are JSON and NumPy arrays; nothing is unpickled.
 """
 
 import json
@@ -23,8 +23,8 @@ from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# 3: checksums of whole files, of folders and of the agent's files; counts of skipped examples.
-# No run resumes from an earlier format.
+# Version 3 has checksums of whole files, of folders and of the agent's files, and counts of skipped
+# examples. A run cannot resume from an earlier version.
 FORMAT = 3
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
@@ -34,7 +34,7 @@ _NAME = re.compile(r"checkpoint-(\d+)")
 
 
 class Checkpoints:
-    """The checkpoints in a run's folder: the newest two are kept.
+    """Manage the checkpoints in a run's folder, of which the newest two are kept.
 
     folder (Path): The run's folder.
     """
@@ -48,8 +48,8 @@ class Checkpoints:
         return sorted(int(name.rpartition("-")[2]) for name in ours)
 
     def foreign(self) -> Optional[Path]:
-        """Return a path that is named like a checkpoint and is none, such as a checkpoint of
-        another program."""
+        """Return a path that is named like a checkpoint but is not one, such as a checkpoint of
+        another program; None if there is none."""
         return next((path for path in self._named() if not _is_ours(path)), None)
 
     def _named(self) -> List[Path]:
@@ -61,10 +61,11 @@ class Checkpoints:
         return self.folder / f"checkpoint-{step}"
 
     def newest(self, note: Callable[[str], None]) -> Optional[Path]:
-        """Return the newest complete checkpoint, or None if there are no checkpoints.
+        """Return the newest complete checkpoint; None if there are no checkpoints.
 
         note (Callable): Called with a line for each newer checkpoint that is damaged.
-        RAISES (ModelError): If all are damaged, or if another version wrote one.
+        RAISES (ModelError): If all checkpoints are damaged, or if one was written by another
+            version.
         """
         reasons: List[str] = []
         for step in reversed(self.steps()):
@@ -90,7 +91,7 @@ class Checkpoints:
         """Write a checkpoint, completely or not at all, and delete all but the last two.
 
         YIELDS (Path): The folder to write into.
-        RAISES (OutputError): If something cannot be written; the other checkpoints stay.
+        RAISES (OutputError): If something cannot be written; the other checkpoints are kept.
         """
         with written_whole(self.at(step)) as folder:
             yield folder
@@ -100,7 +101,7 @@ class Checkpoints:
         earlier = [other for other in self.steps() if other < step]
         kept = {step, *earlier[1 - N_KEPT :]}
         for other in self.steps():
-            # A later checkpoint was damaged: the run resumed from an earlier one instead.
+            # A later checkpoint was damaged, so the run resumed from an earlier one.
             if other not in kept:
                 remove(self.at(other))
 
@@ -119,7 +120,7 @@ class Checkpoints:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a folder holds at least a part of a checkpoint, or is empty."""
+    """Return whether a folder is empty or contains at least a part of a checkpoint."""
     if not path.is_dir():
         return False
     names = {inner.name for inner in path.iterdir()}
@@ -127,7 +128,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def damage(folder: Path) -> str:
-    """Say what is wrong with a checkpoint; "" if it is complete.
+    """Describe the damage of a checkpoint; "" if it is complete.
 
     folder (Path): The checkpoint's folder, whose name contains its step.
     """

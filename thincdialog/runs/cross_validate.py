@@ -1,4 +1,4 @@
-"""Cross-validation: each example is answered by a model that was trained without it."""
+"""Cross-validation: evaluate each example with a model that was trained without it."""
 
 import io
 import re
@@ -31,13 +31,14 @@ from .train import train
 
 @dataclass
 class Fold:
-    """The results of one fold.
+    """Hold the results of one fold.
 
-    error (str): Why it failed; "" if it did not.
+    error (str): Reason why the fold failed; "" if it did not.
     scores (Dict[str, float]): Metric to value.
-    confusion (ConfusionMatrix): Which class was replied for which; empty for rankers.
+    confusion (ConfusionMatrix): Counts of right class and replied class; empty for rankers.
     wrong (List[Dict[str, Any]]): A row for each wrong reply.
-    has_pairs (bool): Whether a class can be replied for another: not if a text has several labels.
+    has_pairs (bool): Whether each example has one right class and one replied class, which is not
+        so if a text has several labels.
     notes (List[str]): Lines that training wrote to stderr, such as warnings.
     """
 
@@ -51,9 +52,9 @@ class Fold:
 
 @dataclass
 class CrossValidation:
-    """Outcome of ``cross_validate``.
+    """Hold the results of ``cross_validate``.
 
-    folds (List[Fold]): All folds in order, those that failed, too.
+    folds (List[Fold]): All folds in order, including those that failed.
     """
 
     folds: List[Fold]
@@ -80,7 +81,7 @@ class CrossValidation:
 
     @property
     def notes(self) -> Dict[str, List[int]]:
-        """Each note to the numbers of the folds that it came from, from 1."""
+        """Note to the numbers of the folds that it came from, from 1."""
         found: Dict[str, List[int]] = {}
         for number, fold in enumerate(self.folds, 1):
             for note in fold.notes:
@@ -98,26 +99,26 @@ def cross_validate(
     code: CodeLike = None,
     done: Callable[[int, Fold], None] = lambda number, fold: None,
 ) -> CrossValidation:
-    """Divide the training data of each task into folds, and for each fold train a model on the
-    others and test it on this one. A dev split stays as the config has it.
+    """Divide the training data of each task into folds, and for each fold, train a model on the
+    other folds and test it on this fold. The dev split of the config is used unchanged.
 
-    Each label is spread evenly over the folds, and a whole conversation is in one of them. A fold
-    is trained in a process of its own; one that fails does not end the others.
+    Each label is spread evenly over the folds, and a conversation is never split. Each fold is
+    trained in a separate process, and a fold that fails does not end the others.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
-    folds (int): How many, 2 or more.
-    jobs (int): Folds that are trained at the same time.
-    output (Optional[PathLike]): Folder for the models of the folds; None keeps none.
+    folds (int): Number of folds, 2 or more.
+    jobs (int): Number of folds to train at the same time.
+    output (Optional[PathLike]): Folder for the models of the folds; None saves no models.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
+    code (CodeLike): Python file or files to import first.
     done (Callable): Called with the number of each fold, from 1, and the fold, in order.
     RETURNS (CrossValidation): Scores, counts and wrong replies.
-    RAISES (DialogError): Before anything is trained: if the config or the data is wrong, or the
+    RAISES (DialogError): Before any training, if the config or the data has mistakes, or if the
         folder is not empty.
     """
     folder = None if output is None else Path(output)
     check_output(folder, force=False)
-    # Stores and other readers would show all of the data.
+    # Stores and worker processes would read all of the data.
     changes = {**(overrides or {}), "loader.store": None, "loader.workers": 0}
     changes["loader.preprocess"] = False
     experiment = Experiment.from_config(config, changes, code)
@@ -131,7 +132,7 @@ def cross_validate(
             for number, future in enumerate(futures, 1):
                 found.append(future.result())
                 done(number, found[-1])
-        finally:  # After Ctrl-C, no other fold shall begin.
+        finally:  # After Ctrl-C, no further fold must begin.
             threads.shutdown(wait=False, cancel_futures=True)
     return CrossValidation(found)
 
@@ -150,10 +151,10 @@ def _survived(*given: Any) -> Fold:
     written = io.StringIO()
     try:
         fold = run_fold(written, *given)
-    except Exception as error:  # Whatever it is, the other folds may still succeed.
+    except Exception as error:  # After any error, the other folds may still succeed.
         is_ours = isinstance(error, DialogError)
         fold = Fold(str(error) if is_ours else told_of_code(error) or error_line(error))
-    # Lines that begin with a space belong to the note above.
+    # A line that begins with a space continues the note above it.
     fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
     return fold
 
@@ -167,10 +168,10 @@ def run_fold(
     folder: Optional[Path],
     number: int,
 ) -> Fold:
-    """Train without a fold, and test on it; arguments as of ``cross_validate``.
+    """Train without a fold, and test on it. Other arguments are as for ``cross_validate``.
 
-    written (TextIO): Where training writes its notes.
-    number (int): Of the fold, from 0.
+    written (TextIO): Stream for the notes of training.
+    number (int): Number of the fold, from 0.
     """
     experiments: List[Experiment] = []
 
@@ -202,8 +203,8 @@ def run_fold(
 
 
 def draw_folds(labels: Mapping[str, str], n_folds: int) -> Dict[str, int]:
-    """Divide conversations into folds, so that each label is spread evenly and all folds are of the
-    same size, give or take one.
+    """Divide conversations into folds, so that each label is spread evenly and the sizes of the
+    folds differ by at most one.
 
     labels (Mapping[str, str]): Name of each conversation to its label.
     RETURNS (Dict[str, int]): Name to the number of its fold, from 0.
@@ -217,9 +218,10 @@ def _episodes(data: Split, names: FrozenSet[str]) -> Iterator[Episode]:
 
 
 def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
-    """Let each task of an experiment train without a fold, and test on it.
+    """Make each task of an experiment train without a fold, and test on it.
 
-    number (int): Of the fold, from 0.
+    number (int): Number of the fold, from 0.
+    n_folds (int): Number of folds.
     RAISES (DataError): If there are fewer conversations than folds, or there is no training data.
     """
     check_training(experiment)
@@ -239,6 +241,6 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
             part = data.bare()
             names = (name for name in labels if (fold_of[name] == number) == is_held_out)
             source: Any = partial(_episodes, data, frozenset(names))
-            source.bad = getattr(data.source, "bad", {})  # Counted as it reads.
+            source.bad = getattr(data.source, "bad", {})  # Counted while the data is read.
             part.name, part.source = split, source
             task.set_data(split, part)

@@ -1,4 +1,4 @@
-"""Finds training runs on the disk, finished or not."""
+"""Find training runs on the disk, finished or not."""
 
 import difflib
 from pathlib import Path
@@ -10,19 +10,19 @@ from ..loggers.row_file import count_lost, is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES
 
-# A folder with any of these is the folder of a run.
+# A folder that contains any of these files is the folder of a run.
 SIGNS = (LOG, SCORES, "model-best/meta.json", "model-last/meta.json")
 MAX_DEPTH = 3
-# The keys of a row whose values must be numbers, and the types of others.
+# Keys of a row whose values must be numbers, and the types of other keys.
 _NUMBERS = ("step", "epoch", "examples", "seconds", "score")
 _KINDS = {"score_name": str, "scores": dict}
 
 
 class Run(NamedTuple):
-    """A training run.
+    """Describe a training run.
 
     name (str): The shortest end of its path that differs from those of the other runs.
-    path (Path): Its folder, or a file of rows.
+    path (Path): The run's folder, or a file of rows.
     rows (List[Dict[str, Any]]): One row for each evaluation so far.
     """
 
@@ -34,11 +34,11 @@ class Run(NamedTuple):
 def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     """Find the runs in some folders.
 
-    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such folders, or
-        files of rows as the JSONL logger writes them (also of several runs). If there are several
+    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders,
+        or files of rows from the JSONL logger (which may hold several runs). If there are several
         paths (``output/*``), files of other kinds are skipped.
-    RETURNS (List[Run]): In the order of the paths, each only once.
-    RAISES (DataError): If a path holds no run.
+    RETURNS (List[Run]): The runs in the order of the paths, each only once.
+    RAISES (DataError): If a path has no run.
     """
     known: Dict[Path, Path] = {}
     for path in map(Path, paths):
@@ -68,7 +68,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
 def lost_rows(paths: Sequence[Union[str, Path]]) -> List[str]:
     """Return a line for each run that has unreadable rows, with their number.
 
-    paths (Sequence[Union[str, Path]]): As of ``find_runs``.
+    paths (Sequence[Union[str, Path]]): As for ``find_runs``.
     """
     files = [run.path / LOG if run.path.is_dir() else run.path for run in find_runs(paths)]
     counts = {path: count_lost(path) for path in files if path.is_file()}
@@ -102,7 +102,7 @@ def _in_path(path: Path) -> List[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is the folder of a training run."""
+    """Return whether a folder is the folder of a training run."""
     return any((folder / sign).is_file() for sign in SIGNS)
 
 
@@ -120,7 +120,7 @@ def _read(path: Path) -> List[Dict[str, Any]]:
         rows = read_log(path)
     except OSError as error:
         raise _unreadable(path, error) from None
-    # A file may hold rows of another program, or be damaged.
+    # The file may be from another program, or damaged.
     for row in rows:
         for key, value in list(row.items()):
             is_good = is_number(value) if key in _NUMBERS else True
@@ -144,7 +144,7 @@ def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
 
 
 def _names(paths: List[Path]) -> List[str]:
-    """Return the last parts of each path: as many as make the names different."""
+    """Return the last parts of each path, as many as needed to distinguish the paths."""
     parts = [path.parts for path in paths]
     length = 1
     while len({part[-length:] for part in parts}) < len(parts):

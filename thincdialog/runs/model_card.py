@@ -1,6 +1,6 @@
-"""The model card: ``README.md`` of a saved model, for readers who find its folder.
+"""The model card: ``README.md`` in the folder of a saved model.
 
-Its content depends only on config, data and seed: it has no times and no names of folders.
+The card depends only on the config, the data and the seed, so it has no times and no folder names.
 """
 
 import inspect
@@ -31,7 +31,7 @@ from ..training.trained_model import ANSWERING
 
 CARD = "README.md"
 PACKAGES = ("thinc", "numpy")
-# Settings that get a line if the config has them.
+# Settings to list if the config has them.
 SETTINGS = (
     "system.seed", "training.max_epochs", "training.max_steps", "training.min_steps",
     "training.max_seconds", "training.score", "training.patience",
@@ -46,19 +46,20 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     """Write the card of a saved model, from the files in its folder.
 
     folder (Path): Folder of the model.
-    result (Optional[Result]): Outcome of the training, once it is over, with this model's scores.
-    RAISES (OutputError): If it cannot be written; an old one stays as it was.
+    result (Optional[Result]): Result of the training with this model's scores, once training is
+        over.
+    RAISES (OutputError): If the card cannot be written; an old card is then unchanged.
     """
     text = card(folder, result)
     with writing(folder / CARD):
-        if not_plain(folder / CARD):  # A link or a pipe, through which nothing must be written.
+        if not_plain(folder / CARD):  # A link or a pipe, which must not be written through.
             (folder / CARD).unlink()
     with writing(folder / CARD), whole_file(folder / CARD) as temporary:
         temporary.write_text(text, encoding="utf8", errors="backslashreplace")
 
 
 def card(folder: Path, result: Optional[Result] = None) -> str:
-    """Return the text of the card, Markdown; arguments as of ``write_card``."""
+    """Return the text of the card in Markdown. Arguments are as for ``write_card``."""
     config = Config().from_str((folder / "config.cfg").read_text(encoding="utf8"))
     meta = read_json(folder / "meta.json")
     parts = [
@@ -87,7 +88,7 @@ def _head(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
 def _first_sentence(name: str) -> List[str]:
     try:
         text = inspect.getdoc(registry.agents.get(name)) or ""
-    except Exception:  # A name that this process does not know: leave the sentence out.
+    except Exception:  # This process does not know the name: leave the sentence out.
         return []
     paragraph = " ".join(text.split("\n\n")[0].split())
     return [paragraph] if paragraph else []
@@ -124,7 +125,7 @@ def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
 def _values(
     agents: Mapping[str, Mapping[str, float]], ends: Mapping[str, Any], first: str
 ) -> Iterator[List[str]]:
-    """Yield a row for each metric: the value of each agent, and the interval of the first one."""
+    """Yield a row for each metric: the value of each agent, and the interval of the first agent."""
     own, *others = agents.values()
     names = [name for name in own if not is_about_reading(name) and not is_of_words(name, own)]
     for name in sorted(names, key=lambda name: name != first):
@@ -196,7 +197,7 @@ def _model(
     beginning = config.get("training", {}).get("init_from")
     if beginning:
         yield f"- begun with the saved model `{_model_name(beginning)}`"
-    if "step" in meta:  # It is missing if the agent was trained with your own loop.
+    if "step" in meta:  # The step is missing if the agent was trained with a custom loop.
         seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
         yield f"- {meta['step']:,} steps, {seen}"
     if result is not None:
@@ -209,19 +210,20 @@ def _model(
 
 
 def _model_name(folder: str) -> str:
-    """Return the name of a saved model, without its parent folders, but with the name of the run
-    if it is the model-best or model-last of a run."""
+    """Return the name of a saved model without its parent folders; for the model-best or model-last
+    of a run, with the name of the run."""
     path = Path(folder)
     return f"{path.parent.name}/{path.name}" if path.name in (BEST, LAST) else path.name
 
 
 def _registered(config: Any, kind: str) -> List[str]:
-    """Return the names of the registered functions of a kind, in order, each once."""
+    """Return the distinct names of the registered functions of a kind, in order."""
     return list(dict.fromkeys(v for name, v in leaves(config) if name.split(".")[-1] == kind))
 
 
 def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
-    model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
+    # The folder is not yet renamed.
+    model = name[1:].rpartition(".")[0] if name.startswith(".") else name
     files = ", ".join(f"`{file}`" for file in code)
     needs = f"It was trained with code of your own: put {files} there, too. "
     if not answers_with_code:
@@ -244,13 +246,13 @@ def _use(name: str, code: Sequence[str], answers_with_code: bool) -> List[str]:
 
 
 def _answers_with_code(config: Mapping[str, Any]) -> bool:
-    """Whether custom code registers a part of the agent, or a part's name is not known."""
+    """Return whether custom code registers a part of the agent, or a part's name is not known."""
     for key, name in leaves({section: config.get(section, {}) for section in ANSWERING}):
         kind = key.rpartition(".")[2]
         if kind.startswith("@"):
             try:
                 made = getattr(registry, kind[1:]).get(name)
-            except Exception:  # A name that this process does not know.
+            except Exception:  # This process does not know the name.
                 return True
             if made.__module__.startswith(CODE_PREFIX):
                 return True

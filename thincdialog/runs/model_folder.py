@@ -1,4 +1,4 @@
-"""Writes a saved model (see ``files/saved_model.py``)."""
+"""Write a saved model (see ``files/saved_model.py``)."""
 
 import platform
 from pathlib import Path
@@ -19,12 +19,12 @@ from .model_card import CARD, card
 
 
 def save(experiment: Experiment, folder: PathLike) -> None:
-    """Save an agent that you trained with your own loop: ``load``, ``evaluate`` and the commands
-    accept it like one that ``train`` saved.
+    """Save an agent that was trained with a custom loop. ``load``, ``evaluate`` and the commands
+    accept it like a model from ``train``.
 
     experiment (Experiment): Holds the trained agent.
     folder (Union[str, Path]): Folder of the model; an old model in it is replaced.
-    RAISES (OutputError): If the folder holds something else, or cannot be written.
+    RAISES (OutputError): If the folder contains something else, or cannot be written.
     """
     facts = {
         "agent": experiment.checked.interpolated["agent"]["@agents"],
@@ -49,8 +49,12 @@ def save_model(
 ) -> None:
     """Write a model folder, completely or not at all: write it under another name, then rename it.
 
+    agent (Agent): The trained agent.
+    folder (Path): Folder of the model.
+    config_text (str): Text of the config.
+    meta (Mapping[str, Any]): Entries of ``meta.json``, in addition to versions and checksums.
     tasks (Iterable[Agent]): Teachers, which may add files that the model needs to answer.
-    RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
+    RAISES (OutputError): If the folder cannot be written; an old model is then unchanged.
     """
     with written_whole(folder) as temporary:
         (temporary / CONFIG).write_text(config_text, encoding="utf8")

@@ -22,8 +22,8 @@ def check_output(
     """Check, before any work is done, that a run can be saved into a folder.
 
     folder (Optional[Path]): The folder; None to save nothing.
-    force (bool): Whether the run that it holds may be replaced.
-    resume (bool): Whether to resume the run that it holds.
+    force (bool): Whether to replace the run in the folder.
+    resume (bool): Whether to resume the run in the folder.
     has_checkpoint (bool): False once it is known that there is no checkpoint to resume from.
     RAISES (OutputError): If the folder is not empty and neither flag is set, if it cannot be
         written, if a model would replace something else, or if a run is in progress in it.
@@ -51,7 +51,7 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{folder}  is not empty. Choose another folder with --output, resume its run "
             "with --resume, or replace it with --force."
         )
-    # After the search for a checkpoint, this process itself holds the lock.
+    # After the search for a checkpoint, the lock is held by this process itself.
     if resume and has_checkpoint and is_running(folder):
         raise OutputError(f"{folder}  {RUNNING}")
     foreign = Checkpoints(folder).foreign()
@@ -60,7 +60,7 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{foreign}  is not a checkpoint of thincdialog, and might be in the way. "
             "Choose another folder with --output."
         )
-    # A link might lead to a file outside the folder, and a pipe might block.
+    # A link may lead to a file outside the folder, and a pipe may block.
     for name in (CONFIG, LOG, SCORES, *ID_FILES):
         reason = not_plain(folder / name)
         if reason:
@@ -85,9 +85,9 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
 
 @contextmanager
 def taken_back(folder: Optional[Path]) -> Iterator[None]:
-    """If an error occurs before the first training result is saved (in the config, which is
-    checked further with the data and the installed packages, in the data, or in the model to
-    begin with), restore a folder that was empty, or did not exist: so the next try can use it.
+    """Clean up if an error occurs in the block before the first training result is saved, for
+    instance in the config, the data or the initial model: make a folder empty again that was empty
+    before, and delete one that did not exist, so that the next attempt can use it.
 
     folder (Optional[Path]): The folder; None to save nothing.
     """

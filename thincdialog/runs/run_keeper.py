@@ -1,4 +1,4 @@
-"""Saves the models and checkpoints of a run into its folder, and restores them."""
+"""Save the models and checkpoints of a run into its folder, and restore them."""
 
 import filecmp
 import json
@@ -27,14 +27,14 @@ from .model_folder import save_model
 from .run_place import CONFIG, RunPlace
 
 WEIGHTS = "weights.npy"
-# In a checkpoint: weights of the best model.
+# File in a checkpoint: weights of the best model.
 BEST_WEIGHTS = "best.npy"
 
 
 class RunKeeper(Keeper):
-    """Keeps models and checkpoints in a run's folder.
+    """Save models and checkpoints in a run's folder.
 
-    experiment (Experiment): Holds the agent and the optimizer. There are no checkpoints if the
+    experiment (Experiment): Holds the agent and the optimizer. No checkpoints are written if the
         agent has no weights, or if the state of the optimizer cannot be read.
     folder (Optional[Path]): The run's folder; None to keep only the best weights, in memory.
     """
@@ -52,7 +52,7 @@ class RunKeeper(Keeper):
 
     @property
     def checkpoints(self) -> Optional[Checkpoints]:
-        """The checkpoints of the run; None if it writes none."""
+        """The checkpoints of the run; None if the run writes none."""
         path = self.place.path
         return Checkpoints(path) if path is not None and self._has_checkpoints else None
 
@@ -60,9 +60,9 @@ class RunKeeper(Keeper):
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Keep the run's files while the context is open; no other process may use the folder. If
-        the run ends before it has replaced an old run, its files are deleted, and the old run
-        stays. But if a signal ended it after training steps, it replaces the old run.
+        """Manage the run's files in the block, in which no other process may use the folder. If the
+        run ends before it has replaced an old run, its files are deleted and the old run is kept;
+        but if a signal ends it after training steps, it replaces the old run.
 
         RAISES (OutputError): If unfinished changes of a killed run cannot be repaired.
         """
@@ -79,9 +79,10 @@ class RunKeeper(Keeper):
             self.place.drop()
 
     def begin(self, is_new: bool) -> None:
-        """Begin or resume the run: write its config into the folder in which it is saved.
+        """Begin or resume the run: write its config into the run's current folder.
 
-        is_new (bool): Whether the run is new. If so, an old run stays until ``RunPlace.take_over``.
+        is_new (bool): Whether the run is new. If so, an old run is kept until
+            ``RunPlace.take_over``.
         RAISES (OutputError): If the config cannot be written.
         """
         if is_new:
@@ -107,17 +108,18 @@ class RunKeeper(Keeper):
         self._has_learnt = position.step > 0
 
     def calibrated(self) -> None:
-        """Save model-best again, with the agent's new temperature. The agent has its weights."""
+        """Save model-best again with the agent's new temperature. The agent must have the best
+        weights."""
         if self._best is not None:
             self._save_model(BEST, self._best)
 
     def left(self, position: Position) -> None:
-        """Save model-last without a report of scores."""
+        """Save model-last without scores."""
         self._save_model(LAST, self._meta(position, {}))
         self._has_learnt = position.step > 0
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
-        # File names without folders, which differ from machine to machine.
+        # File names without folders, which differ between machines.
         code = told_apart(self.experiment.code)
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
@@ -138,8 +140,8 @@ class RunKeeper(Keeper):
             self.saved = str(self.place.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint. If training steps have been made and evaluated, the run also
-        replaces an old one: it has shown that its data can be read and that it can train."""
+        """Write a checkpoint. If training steps have been made and evaluated, also replace an old
+        run, because this run has shown that it can read its data and train."""
         if self.checkpoints is None or self.place.folder is None:
             return
         if self._fingerprints is None:
@@ -160,8 +162,8 @@ class RunKeeper(Keeper):
             for name, array in arrays.items():
                 write_array(folder / ARRAYS / f"{name}.npy", array)
             if self._best is not None:
-                # A copy and no link to model-best's: one damaged file must not damage several
-                # checkpoints.
+                # A copy instead of a link to model-best's file, because one damaged file must not
+                # damage several checkpoints.
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(Checkpoints(self.place.folder).at(step))
@@ -171,13 +173,14 @@ class RunKeeper(Keeper):
     # --- restoring --------------------------------------------------------------------
 
     def find(self, note: Callable[[str], None]) -> Optional[Dict[str, Any]]:
-        """Find the newest complete checkpoint of the folder, and check that the run can resume
-        from it.
+        """Find the newest complete checkpoint of the folder, and check that the run can resume from
+        it.
 
         note (Callable): Called with lines for the user.
         RETURNS (Optional[Dict[str, Any]]): The checkpoint's state, for ``restore``; None if there
             is no checkpoint.
-        RAISES (DialogError): If all are damaged, or config or data are those of another run.
+        RAISES (DialogError): If all checkpoints are damaged, or if the config or the data differs
+            from the run's.
         """
         if self.checkpoints is None:
             note("There are no checkpoints of such an agent or optimizer: starting afresh.")
@@ -201,9 +204,9 @@ class RunKeeper(Keeper):
 
     @contextmanager
     def taking_back(self) -> Iterator[None]:
-        """Use the state from ``find`` while the context is open.
+        """Use a state from ``find`` in the block, and convert errors in it.
 
-        RAISES (ModelError): If it is no state of this run, although its checksum is right.
+        RAISES (ModelError): If the state is not valid for this run, although its checksum is right.
         """
         try:
             yield
@@ -216,9 +219,9 @@ class RunKeeper(Keeper):
             ) from error
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore agent, optimizer and best model from the newest checkpoint.
+        """Restore the agent, the optimizer and the best model from the newest checkpoint.
 
-        state (Mapping[str, Any]): From ``find``.
+        state (Mapping[str, Any]): The state that ``find`` returned.
         """
         agent, newest = self.experiment.learner, Path(self.newest)
         check_encoders(agent.model, newest)
@@ -230,8 +233,9 @@ class RunKeeper(Keeper):
             self._restore_best(newest / BEST_WEIGHTS, self._best)
 
     def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
-        """Restore the best model, in memory and in the run's folder. The folder may have a better
-        one, which was found after the checkpoint was written; the resumed run finds it again."""
+        """Restore the best model, in memory and in the run's folder. The folder may contain a
+        better model, which was found after the checkpoint was written; the resumed run will find it
+        again."""
         assert self.place.path is not None
         agent, place = self.experiment.learner, self.place.path / BEST
         values: Any = read_array(weights)
@@ -239,7 +243,7 @@ class RunKeeper(Keeper):
             raise ModelError(f"{weights}  has {values.size:,} weights, not the model's. {RESTART}")
         self.best_weights = get_array_module(agent.weights).asarray(values)
         known: Dict[str, Any] = {}
-        with suppress(ModelError, OSError):  # Damaged, or gone.
+        with suppress(ModelError, OSError):  # The folder may be damaged, or may not exist.
             saved = read_meta(place)
             is_whole = not find_changes(place, saved)
             if is_whole and filecmp.cmp(weights, place / WEIGHTS, shallow=False):
@@ -250,9 +254,9 @@ class RunKeeper(Keeper):
 
 
 def _as_json(whole: Mapping[str, Any]) -> str:
-    """Return a state as JSON text.
+    """Convert a state to JSON text.
 
-    RAISES (TrainingError): If a part of the state is not made of JSON values; names the part.
+    RAISES (TrainingError): If a part of the state has values that JSON cannot hold; names the part.
     """
     try:
         return json.dumps(whole, default=_plain)

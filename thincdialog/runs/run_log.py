@@ -1,4 +1,4 @@
-"""The log rows of a run in its folder, for plots and tables; written with any logger or none."""
+"""The log of a run in its folder, for plots and tables; written in addition to any logger."""
 
 import fcntl
 import os
@@ -24,10 +24,10 @@ LOCK_TRIES, LOCK_SECONDS = 5, 0.05
 
 
 class RunLog:
-    """Writes ``log.jsonl``, and locks it until it is closed.
+    """Write ``log.jsonl``, and lock it until it is closed.
 
     folder (Path): The run's folder.
-    RAISES (OutputError): If the file cannot be written, or another run is writing it.
+    RAISES (OutputError): If the file cannot be written, or if another run is writing it.
     """
 
     def __init__(self, folder: Path):
@@ -37,10 +37,10 @@ class RunLog:
     def begin(self, resume_step: Optional[int] = None, place: Optional[Path] = None) -> None:
         """Begin or resume a run.
 
-        resume_step (Optional[int]): Step from which the run resumes: later rows are deleted.
-            None for a new run, which begins with an empty file.
-        place (Optional[Path]): Folder in which the run is written, if this is not yet its own
-            folder: then both are locked.
+        resume_step (Optional[int]): Step from which the run resumes; rows of later steps are
+            deleted. None for a new run, which begins with an empty file.
+        place (Optional[Path]): Folder in which the run is written, if it is not yet the run's own
+            folder; both folders are then locked.
         RAISES (OutputError): If the file cannot be written.
         """
         if place is not None:
@@ -51,8 +51,8 @@ class RunLog:
             remove_scores(place)
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
-        """Write the row of an evaluation to disk, so that it is not lost if the machine
-        crashes."""
+        """Write the row of an evaluation and sync it to disk, so that it survives a crash of the
+        machine."""
         if info is not None:
             self.rows.add(info)
             self.rows.sync()
@@ -65,7 +65,7 @@ class RunLog:
     def close(self) -> None:
         """Close the log, which unlocks the folder."""
         for rows in dict.fromkeys((self.rows, self._in_folder)):
-            with suppress(OSError):  # The disk is full: ``add`` has raised this error before.
+            with suppress(OSError):  # If the disk is full, ``add`` has raised this error before.
                 rows.close()
 
 
@@ -88,7 +88,7 @@ def _lock(rows: RowFile) -> bool:
         try:
             fcntl.flock(rows.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        except BlockingIOError:  # Maybe only is_running, which holds a lock for a moment.
+        except BlockingIOError:  # Maybe only ``is_running``, which holds a lock for a moment.
             time.sleep(LOCK_SECONDS)
         except OSError:  # The file system has no locks.
             return True
@@ -113,7 +113,8 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a process is training in a folder now; False if the file system has no locks."""
+    """Return whether a process is training in a folder now; False if the file system has no
+    locks."""
     path = folder / LOG
     if not path.is_file():
         return False
@@ -128,7 +129,7 @@ def is_running(folder: Path) -> bool:
 
 
 def read_log(path: Path) -> List[Dict[str, Any]]:
-    """Read the rows of a run so far; none if it has written none.
+    """Read the rows of a run so far; none if there is no log.
 
     path (Path): The run's folder, or a file of rows in any folder.
     RAISES (OSError): If the file cannot be read.

@@ -1,5 +1,5 @@
-"""The folder in which a run is written. A run that replaces another one is written to a subfolder
-of the run's folder at first. It replaces the old run once it is sure, that is, once it has trained
+"""The folder in which a run is written. A run that replaces another run is first written to a
+subfolder of the run's folder. It replaces the old run once it is sure, that is, once it has trained
 and has written a checkpoint, or has ended.
 
     .thincdialog-new     the new run; deleted if its process was killed
@@ -7,8 +7,8 @@ and has written a checkpoint, or has ended.
                          the next run in the folder completes the swap
     .thincdialog-old     the old run, until it is deleted
 
-The run's folder itself is not replaced, because it may be a mount or the working directory of a
-process, or hold other files. Its parts (models, checkpoints, files) are only renamed.
+The run's folder itself is not replaced, because it may be a mount point, the working directory of a
+process, or contain other files. Only its parts (models, checkpoints, files) are renamed.
 """
 
 import shutil
@@ -29,7 +29,7 @@ NEW, READY, OLD = (f".thincdialog-{state}" for state in ("new", "ready", "old"))
 
 
 class RunPlace:
-    """The folder in which a run is written now.
+    """Manage the folder in which a run is currently written.
 
     folder (Optional[Path]): The run's folder; None if nothing is saved.
     path (Optional[Path]): The folder to write to: ``folder``, or a subfolder of it while an old
@@ -47,7 +47,7 @@ class RunPlace:
     def repair(self) -> None:
         """Undo or complete unfinished changes of a process that was killed.
 
-        RAISES (OutputError): If that fails.
+        RAISES (OutputError): If the repair fails.
         """
         if self.folder is None:
             return
@@ -60,9 +60,9 @@ class RunPlace:
             Checkpoints(self.folder).repair(*WRITTEN_WHOLE, AGENT)
 
     def begin_anew(self) -> None:
-        """Begin a new run: in a subfolder, if there is an old run.
+        """Begin a new run, in a subfolder if there is an old run.
 
-        RAISES (OutputError): If nothing can be written.
+        RAISES (OutputError): If the folder cannot be written.
         """
         if self.folder is None or not _holds_run(self.folder):
             return
@@ -73,7 +73,7 @@ class RunPlace:
     def take_over(self) -> None:
         """Replace the old run, completely or not at all, because the new one is sure.
 
-        RAISES (OutputError): If that fails.
+        RAISES (OutputError): If the folder cannot be written.
         """
         if self.is_sure or self.folder is None or self.path is None:
             return
@@ -89,15 +89,15 @@ class RunPlace:
                 raise
 
     def drop(self) -> None:
-        """Delete a run that has ended before it was sure; the old one stays as it is."""
+        """Delete a run that ended before it was sure; the old run is kept."""
         if not self.is_sure and self.path is not None:
             shutil.rmtree(self.path, ignore_errors=True)
 
     @staticmethod
     def _swap(folder: Path) -> None:
-        """Swap the runs; another call can continue if this one is interrupted at any point. The
-        new log is moved first: as long as it has not moved, the other parts in the folder are
-        those of the old run. The folder always has a log, because it is the file that is locked."""
+        """Swap the runs. If the swap is interrupted at any point, another call completes it. The
+        new log is moved first: until then, all other parts in the folder belong to the old run. The
+        folder always has a log, because the log is the file that is locked."""
         ready, old = folder / READY, folder / OLD
         if (ready / LOG).exists():
             old.mkdir(exist_ok=True)

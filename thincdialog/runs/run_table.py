@@ -1,4 +1,4 @@
-"""Many training runs in a table: their scores, and the settings in which they differ."""
+"""A table of training runs with their scores and the settings in which they differ."""
 
 import json
 from contextlib import suppress
@@ -20,35 +20,35 @@ from .run_log import is_running
 from .scores_file import read_scores
 
 FINISHED, RUNNING, UNFINISHED = "finished", "running", "not finished"
-# Settings that decide what a run writes, and where, do not affect its scores.
+# Settings for the output of a run, which do not affect its scores.
 LEFT_OUT = ("training.logger.",)
 
 
 @dataclass
 class RunResult:
-    """The settings and results of a training run; None for those that are not known.
+    """Hold the settings and results of a training run; unknown values are None.
 
     name (str): A short name.
     path (str): The run's folder, or the file of its rows.
     state (str): "finished", "running", or "not finished": interrupted, failed or killed.
-    task (Optional[str]): Names of its tasks.
-    score_name (Optional[str]): The metric that it optimised.
-    higher_is_better (Optional[bool]): Whether higher values of the metric are better, by the run's
-        config or else by the metric's name.
-    score (Optional[float]): The best so far, on dev.
-    best_step (Optional[int]): The step of the best score.
-    step (Optional[int]): Steps so far.
-    epochs (Optional[float]): Epochs so far.
-    dev (Optional[float]): The metric of the best model on dev; for finished runs only.
-    test (Optional[float]): The same on the test data.
+    task (Optional[str]): Names of the run's tasks.
+    score_name (Optional[str]): Name of the metric that the run optimised.
+    higher_is_better (Optional[bool]): Whether higher values of the metric are better, according to
+        the run's config or else to the metric's name.
+    score (Optional[float]): Best score so far on the dev data.
+    best_step (Optional[int]): Step of the best score.
+    step (Optional[int]): Number of steps so far.
+    epochs (Optional[float]): Number of epochs so far.
+    dev (Optional[float]): Score of the best model on the dev data, for finished runs only.
+    test (Optional[float]): Score of the best model on the test data, for finished runs only.
     seconds (Optional[float]): Seconds of training, without evaluations.
     n_parameters (Optional[int]): Number of weights.
-    stopped_because (Optional[str]): Why it ended.
+    stopped_because (Optional[str]): Reason why training ended.
     scores (Dict[str, Dict[str, float]]): Split to metric to value.
-    settings (Dict[str, Optional[str]]): "section.key" to value, for the settings in which the
-        runs differ. Values are as in the config, with variables filled in; None if this run
-        does not have the setting.
-    config (Dict[str, str]): The same for all settings of the run, if they are known.
+    settings (Dict[str, Optional[str]]): "section.key" to value, for the settings in which the runs
+        differ. Values are text as in the config, with variables filled in; None if this run does
+        not have the setting.
+    config (Dict[str, str]): "section.key" to value, for all settings of the run, if known.
     """
 
     name: str
@@ -71,8 +71,8 @@ class RunResult:
     config: Dict[str, str] = field(default_factory=dict)
 
     def flat(self) -> Dict[str, Any]:
-        """Return everything except ``config`` in one flat dict, for a table: "dev/hits@1",
-        "training.max_steps"; strings of the config have no quotes."""
+        """Return everything except ``config`` in one flat dict for a table, with keys such as
+        "dev/hits@1" and "training.max_steps". Strings from the config have no quotes."""
         known = asdict(self)
         scores, settings = known.pop("scores"), known.pop("settings")
         del known["config"]
@@ -83,7 +83,7 @@ class RunResult:
 
 
 def plain_text(raw: str) -> str:
-    """Return a setting as in the config, on one line, without the quotes of a string."""
+    """Return a setting's text from the config on one line, without the quotes of a string."""
     value = parse_value(raw)
     return " ".join((value if isinstance(value, str) else raw).split())
 
@@ -91,10 +91,11 @@ def plain_text(raw: str) -> str:
 def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     """Return the results of training runs, the best first.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such folders, or
+    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders, or
         files of rows.
-    RETURNS (List[RunResult]): Sorted by metric, then by score; runs without a score are last.
-    RAISES (DataError): If a path holds no run.
+    RETURNS (List[RunResult]): Results sorted by metric, then by score; runs without a score are
+        last.
+    RAISES (DataError): If a path has no run.
     """
     found = find_runs(runs)
     both = [_settings(run.path) for run in found]
@@ -103,7 +104,7 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     differing = [
         name
         for name in names
-        # A reference to another setting gets no column: the other setting has one.
+        # A reference to another setting gets no column, because the other setting has one.
         if all(
             len({config.get(name) for config in each if config}) > 1 for each in (written, configs)
         )
@@ -138,7 +139,7 @@ def _result(run: Run) -> RunResult:
     if run.path.is_dir():
         scores = read_scores(run.path)
         result.state = RUNNING if is_running(run.path) else FINISHED if scores else UNFINISHED
-        for name in ("model-best", "model-last"):  # Runs without a log have only these.
+        for name in ("model-best", "model-last"):  # Runs without a log have only these files.
             with suppress(ModelError):
                 meta = read_meta(run.path / name)
                 result.task = result.task or meta.get("task")
@@ -163,8 +164,8 @@ def _result(run: Run) -> RunResult:
 
 
 def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
-    """Return all settings of a run's config as they are written, and again with variables filled
-    in; empty if the config is not known."""
+    """Return all settings of a run's config as written, and with variables filled in; empty if the
+    config is not known."""
     for place in PLACES if path.is_dir() else ():
         file = path / place
         if file.is_file():
@@ -185,7 +186,7 @@ def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
 
 
 def _value(name: str, raw: str, filled: Dict[str, Any]) -> str:
-    """Return the value of a setting, as a config would have it."""
+    """Return the text of a setting's value, as in a config."""
     value: Any = filled if "$" in raw else None
     for key in name.split("."):
         value = value.get(key) if isinstance(value, dict) else None

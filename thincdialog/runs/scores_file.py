@@ -1,4 +1,4 @@
-"""``scores.json`` in a run's folder: the run's results, for tables and model cards."""
+"""``scores.json`` in a run's folder: the results of the run, for tables and model cards."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from ..loggers.row_file import finite, is_number
 
 SCORES = "scores.json"
 REMEDY = "Delete it to see the run without its final scores."
-# Keys that readers need, and the types of their values.
+# Required keys, and the types of their values.
 KINDS: Dict[str, Any] = {
     "score_name": str, "best_step": int, "stopped_because": str, "seconds": (int, float),
     "n_parameters": int, "scores": dict,
@@ -20,10 +20,11 @@ KINDS: Dict[str, Any] = {
 
 
 def write_scores(folder: Path, result: Result) -> None:
-    """Write the results of a run; the file exists only once the run is over.
+    """Write the results of a run. The file exists only after the run has ended.
 
     folder (Path): The run's folder.
-    RAISES (OutputError): If it cannot be written.
+    result (Result): The results.
+    RAISES (OutputError): If the file cannot be written.
     """
     facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines", "left_out")}
     with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as temporary:
@@ -31,7 +32,7 @@ def write_scores(folder: Path, result: Result) -> None:
 
 
 def read_scores(folder: Path) -> Dict[str, Any]:
-    """Read the results of a run from the file of ``write_scores``; empty until the run is over.
+    """Read the results of a run; empty if the run has not ended.
 
     RAISES (ModelError): If the file is damaged.
     """

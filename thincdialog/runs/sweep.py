@@ -1,6 +1,6 @@
-"""Trains with many settings, one run after the other in one process. Each run has bit for bit the
-same result as when it is trained alone. (If a run kills the process, the sweep ends, too; the same
-call resumes it.)
+"""Train with many settings, one run after the other in one process. Each run is reproducible: it
+has bit for bit the same result as when it is trained alone. (If a run kills the process, the sweep
+ends too; repeat the call to resume it.)
 """
 
 import sys
@@ -25,18 +25,18 @@ from .train import train
 STATE, CONFIG = "sweep.json", "config.cfg"
 REMEDY = 'Write {"runs": {}} into it to continue with the runs that are there.'
 FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
-# If there are more combinations, not all are checked, but enough to check every value once.
+# If there are more combinations, only enough of them are checked to check every value once.
 MAX_CHECKED = 64
 
 
 @dataclass
 class SweepRun:
-    """A run of a sweep.
+    """Describe a run of a sweep.
 
-    name (str): Name of its folder, in the folder of the sweep.
-    overrides (Dict[str, Any]): The settings that are its own: "section.key" to value.
+    name (str): Name of the run's folder, in the folder of the sweep.
+    overrides (Dict[str, Any]): The run's own settings, "section.key" to value.
     state (str): "waiting", "begun", "finished" or "failed".
-    error (Optional[str]): Why it failed.
+    error (Optional[str]): Reason why the run failed.
     """
 
     name: str
@@ -47,10 +47,10 @@ class SweepRun:
 
 @dataclass
 class Sweep:
-    """Outcome of ``sweep``.
+    """Hold the runs and results of ``sweep``.
 
-    output (Path): The folder that holds the runs.
-    runs (List[SweepRun]): In the order in which they are trained.
+    output (Path): Folder that contains the runs.
+    runs (List[SweepRun]): Runs in the order of training.
     results (List[RunResult]): Results of the finished runs, the best first; in the order of
         training if there are no dev scores.
     """
@@ -61,7 +61,7 @@ class Sweep:
 
     @property
     def best(self) -> Optional[SweepRun]:
-        """The run with the best score on dev; None if none has one."""
+        """The run with the best score on the dev data; None if no run has a score."""
         if not self.results or self.results[0].score is None:
             return None
         return next(run for run in self.runs if run.name == Path(self.results[0].path).name)
@@ -79,26 +79,25 @@ def sweep(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Sweep:
-    """Train once for each combination of some settings, and compare the scores on dev.
+    """Train once for each combination of some settings, and compare the scores on the dev data.
 
-    If you repeat the call, it trains only the runs that are not finished: an interrupted run
-    resumes from its newest checkpoint. If a run fails, its error is saved, and the next run
-    begins.
+    If you repeat the call, it trains only the runs that are not finished; an interrupted run
+    resumes from its newest checkpoint. If a run fails, its error is saved, and the next run begins.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     over (Mapping[str, Choices]): "section.key" to a list of values; or, with ``random``,
         to a range: "log:1e-4..1e-1" (uniform in the logarithm), "uniform:0..0.5" or
         "int:1..8", bounds included.
-    output (Union[str, Path]): Folder that holds a folder for each run.
+    output (Union[str, Path]): Folder that will contain a folder for each run.
     random (int): Number of combinations to draw; 0 for all of them.
     seed (int): Seed of the draws.
-    overrides (Optional[Mapping[str, Any]]): Changes to the config for all runs.
-    retry (bool): Whether to train runs again that failed before.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where all runs show their progress; sys.stderr if None.
+    overrides (Optional[Mapping[str, Any]]): Config settings to change in all runs.
+    retry (bool): Whether to train failed runs again.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for the progress of all runs; sys.stderr if None.
     RETURNS (Sweep): All runs and their results.
-    RAISES (DialogError): Before anything is trained or written: if a combination makes an
-        invalid config, if data is missing, or if the folder holds something else.
+    RAISES (DialogError): Before any training and writing, if a combination makes an invalid config,
+        if data is missing, or if the folder contains something else.
     """
     load_code(code)
     stream = stderr or sys.stderr
@@ -144,12 +143,12 @@ def _train(
             overrides=overrides,
             resume=resume,
             force=resume,
-            code=code,  # Imported here already, but worker processes must import it, too.
+            code=code,  # Imported in this process already, but worker processes must import it too.
             stdout=stream,
             stderr=stream,
         )
         run.state = FINISHED
-    except Exception as error:  # Whatever it is, the others may still succeed.
+    except Exception as error:  # After any error, the other runs may still succeed.
         run.state = FAILED
         is_ours = isinstance(error, DialogError)
         run.error = str(error) if is_ours else told_of_code(error) or error_line(error)
@@ -164,7 +163,7 @@ def _check(
 ) -> None:
     """Check the config with the combinations, before anything runs.
 
-    RAISES (ConfigError): With all problems.
+    RAISES (ConfigError): If there are problems; lists all of them.
     RAISES (DataError): If data is missing.
     """
     problems: List[Problem] = []
@@ -200,9 +199,9 @@ def _to_check(
 def _check_trained(
     config: ConfigLike, common: Dict[str, Any], folder: Path, runs: List[SweepRun]
 ) -> None:
-    """Check that the runs that are there already were trained with this config.
+    """Check that existing runs were trained with this config.
 
-    RAISES (OutputError): If one was not.
+    RAISES (OutputError): If a run was not.
     """
     for run in runs:
         path = folder / run.name / CONFIG
@@ -228,7 +227,7 @@ def _check_trained(
 
 
 class _SweepState:
-    """``sweep.json``: which runs there are, and how each of them ended."""
+    """Manage ``sweep.json``, which holds the runs and their states."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -253,12 +252,15 @@ class _SweepState:
             known = self.others.get(run.name, {})
             run.state, run.error = known.get("state", WAITING), known.get("error")
             if run.state == FINISHED and not read_scores(self.folder / run.name):
-                run.state = WAITING  # Its folder was deleted.
+                run.state = WAITING  # The run's folder was deleted.
             if run.state == FAILED and retry:
                 run.state, run.error = WAITING, None
 
     def write(self, runs: List[SweepRun]) -> None:
-        """RAISES (OutputError): If it cannot be written."""
+        """Write the states to disk.
+
+        RAISES (OutputError): If the file cannot be written.
+        """
         ours = {
             run.name: {"overrides": run.overrides, "state": run.state, "error": run.error}
             for run in runs

@@ -15,12 +15,12 @@ from ..errors import ConfigError, Problem
 Choices = Union[str, Sequence[Any]]
 _RANGE = re.compile(r"(?P<kind>log|uniform|int):(?P<low>[^.].*?)\.\.(?P<high>.+)$")
 _LONGEST_VALUE, _LONGEST_NAME = 40, 150
-# A combination that was drawn before is drawn again: the maximum number of draws per run.
+# Maximum number of draws per run. (A combination that was drawn before is drawn again.)
 _TRIES = 100
 
 
 class Range(NamedTuple):
-    """Values between two bounds, both included.
+    """Describe a range of values, including both bounds.
 
     kind (str): "uniform", "log" (uniform in the logarithm) or "int" (whole numbers).
     """
@@ -30,7 +30,7 @@ class Range(NamedTuple):
     high: float
 
     def draw(self, rng: np.random.Generator) -> Union[int, float]:
-        """Draw a value; fractions are rounded to three digits, so that you can type them."""
+        """Draw a value. Fractions are rounded to three digits, so that they are easy to type."""
         if self.kind == "int":
             return int(rng.integers(int(self.low), int(self.high), endpoint=True))
         if self.kind == "log":
@@ -50,7 +50,7 @@ def read_choices(over: Mapping[str, Choices], is_random: bool) -> Dict[str, Unio
 
     over (Mapping[str, Choices]): "section.key" to a list of values or a range.
     is_random (bool): Whether values are drawn; ranges are allowed only then.
-    RAISES (ConfigError): With all problems.
+    RAISES (ConfigError): If there are problems; lists all of them.
     """
     problems: List[Problem] = []
     found: Dict[str, Union[Range, List]] = {}
@@ -94,7 +94,7 @@ def _read_range(text: str) -> Range:
 
 
 def is_range(text: str) -> bool:
-    """Whether a text is meant as a range, valid or not."""
+    """Return whether a text is meant as a range, valid or not."""
     return re.match(r"(log|uniform|int):", text) is not None
 
 
@@ -104,9 +104,9 @@ def grid(choices: Mapping[str, List]) -> List[Dict[str, Any]]:
 
 
 def sample(choices: Mapping[str, Union[Range, List]], n: int, seed: int) -> List[Dict[str, Any]]:
-    """Draw different combinations at random. With a larger n, the first ones are the same.
+    """Draw distinct combinations at random. A larger n draws the same combinations first.
 
-    n (int): Number of combinations; fewer if there are no more.
+    n (int): Number of combinations; fewer are returned if there are not enough.
     seed (int): Seed of the draws.
     """
     found: Dict[str, Dict[str, Any]] = {}
@@ -123,8 +123,8 @@ def sample(choices: Mapping[str, Union[Range, List]], n: int, seed: int) -> List
 
 
 def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the name of a run's folder: "learn_rate=0.01,width=64". It depends only on the
-    names and values of settings, so that a sweep finds its runs again.
+    """Return the name of a run's folder: "learn_rate=0.01,width=64". It depends only on the names
+    and values of settings, so that a sweep can find its runs again.
 
     overrides (Mapping[str, Any]): "section.key" to value.
     names (Sequence[str]): All settings of the sweep; their short names must differ.
@@ -139,16 +139,16 @@ def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
     whole = ",".join(parts)
     if is_exact and len(whole) <= _LONGEST_NAME:
         return whole
-    # Two values must not share a folder because they look alike in its name.
+    # Two values must not share a folder because they look the same in its name.
     exact = json.dumps([[name, _text(value)] for name, value in overrides.items()])
     return f"{whole[:_LONGEST_NAME]}-{hashlib.sha1(exact.encode()).hexdigest()[:6]}"
 
 
 def short_name(name: str, names: Sequence[str], taken: Sequence[str] = ()) -> str:
-    """Return the shortest end of a setting's name that differs from the ends of the others.
+    """Return the shortest end of a setting's name that no other setting has.
 
-    names (Sequence[str]): Names of all settings, each once.
-    taken (Sequence[str]): Other names that it must not equal.
+    names (Sequence[str]): Distinct names of all settings.
+    taken (Sequence[str]): Other names that the result must not equal.
     """
     parts = name.split(".")
     for length in range(1, len(parts)):

@@ -1,4 +1,4 @@
-"""Trains a dialogue model as a config says, evaluates it and saves it."""
+"""Train a dialogue model from a config, evaluate it and save it."""
 
 import sys
 from collections import Counter
@@ -37,7 +37,7 @@ from .run_keeper import RunKeeper
 from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
-# A run notes the share of truncated contexts if it is higher than this.
+# The run warns if a higher fraction of contexts is truncated.
 TOLD_SHARE = 0.25
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
@@ -57,28 +57,28 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training after the current step,
-    and the model is saved; a second Ctrl-C ends training at once.
+    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training after the current step, and
+    the model is saved. A second Ctrl-C ends training at once.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     output (Union[str, Path, None]): Folder for model-best, model-last, checkpoints and
         log.jsonl; None saves nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    force (bool): Whether a run that is in the folder may be replaced. It stays until this one
-        has read its data, trained, and written a checkpoint, or until this one has ended if it
-        writes none.
-    resume (bool): Resume from the folder's newest checkpoint, as if the run had never
-        stopped; start from scratch if there is none.
-    code (CodeLike): Python file to import first, or several; they may register functions.
-    stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
-    stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
-    prepare (Callable): Called with the experiment of the config, before anything is read.
+    force (bool): Whether to replace a run in the folder. The old run is kept until this one has
+        read its data, trained, and written a checkpoint; or, if it writes no checkpoints, until it
+        has ended.
+    resume (bool): Whether to resume from the folder's newest checkpoint, as if the run had never
+        been interrupted; it starts from scratch if there is none.
+    code (CodeLike): Python file or files to import first; they may register functions.
+    stdout (Optional[TextIO]): Stream for the results of loggers; sys.stdout if None.
+    stderr (Optional[TextIO]): Stream for the progress of loggers; sys.stderr if None.
+    prepare (Callable): Called with the experiment of the config, before any data is read.
     RETURNS (Result): Scores, samples and the folder of the model.
-    RAISES (DialogError): If there is an error in config, data, output folder or training; no data
-        is read and nothing is written until the config is valid.
-    RAISES (KeyboardInterrupt): If a signal ended the run; its text is the folder that was saved
-        last. The attribute ``saved`` of an ``Interrupted`` is the checkpoint to resume from, if
-        there is one.
+    RAISES (DialogError): If there is an error in the config, the data, the output folder or the
+        training. No data is read and nothing is written until the config is valid.
+    RAISES (KeyboardInterrupt): If a signal ended the run. The text of the exception is the folder
+        that was saved last; the attribute ``saved`` of an ``Interrupted`` is the checkpoint to
+        resume from, if there is one.
     """
     folder = None if output is None else Path(output)
     with taken_back(folder), Interruption() as interruption:
@@ -91,13 +91,14 @@ def train(
                 find_beginning(experiment.checked)
             check_output(folder, force, resume)
             try:
-                # The log locks the folder first: another process might undo our unfinished files.
+                # Lock the folder with the log first, because another process may undo unfinished
+                # files.
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
                     try:
                         return run.train(state)
-                    finally:  # Also after an error, because skipped data may be its cause.
+                    finally:  # Also after an error, which skipped data may have caused.
                         run.note_bad_data()
             except Interrupted as interrupt:
                 raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
@@ -106,8 +107,8 @@ def train(
 
 
 class TrainingRun:
-    """One call of ``train``. The constructor raises all errors that can be found before data is
-    read.
+    """Make the run of one ``train`` call. The constructor raises all errors that can be found
+    before data is read.
 
     experiment (Experiment): The experiment to train.
     folder (Optional[Path]): Folder of the run.
@@ -141,13 +142,14 @@ class TrainingRun:
         return state
 
     def begin(self, state: Optional[Dict[str, Any]]) -> None:
-        """Begin the run, or resume it from a state: log rows of later steps are deleted."""
+        """Begin the run, or resume it from a state, in which case log rows of later steps are
+        deleted."""
         self.keeper.begin(is_new=state is None)
         place, step = self.keeper.place, None
         if state is not None:
             with self.keeper.taking_back():
                 step = int(state["loop"]["logged_step"])
-        # Delete the files of killed processes where runs without an output folder write theirs.
+        # Delete the files of killed processes in the folder for runs without an output folder.
         repair(temporary_folder(), AGENT)
         self.experiment.scratch = place.path or temporary_folder()
         for log in self.log:
@@ -212,21 +214,22 @@ class TrainingRun:
         return result
 
     def note_bad_data(self) -> None:
-        """Note the examples that were skipped, once for each file."""
+        """Report the skipped examples, once for each file."""
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:
                 self._noted.add(path)
                 self._note(bad.summary())
 
     def _evaluated(self, report: Mapping[str, float]) -> None:
-        """Note problems after an evaluation; a stream may have been read to its end by now."""
+        """Report problems after an evaluation. Streams may have been read to their end by now."""
         self.note_bad_data()
         self._note_undefined("dev", report)
 
     def _note_undefined(self, split: str, report: Mapping[str, float]) -> None:
-        """Note that a metric is nan, once for each metric.
+        """Report that a metric is nan, once for each metric.
 
-        RAISES (TrainingError): If it is the run's score: then no model would be the best.
+        RAISES (TrainingError): If the metric is the run's score, because no model could be the
+            best.
         """
         for name, shown in self.experiment.undefined_scores(report).items():
             if split == "dev" and name == self.experiment.training["score"]:
@@ -242,7 +245,8 @@ class TrainingRun:
 
     def _read(self, teachers: List[Teacher]) -> None:
         """Read all data that is kept in memory, including the test data, so that errors in it are
-        found before training. Streams are read only if the run replaces an old one, once through.
+        found before training. Streams are read only if the run replaces an old one; each is then
+        read once.
 
         RAISES (DataError): If data cannot be read.
         """
@@ -263,9 +267,11 @@ class TrainingRun:
     def _learn(
         self, dev: Optional[Teacher], state: Optional[Dict[str, Any]], stack: ExitStack
     ) -> Result:
-        """Train.
+        """Train the agent.
 
-        stack (ExitStack): Ends the runner, whose workers evaluate the result.
+        dev (Optional[Teacher]): Teacher of the dev data.
+        state (Optional[Dict[str, Any]]): State to resume from; None to start from scratch.
+        stack (ExitStack): Ends the runner later, because its workers evaluate the result.
         """
         experiment, training = self.experiment, self.experiment.training
         chosen = "".join(f", {name} = {number:,}" for name, number in experiment.chosen.items())
@@ -326,7 +332,7 @@ class TrainingRun:
         )
 
     def _finish(self, result: Result, teachers: Mapping[str, Optional[Teacher]]) -> None:
-        """Measure the scores of the best weights and of the baselines, and sample a few
+        """Measure the scores of the best weights and of the baselines, and sample some
         conversations."""
         experiment = self.experiment
         if experiment.agent.learns and self.keeper.best_weights is not None:
@@ -358,7 +364,7 @@ class TrainingRun:
 def measure_baselines(
     experiment: Experiment, teachers: Mapping[str, Teacher]
 ) -> Dict[str, Reports]:
-    """Return the reports of the baselines: name to split to metric to value.
+    """Return the scores of the baselines: name to split to metric to value.
 
     teachers (Mapping[str, Teacher]): Teachers of the splits to evaluate on.
     """
@@ -367,7 +373,8 @@ def measure_baselines(
         train = experiment.training_split()
         baseline.initialize(train, tokenizer=None, seed=experiment.seed)
         found[name] = {
-            # Not the config's batcher: it may need texts truncated, which not every baseline does.
+            # The config's batcher is not used, because it may truncate texts, which not every
+            # baseline supports.
             split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
             for split, teacher in teachers.items()
         }
@@ -375,9 +382,9 @@ def measure_baselines(
 
 
 def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
-    """Check that no store is in the run's folder, which another run replaces as a whole.
+    """Check that no store is in the run's folder, because another run may replace the whole folder.
 
-    RAISES (ConfigError): If one is.
+    RAISES (ConfigError): If a store is there.
     """
     if experiment.stores is None or folder is None:
         return

@@ -1,4 +1,4 @@
-"""Checks the weights before they are evaluated and saved."""
+"""A check of the weights before they are evaluated and saved."""
 
 import math
 
@@ -8,10 +8,11 @@ from ..protocol import Learner
 
 
 def check_weights(agent: Learner, step: int) -> None:
-    """Check that the weights are finite. (If the loss is reported, it shows this earlier.)
+    """Check that the weights are finite. (If the agent reports its loss, that shows the problem
+    earlier.)
 
-    step (int): Steps done.
-    RAISES (TrainingError): If they are not.
+    step (int): Number of steps so far.
+    RAISES (TrainingError): If the weights are not finite.
     """
     if math.isfinite(float(agent.weights.sum(dtype="d"))):
         return
