@@ -1,4 +1,4 @@
-"""Configs: read, complete, check, build, write."""
+"""Reading, completing, checking, building and writing of configs."""
 
 from .code import CodeError, CodeLike, PathLike, code_files, load_code, told_apart
 from .given import ConfigLike, Overrides

@@ -1,4 +1,4 @@
-"""Checks a value against a type annotation, and names annotations for people."""
+"""Check values against type annotations, and describe annotations in words."""
 
 import collections.abc
 from types import GeneratorType
@@ -26,7 +26,8 @@ _PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
 def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
-    # confection accepts "3" for an int, and any text for a schedule, and passes it on.
+    # confection accepts the string "3" for an int, and any string for a schedule, without
+    # converting it.
     branches = [
         branch
         for branch in get_annot_branches(annotation)
@@ -85,7 +86,7 @@ def as_annotated(value: Any, annotation: Any) -> Any:
 
 
 def takes_nothing(annotation: Any) -> bool:
-    """Return whether it is one of confection's annotations that no value fits."""
+    """Return whether an annotation is one of confection's, which no value fits."""
     return getattr(annotation, "__module__", "") == "confection.validation"
 
 

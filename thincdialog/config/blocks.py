@@ -1,4 +1,4 @@
-"""Blocks of a config: sections that name the registered function that builds them."""
+"""Blocks of a config: sections with the name of the registered function that builds them."""
 
 import json
 from contextlib import suppress
@@ -21,12 +21,13 @@ def is_block(value: Any) -> bool:
 
 
 def is_group(value: Any) -> bool:
-    """Return whether a section is a list of blocks, ``[a.*.first]``, ``[a.*.second]``."""
+    """Return whether a section is a list of blocks, such as ``[a.*.first]``, ``[a.*.second]``."""
     return isinstance(value, dict) and list(value) == ["*"] and isinstance(value["*"], dict)
 
 
 def function_of(section: Dict[str, Any]) -> Optional[FunctionInfo]:
-    """Return the function that builds a block; None if it names none, or an unknown one."""
+    """Return the function that builds a block; None if the block names no function or an unknown
+    one."""
     reference = reference_of(section)
     try:
         return describe_function(reference[1:], section[reference]) if reference else None
@@ -35,8 +36,9 @@ def function_of(section: Dict[str, Any]) -> Optional[FunctionInfo]:
 
 
 def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a copy in which every block of a registered function has all its arguments, in their
-    order. Defaults that JSON cannot hold are left out, as are defaults of unknown functions.
+    """Return a copy of a config in which every block has all arguments of its registered function,
+    in their order. Defaults that JSON cannot hold are left out, as are defaults of unknown
+    functions.
 
     data (Dict[str, Any]): Nested sections, which may contain variables.
     """

@@ -1,4 +1,4 @@
-"""Finds everything that is wrong with a config, and builds what it describes."""
+"""Find all mistakes in a config, and build its objects."""
 
 import math
 import re
@@ -29,20 +29,21 @@ from .suggestions import close_functions, close_to, value_hint
 from .values import KeyPath, around, parts_of, shorten, show_value
 from .variables import variables_in
 
-# The type of everything in [paths], whose keys are free.
+# The type of all settings in [paths], which may have any name.
 _PATHS = Union[str, List[str], None]
-# What a function may say of its arguments, such as numbers that are too large.
+# Errors that a function may raise because of its arguments, for example if a number is too large.
 REFUSALS = (DialogError, ValueError, TypeError, ArithmeticError, MemoryError)
-# How registered functions begin to say what is wrong with one of their arguments.
+# The beginning of error messages of registered functions about one of their arguments.
 _ARGUMENT = re.compile(r"'(\w+)' of ")
 
 
 class Checker:
-    """Walks a config whose variables are filled in.
+    """Check the sections of a config whose variables are filled in, and collect the problems.
 
-    data (Dict[str, Any]): Nested sections, variables filled in.
-    builds (bool): Whether to build each block in which nothing is wrong, from the inside
-        out; what functions refuse is among the problems then.
+    given (GivenConfig): The config as given, with the place of each part.
+    data (Dict[str, Any]): Nested sections with variables filled in.
+    builds (bool): Whether to also build each block without mistakes, from the inside out. Errors of
+        the functions are then among the problems.
     """
 
     def __init__(self, given: GivenConfig, data: Dict[str, Any], builds: bool = False):
@@ -50,9 +51,9 @@ class Checker:
         self.data = data
         self.builds = builds
         self.problems: List[Problem] = []
-        # Where something is wrong or unknown, and the sections around it.
+        # Paths with a mistake or an unknown value, and all sections around them.
         self.unsound: Set[KeyPath] = {place for path in given.unknown for place in around(path)}
-        # What registered functions raised, for tracebacks.
+        # Errors that registered functions raised, for tracebacks.
         self.causes: List[Exception] = []
 
     def add(self, path: KeyPath, text: str, hint: str = "") -> None:
@@ -60,17 +61,17 @@ class Checker:
         self.problems.append(Problem(self.given.where(*path), text, hint))
 
     def add_at(self, path: KeyPath, text: str, hint: str = "") -> None:
-        """The same of a key, whose section and name come first."""
+        """Add a problem whose text begins with the section and the key."""
         self.add(path, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
 
     def is_sound(self, path: KeyPath) -> bool:
-        """Whether nothing at or below a path was wrong or is unknown."""
+        """Return whether there is no mistake and no unknown value at or below a path."""
         return path not in self.unsound
 
     def check_all(self, only: Sequence[str] = ()) -> Dict[str, Any]:
-        """The sections with what was built in place of the blocks.
+        """Check the sections, and return them with built objects instead of blocks.
 
-        only (Sequence[str]): The sections to look at; all if there are none.
+        only (Sequence[str]): Names of the sections to check; all if empty.
         """
         names = [name for name in self.data if not only or name in only]
         sections = {name: self._check_section(name, self.data[name]) for name in names}
@@ -131,7 +132,7 @@ class Checker:
 
     def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
         if path == mixture.PATH and isinstance(value, dict):
-            return  # check_weights() looks at each of them.
+            return  # ``check_weights`` checks the values of this setting.
         wanted, hint = describe(setting.annotation), ""
         least, most = setting.least, setting.most
         if least is not None:
@@ -174,8 +175,10 @@ class Checker:
     def check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
         """Check a block that a registered function builds, and all blocks in it.
 
-        wanted (str): The registry the function must come from; "" for any.
-        RETURNS (Any): What it builds, if it is to be built and nothing is wrong.
+        path (KeyPath): Path of the block.
+        block (Dict[str, Any]): The block.
+        wanted (str): Registry that the function must be from; "" for any.
+        RETURNS (Any): The built object; None if blocks are not built or the block has a mistake.
         """
         info = self._info_of(path, block, wanted)
         if info is not None:
@@ -220,11 +223,11 @@ class Checker:
         return None
 
     def _check_arguments(self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo) -> Any:
-        """Unknown, missing and wrong arguments of one block, and all blocks in it."""
+        """Check the arguments of a block, and all blocks in it."""
         name = ".".join(path)
         filled = {argument.name for argument in info.positional(block.get("*"))}
         misspelt: Set[str] = set()
-        # With what was built in place of the blocks.
+        # Values with built objects instead of blocks.
         group: Dict[str, Any] = {}
         named: Dict[str, Any] = {}
         for key, value in block.items():
@@ -247,7 +250,7 @@ class Checker:
                 hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
                 misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
                 if info.keywords and "?" not in hint:
-                    # It would take a misspelt name, too.
+                    # ``**keywords`` would accept a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
                     hint = f"a config cannot fill {rest}: make it an argument of its own"
                 self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
@@ -283,7 +286,7 @@ class Checker:
             annotation = element_type(annotation)
             return [self._check_value((*path, k), v, annotation, info) for k, v in value.items()]
         if any(is_block(part) or is_group(part) for part in parts_of(value)):
-            # The parts are checked alone: what they will be is not known yet.
+            # Check the parts separately, because the type of a block's object is not known yet.
             annotation = element_type(annotation)
             items = value.items() if isinstance(value, dict) else enumerate(value)
             built = {k: self._check_value((*path, str(k)), v, annotation, info) for k, v in items}
@@ -318,16 +321,16 @@ class Checker:
                 found = _ARGUMENT.match(problem.text)
                 inner = (*path, found[1]) if found and found[1] in named else path
                 self.add(inner, f"[{name}] {problem.text}", problem.hint)
-                if problem.where:  # It says all of it itself.
+                if problem.where:  # The problem has a complete message of its own.
                     self.problems[-1] = problem
                 elif place := place_in(error):
                     hint = f"{problem.hint} ({place})" if problem.hint else place
                     self.problems[-1] = self.problems[-1]._replace(hint=hint)
-        except CodeError as error:  # Of a part that it was given.
+        except CodeError as error:  # Raised by an object that the function received.
             self.causes.append(error)
             self.add(path, f"[{name}] {info.name}: {error}")
         except Exception as error:
-            # Functions of others refuse in many ways.
+            # Functions of other packages may raise any error for a wrong argument.
             is_refusal = isinstance(error, REFUSALS) or not info.is_ours
             place = place_in(error)
             if not is_refusal and not place:
@@ -342,7 +345,7 @@ class Checker:
         return None
 
     def _received(self, path: KeyPath, built: Any, info: FunctionInfo) -> Any:
-        """What a function has built, if it is what its registry is for."""
+        """Return a built object if its type fits its registry, else None."""
         kind = registry.all_registries()[info.registry]
         if not fits(built, kind.made):
             wanted = describe(kind.made).replace("a block that builds ", "")
@@ -378,7 +381,7 @@ def _is_lstm_of_thinc(layer: Model) -> bool:
 
 
 def _where_else(registry_name: str, name: str) -> str:
-    """A hint for a name that is not in a registry."""
+    """Return a hint for a name that is not in a registry."""
     registries = registry.all_registries()
     for other, known in registries.items():
         if name in known:

@@ -19,9 +19,9 @@ _IMPORTED: Dict[Path, ModuleType] = {}
 
 
 def code_files(code: CodeLike) -> List[str]:
-    """Return the paths of the files, in the order in which they are imported.
+    """Return the paths of code files as strings, in the order in which they are imported.
 
-    code (CodeLike): A path, several, or None for none.
+    code (CodeLike): One path, several paths, or None.
     """
     files = [code] if isinstance(code, (str, Path)) else code or ()
     return [str(file) for file in files]
@@ -46,9 +46,9 @@ def told_apart(files: Sequence[str]) -> List[str]:
 def load_code(code: CodeLike) -> List[ModuleType]:
     """Import Python files, each once in a process.
 
-    code (CodeLike): A file, or several in their order; None does nothing.
+    code (CodeLike): One path, several paths in their order, or None.
     RETURNS (List[ModuleType]): The modules.
-    RAISES (CodeError): If there is no such file, or importing it fails; names the line.
+    RAISES (CodeError): If a file does not exist, or importing it fails; the error names the line.
     """
     return [_load_file(path) for path in code_files(code)]
 
@@ -59,7 +59,8 @@ def _load_file(path: str) -> ModuleType:
         return _IMPORTED[file]
     if not file.is_file():
         raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
-    # The name is the same in every process, so that an object pickled in one loads in another.
+    # The name is the same in every process, so that pickled objects can be loaded in other
+    # processes.
     name = f"{CODE_PREFIX}{file.stem}_{zlib.crc32(str(file).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""What sets a config apart from the defaults, or from another config."""
+"""The differences of a config from the defaults, or from another config."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple
@@ -12,20 +12,20 @@ from .source import read_source
 from .write import write_config
 
 FILE = "config.cfg"
-# Where a folder of a run, or of a saved model, keeps its config.
+# Paths of the config in the folder of a run or of a saved model.
 PLACES = (FILE, f"model-best/{FILE}", f"model-last/{FILE}")
 
 Kind = Literal["same", "changed", "added", "removed"]
 
 
 class Difference(NamedTuple):
-    """A setting of either config.
+    """Describe a setting that is in at least one of two configs.
 
-    section (str): Dotted name of its section.
-    key (str): Its name in the section.
+    section (str): Dotted name of the section.
+    key (str): Name of the setting in the section.
     kind (str): "same", "changed", "added" (only the config has it) or "removed".
-    new (Optional[str]): The value in the config, as it is written in a file.
-    old (Optional[str]): The value in what it is compared to.
+    new (Optional[str]): Text of the value in the config; None if it is not there.
+    old (Optional[str]): Text of the value in the other config; None if it is not there.
     """
 
     section: str
@@ -42,17 +42,18 @@ def diff_config(
     overrides: Optional[Mapping[str, Any]] = None,
     code: CodeLike = None,
 ) -> List[Difference]:
-    """Compare two complete configs setting by setting: what is not written in a file
-    counts with its default. Variables are compared as they are written.
+    """Compare two complete configs setting by setting. Settings that a file leaves out have their
+    defaults. Variables are compared as written.
 
-    config (ConfigLike): A path, a text, a Config, a dict; a saved model's or run's folder.
-    compare_to (ConfigLike): The same; None for the defaults: those of the sections, and
+    config (ConfigLike): A path, a text, a Config, a dict, or the folder of a saved model or of a
+        run.
+    compare_to (ConfigLike): The other config. None for the defaults: those of the sections, and
         those of the functions that the config names.
-    overrides (Optional[Mapping[str, Any]]): Changes to ``config``.
-    code (CodeLike): Python file, or several, registering what the configs name.
-    RETURNS (List[Difference]): Of all settings, in the order of the config, each
-        section's removed ones last; then the sections that it does not have.
-    RAISES (ConfigError): With every problem of a config that is not good.
+    overrides (Optional[Mapping[str, Any]]): Settings to change in ``config``.
+    code (CodeLike): Python file or files that register functions named in the configs.
+    RETURNS (List[Difference]): All settings in the order of the config, with the removed settings
+        last in each section; then the sections that the config does not have.
+    RAISES (ConfigError): If a config has problems; lists all of them.
     """
     load_code(code)
     checked = load_config(in_folder(config), overrides)
@@ -73,9 +74,10 @@ def diff_config(
 
 
 def in_folder(config: AnyConfig) -> AnyConfig:
-    """The config of a saved model or run, if its folder is given; else what is given.
+    """Return the config of a saved model or a run if its folder is given; otherwise the config
+    itself.
 
-    RAISES (ConfigError): If the folder holds none.
+    RAISES (ConfigError): If the folder has no config.
     """
     if not isinstance(config, (str, Path)) or (isinstance(config, str) and "\n" in config):
         return config
@@ -90,14 +92,15 @@ def in_folder(config: AnyConfig) -> AnyConfig:
 
 
 def _defaults_for(section: Dict[str, Any], known: Any) -> Dict[str, Any]:
-    """What a section would hold if it only said which functions build its blocks.
+    """Return the default settings of a section whose blocks have the functions that it names.
 
-    known (Any): Its default; anything but a dict if it has none.
+    section (Dict[str, Any]): The section.
+    known (Any): Default of the section; not a dict if it has none.
     """
     base = dict(known) if isinstance(known, dict) else {}
     reference = reference_of(section)
     if reference and base.get(reference) != section[reference]:
-        # The defaults are those of the function that is there; only its name differs.
+        # The defaults are those of the named function; only its name differs.
         usual = {key: value for key, value in base.items() if key.startswith("@")}
         base = fill_functions({reference: section[reference]})
         base = {**usual, **{key: base[key] for key in base if key != reference}}
@@ -110,6 +113,6 @@ def _defaults_for(section: Dict[str, Any], known: Any) -> Dict[str, Any]:
 
 
 def _lines(config: Mapping[str, Any]) -> Dict[Tuple[str, str], str]:
-    """Section and key to the text of the value, in the order of a written config."""
+    """Return section and key to the text of the value, in the order of a written config."""
     sections = read_source(write_config(config)).sections.values()
     return {(s.name, key): entry.raw for s in sections for key, entry in s.entries.items()}

@@ -1,4 +1,4 @@
-"""Look up the arguments, types and documentation of a registered function."""
+"""Look up the arguments, types and documentation of registered functions."""
 
 import inspect
 import math
@@ -18,29 +18,30 @@ REQUIRED = Parameter.empty
 _DOCUMENTED = r"^[ \t]{{0,8}}\*{{0,2}}{} ?(\(.*?\))?:[ \t]+(\S.*(?:\n[ \t]+\S.*)*)$"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
-# Ranges for number arguments of functions that do not check them: Thinc's optimizers train with a
+# Ranges for numeric arguments of functions that do not check them: Thinc's optimizers train with a
 # negative learning rate, and its layers of width 0 fail with an error from NumPy. Each range has
-# the least number that makes sense, the limit that numbers must stay below, and both in words.
+# its lowest valid number, the limit that numbers must stay below, and a description in words.
 _SIZE = (1, math.inf, "1 or more")
 _NOT_NEGATIVE = (0, math.inf, "0 or more")
 _DECAY = (0, 1, "0 or more, less than 1")
 _SIZES = ("width", "hidden_width", "nO", "nI", "nP", "nV", "nF", "nH")
-# By registry and argument.
+# Ranges by registry and argument.
 _RANGES: Dict[Tuple[str, str], Tuple[float, float, str]] = {
     **{("optimizers", name): _NOT_NEGATIVE for name in ("learn_rate", "L2", "eps", "grad_clip")},
     **{("optimizers", name): _DECAY for name in ("beta1", "beta2")},
     **{(kind, name): _SIZE for kind in ("layers", "models") for name in _SIZES},
 }
-# Only these modules are checked: arguments of a user's functions may have other meanings.
+# Only functions in these modules are checked, because arguments of custom functions may have other
+# meanings.
 _KNOWN = ("thinc.", "thincdialog.")
 
 
 class FunctionInfo(NamedTuple):
-    """A registered function.
+    """Describe a registered function.
 
     where (str): File and line of its definition.
-    arguments (Dict[str, Parameter]): Arguments by name. Annotations are types, ``Any`` if the
-        function has none; the default is ``REQUIRED`` if there is none.
+    arguments (Dict[str, Parameter]): Its arguments by name. A missing annotation is ``Any``, and a
+        missing default is ``REQUIRED``.
     variadic (Optional[Parameter]): Its ``*args``; None if it takes none.
     keywords (str): Name of its ``**kwargs``, which a config cannot fill; "" if it has none.
     takes_any (bool): Whether it has no signature, so that its arguments are unknown.
@@ -67,7 +68,7 @@ class FunctionInfo(NamedTuple):
         return found + [self.variadic] * (n - len(found)) if self.variadic else found
 
     def out_of_range(self, argument: str, value: Any) -> str:
-        """Return, in words, the range that a value should be in; "" if it is in range."""
+        """Return a description of the range that a value should be in; "" if it is in range."""
         found = _RANGES.get((self.registry, argument))
         module = getattr(self.function, "__module__", None) or ""
         if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
@@ -80,7 +81,7 @@ class FunctionInfo(NamedTuple):
         return f"a list of one number or more, each {words}" if isinstance(value, list) else words
 
     def documentation(self, argument: str) -> str:
-        """Return the docstring's text on one argument, "" if there is none."""
+        """Return the documentation of an argument in the docstring; "" if there is none."""
         text = inspect.getdoc(self.function) or ""
         match = re.search(_DOCUMENTED.format(re.escape(argument)), text, re.MULTILINE)
         if match is None:
@@ -138,7 +139,7 @@ def _describe(registry_name: str, name: str, function: Callable) -> FunctionInfo
 def _hints(target: Any) -> Dict[str, Any]:
     try:
         return get_type_hints(target)
-    except Exception:  # A name that cannot be resolved: the others still count.
+    except Exception:  # Some name cannot be resolved: use the other annotations.
         names, found = getattr(inspect.unwrap(target), "__globals__", {}), {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         with suppress(Exception):
@@ -147,7 +148,8 @@ def _hints(target: Any) -> Dict[str, Any]:
 
 
 def locate(function: Callable) -> str:
-    """Return file and line of a function, the file relative to the folder it is imported from."""
+    """Return file and line of a function; the file is relative to the folder that it is imported
+    from."""
     function = inspect.unwrap(function)
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     try:

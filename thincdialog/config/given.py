@@ -28,15 +28,16 @@ DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 
 @dataclass
 class GivenConfig:
-    """Hold a config as given, with defaults of sections and overrides.
+    """Hold a config as given, with defaults of sections and with overrides.
 
-    written (Dict[str, Any]): Nested sections as they were given.
-    data (Dict[str, Any]): Sections with defaults and overrides; variables not filled in.
-    locations (Dict[str, str]): Dotted name of a section or key to its place, such as
-        "my.cfg:41".
+    name (str): Name of the config in messages.
+    written (Dict[str, Any]): Nested sections as given.
+    data (Dict[str, Any]): Sections with defaults and overrides; variables are not filled in.
+    locations (Dict[str, str]): Dotted name of a section or key to its place, such as "my.cfg:41".
     overrides (List[str]): Dotted names that overrides set.
-    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read or filled
-        in.
+    problems (List[Problem]): Mistakes in syntax and overrides.
+    source (Optional[Source]): The config's text; None if it was not text.
+    unknown (Set[Tuple[str, ...]]): Paths of values that cannot be read or filled in.
     """
 
     name: str
@@ -49,7 +50,7 @@ class GivenConfig:
     unknown: Set[KeyPath] = field(default_factory=set)
 
     def where(self, *path: str) -> str:
-        """Return the place of a section or key, or else of the nearest section around it."""
+        """Return the place of a section or key, or of the nearest section around it."""
         names = (".".join(path[:end]) for end in range(len(path), 0, -1))
         own = self.name if self.source else ""
         return next((self.locations[name] for name in names if name in self.locations), own)
@@ -133,7 +134,7 @@ def _from_source(source: Source) -> GivenConfig:
 
 
 def _copy_values(given: GivenConfig, path: KeyPath, value: Any, is_literal: bool) -> Any:
-    """Copy a value, keep only parts that JSON can hold, and double dollar signs if literal."""
+    """Copy a value without parts that JSON cannot hold, and double dollar signs if literal."""
     if len(path) > MAX_DEPTH:
         raise RecursionError()
     if isinstance(value, Mapping):
@@ -170,7 +171,7 @@ def default_data() -> Dict[str, Any]:
 
 
 def _add_section_defaults(data: Dict[str, Any]) -> None:
-    """Add the settings and blocks that the config does not mention, in place."""
+    """Add the settings and blocks that the config leaves out, in place."""
     defaults = default_data()
     for name, like in OPTIONAL.items():
         section, key = name.split(".")
@@ -194,7 +195,7 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
     path, where = name.split("."), f"--{name}"
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
-        parsed = value  # A file may be called 2024.
+        parsed = value  # A file may have a name such as 2024.
     try:
         parsed = _copy_values(given, tuple(path), parsed, False)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Complete and check a config that a user has written, and build its objects."""
+"""Complete and check a user's config, and build its objects."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -41,7 +41,8 @@ class CheckedConfig:
     def error(self, text: str, hint: str, *path: str) -> ConfigError:
         """Make the error for a mistake in the config that is found only when it is used.
 
-        text, hint (str): As in a ``Problem``; path (str): As for ``where``.
+        text, hint (str): As in a ``Problem``.
+        path (str): As for ``where``.
         """
         return ConfigError([Problem(self.where(*path), text, hint)], self.name)
 
@@ -56,13 +57,14 @@ def load_config(
     without: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> CheckedConfig:
-    """Read, complete and check a config. Keep no objects and read no data.
+    """Read, complete and check a config, without keeping objects or reading data.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
-    overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last;
-        strings are read as JSON if they are JSON.
-    without (Sequence[str]): Sections to leave out, such as some of earlier versions.
-    only (Sequence[str]): Sections to check, all if empty; others may name missing functions.
+    overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last; strings are parsed
+        as JSON if possible.
+    without (Sequence[str]): Sections to leave out, such as those of earlier versions.
+    only (Sequence[str]): Sections to check; all if empty. Other sections may name missing
+        functions.
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): If there are problems; the error lists all of them.
     """
@@ -78,7 +80,7 @@ def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem
     """Return all problems of a config, including those found only when its blocks are built.
 
     config (ConfigLike): As for ``load_config``.
-    RETURNS (List[Problem]): Empty if the config is good.
+    RETURNS (List[Problem]): The problems; empty if there are none.
     """
     try:
         return _read_and_check(config, overrides, build=True)[1]
@@ -87,10 +89,10 @@ def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem
 
 
 def read_sections(config: ConfigLike) -> Dict[str, Any]:
-    """Return the nested sections of a config without checking them. Blocks are completed as far
-    as their functions are known. Use it to inspect the config of another run or user.
+    """Return the nested sections of a config without checking them, for example to inspect the
+    config of another run. Blocks of known functions are completed.
 
-    RAISES (ConfigError): If it cannot be read.
+    RAISES (ConfigError): If the config cannot be read.
     """
     given = read_config(config)
     if given.problems:
@@ -99,13 +101,13 @@ def read_sections(config: ConfigLike) -> Dict[str, Any]:
 
 
 def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
-    """Build the objects of all sections. No data is read.
+    """Build the objects of all sections, without reading data.
 
-    checked (CheckedConfig): From ``load_config``.
+    checked (CheckedConfig): A config that ``load_config`` returned.
     RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to teacher);
         ``tokenizer`` (None if there is none); ``agent``; ``world`` (a function of teacher and
-        agent); ``mixture`` (its settings); ``evaluation`` (its settings, ``world``, its own or
-        that of the whole config, and ``metrics``, a list); ``training`` (its settings,
+        agent); ``mixture`` (its settings); ``evaluation`` (its settings; ``world``, which is that
+        of the whole config by default; and ``metrics``, a list); ``training`` (its settings,
         ``optimizer``, ``logger``, and ``callbacks``, a list); ``baselines`` (name to agent).
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
@@ -133,7 +135,7 @@ def build_sections(checked: CheckedConfig, only: Sequence[str] = ()) -> Dict[str
 
 
 def build_block(checked: CheckedConfig, name: str) -> Any:
-    """Build one block again: a new object, equal to the one of ``resolve_config``.
+    """Build one block again, and return a new object equal to that of ``resolve_config``.
 
     name (str): Dotted name of the block, such as "training.optimizer".
     """
@@ -148,7 +150,10 @@ def _read_and_check(
     only: Sequence[str] = (),
     build: bool = False,
 ) -> Tuple[CheckedConfig, List[Problem]]:
-    """build (bool): Whether to also build the blocks of a config without mistakes."""
+    """Read, complete and check a config, and return it with its problems.
+
+    build (bool): Whether to also build the blocks of a config without mistakes.
+    """
     registry.ensure_populated()
     given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
     for name in without:
@@ -166,7 +171,8 @@ def _read_and_check(
     checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 
     def line(problem: Problem) -> Tuple[bool, int]:
-        """Sort problems by line, and those without a line in the file last."""
+        """Return a key that sorts problems by line; problems without a line in the file are
+        last."""
         name, _, number = problem.where.rpartition(":")
         is_line = name == given.name and number.isdigit()
         return (not is_line, int(number) if is_line else 0)

@@ -1,4 +1,4 @@
-"""Check the settings of a config for several tasks."""
+"""Check the settings of configs with several tasks."""
 
 import math
 from typing import TYPE_CHECKING, List
@@ -37,7 +37,7 @@ def check_weights(checker: "Checker") -> None:
     if not isinstance(weights, dict) or not isinstance(tasks, dict):
         return
     names = [name for name in tasks if name != "*"]
-    # A misspelt name is not reported as missing as well.
+    # A misspelt name is not also reported as missing.
     misspelt: List[str] = []
     for name, weight in weights.items():
         if name not in names:

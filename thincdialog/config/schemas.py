@@ -1,5 +1,5 @@
-"""The sections of a config, with their settings and blocks. ``default_config.cfg`` has the
-default and the meaning of each setting."""
+"""The sections of a config, with their settings and blocks. ``default_config.cfg`` has the default
+of each setting, with an explanation."""
 
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
 
@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
 
     registry (str): Registry of the function.
     is_group (bool): Whether the section holds named blocks, ``[tasks.NAME]``.
-    required (bool): Whether a config must have it.
+    required (bool): Whether a config must have the section.
     """
 
     registry: str
@@ -93,14 +93,14 @@ BLOCKS: Dict[str, Blocks] = {
     "baselines": Blocks("agents", is_group=True),
 }
 
-# Blocks that exist only if the config or an override begins them, and the block whose default
-# completes them.
+# Blocks that exist only if the config or an override creates them, and the block that supplies
+# their defaults.
 OPTIONAL = {"evaluation.world": "world"}
 
 # Blocks that may be null.
 EMPTY = ("evaluation.world", "training.callbacks")
 
-# Places where users look for a setting or section in vain, and a hint to the right place.
+# Settings or sections that users may expect elsewhere, and a hint to the right place.
 _TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
 ELSEWHERE = {
     "training.batch_size": _TRAINING_BATCHES,
@@ -113,7 +113,7 @@ ELSEWHERE = {
     "ray": 'its settings go into [runner] under @runners = "thincdialog.Ray.v1"',
 }
 
-# A sub-section whose keys are free: names of tasks.
+# A sub-section with free keys, which are names of tasks.
 WEIGHTS = "mixture.weights"
 
 

@@ -14,7 +14,7 @@ _FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def shipped_configs() -> Dict[str, Path]:
-    """Return name and file of every bundled config."""
+    """Return the name and file of every bundled config."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
     return {path.stem: path for path in sorted(folder.glob("*.cfg"))} if folder else {}
 
@@ -35,8 +35,8 @@ def find_shipped(name: str) -> Path:
 
 
 def shipped_text(name: str, path: str) -> str:
-    """Return the text of a bundled config for a copy at another path: the command in its first
-    lines names that path.
+    """Return the text of a bundled config for a copy at another path. The command in its first
+    lines then names that path.
 
     name (str): As for ``find_shipped``.
     path (str): Path of the copy.

@@ -1,9 +1,9 @@
 """Read a config's text line by line, and record the line of every section and key.
 
-The grammar is confection's (Python's ``configparser`` with JSON values): sections
-in brackets, ``key = value``, comments on lines of their own, deeper indented lines
-continue a value. Unlike confection, the reader continues after a mistake, so that all
-mistakes can be shown at once, and parent sections need not be written out.
+The grammar is confection's (Python's ``configparser`` with JSON values): sections in brackets,
+``key = value``, comments on separate lines, and indented lines that continue a value. Unlike
+confection, the reader continues after a mistake, so that all mistakes can be shown at once, and
+parent sections may be left out.
 """
 
 import re
@@ -70,7 +70,7 @@ def read_source(text: str, name: str = "config") -> Source:
         first one is kept), and values that JSON cannot read.
     """
     source = Source(name)
-    # Entries before the first section go into a section that is not kept.
+    # Entries before the first section go into a section that is discarded.
     section = Section("", 0)
     for number, content, comments in _read_statements(text, source):
         wrong: Optional[Tuple[str, str]] = None

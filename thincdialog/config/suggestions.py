@@ -1,4 +1,4 @@
-"""What a wrong name or value may have been meant to be."""
+"""Suggestions for wrong names and values."""
 
 import difflib
 import json
@@ -11,7 +11,7 @@ from .values import read_number
 
 
 def close_to(name: str, names: Iterable[str]) -> str:
-    """A hint with the nearest valid name, or with all of them if they are few."""
+    """Return a hint with the most similar valid name, or with all valid names if they are few."""
     names = list(names)
     lower = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), lower, 1, cutoff=0.6)
@@ -21,8 +21,9 @@ def close_to(name: str, names: Iterable[str]) -> str:
 
 
 def close_functions(name: str, names: Iterable[str], n: int = 1) -> List[str]:
-    """Registered names nearest to a name; "thincdialog." and the version do not count."""
-    # Of names with one core, the first.
+    """Return the registered names most similar to a name, ignoring "thincdialog." and the
+    version."""
+    # If several names have the same core, keep the first.
     cores = {_core(known): known for known in reversed(list(names))}
     return [cores[core] for core in difflib.get_close_matches(_core(name), cores, n, cutoff=0.6)]
 
@@ -32,7 +33,7 @@ def _core(name: str) -> str:
 
 
 def value_hint(value: Any, annotation: Any) -> str:
-    """How a value of the wrong type may have been meant; "" if there is no telling."""
+    """Return a hint for a value of the wrong type; "" if its intended meaning is unclear."""
     if isinstance(value, float) and value.is_integer() and fits(int(value), annotation):
         return f"write {int(value)}"
     if type(value) is int and fits(str(value), annotation):

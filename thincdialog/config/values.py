@@ -1,4 +1,4 @@
-"""Values of a config: JSON, or else a plain string, as confection reads them."""
+"""Values of a config, which are JSON or plain strings, as in confection."""
 
 import json
 import math
@@ -6,22 +6,22 @@ import re
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple, Union
 
-# Names of the sections around a key, outermost first, and the key.
+# A path in a config: the names of the sections around a key, outermost first, and the key.
 KeyPath = Tuple[str, ...]
 
-# Deepest nesting of sections, and of lists in a value. Real configs are never deeper, and deeper
+# Maximum nesting of sections, and of lists in a value. Real configs are never deeper, and deeper
 # nesting would exhaust Python's stack.
 MAX_DEPTH = 50
 
-# Largest whole number of 64 bits.
+# Largest 64-bit integer.
 MAX_NUMBER = 2**63 - 1
 
 _LITERALS = {"True": True, "False": False, "None": None}
-# Length of the longest name for which similar names are searched.
+# Maximum length of a name for which similar names are searched.
 MAX_COMPARED = 200
 _TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 _COMMENT = re.compile(r"\s[#;]")
-# A string, or the rest of the text if it is not closed, so that no text is searched twice.
+# A string, or the rest of the text if the string is not closed, so that no text is searched twice.
 _STRING = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?$)', re.DOTALL)
 _VARIABLE = re.compile(r"\$\{[^}$]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -84,8 +84,8 @@ def dump_value(value: Any) -> str:
 
 
 def read_override(value: Any) -> Any:
-    """Parse the value of an override as JSON if possible, else return the text itself.
-    Dollar signs that do not begin a variable are kept."""
+    """Parse the value of an override as JSON if possible, else return the text itself. Dollar signs
+    that do not begin a variable are kept."""
     if not isinstance(value, str) or has_variable(value):
         return value
     value = parse_value(value)
@@ -93,9 +93,9 @@ def read_override(value: Any) -> Any:
 
 
 def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
-    """Find the mistake in a value that JSON cannot read and that is surely not a plain string.
+    """Find the mistake in a value that JSON cannot read and that is clearly not a plain string.
 
-    RETURNS (Optional[Tuple[str, str]]): The mistake, and a hint; None if there is none.
+    RETURNS (Optional[Tuple[str, str]]): The mistake and a hint; None if there is no mistake.
     """
     if not raw:
         return "has no value", 'write null for nothing, "" for an empty string'
@@ -120,7 +120,7 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
 
 
 def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
-    """Find the mistake in a value that JSON can read but that no setting can use; see
+    """Find the mistake in a value that JSON can read but no setting can use; see
     ``find_value_mistake``."""
     for part in parts_of(value):
         if isinstance(part, float) and not abs(part) < math.inf:
@@ -143,7 +143,7 @@ def read_number(text: str) -> Union[int, float, None]:
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Put a text on one line and cut it, for a message."""
+    """Put a text on one line and shorten it, for a message."""
     text = " ".join(text[: 4 * limit].split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

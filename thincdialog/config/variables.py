@@ -1,9 +1,9 @@
 """Fill in ``${section.key}`` and ``${section}``, as confection does.
 
-``${a.b}`` alone keeps the type of what it refers to; inside a longer text it becomes
-part of a string. ``$$`` means a dollar sign. ``${key}`` without a dot is a key of
-the same section, else a whole section. The code works on nested dicts and continues
-after a mistake, so that all mistakes can be shown at once.
+``${a.b}`` alone keeps the type of the value that it refers to; in a longer text it becomes part of
+a string. ``$$`` is a dollar sign. ``${key}`` without a dot is a key of the same section, or else a
+whole section. The code works on nested dicts and continues after a mistake, so that all mistakes
+can be shown at once.
 """
 
 import difflib
@@ -20,9 +20,9 @@ from .values import MAX_COMPARED, KeyPath, around, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
 
-# Limits on the length of a chain of variables (including the sections around them), and
-# on the characters and values that variables expand to: enough for any config, and too
-# few to exhaust the stack or the memory.
+# Limits on the length of a chain of variables (including the sections around them), and on the
+# characters and values that variables expand to. They are high enough for any config, and low
+# enough not to exhaust the stack or the memory.
 MAX_LINKS = 100
 MAX_FILLED = 4_000_000
 _OF_A_PART = 20  # A value counts as this many characters, in addition to its own.
@@ -35,7 +35,7 @@ class _Unresolved(Exception):
 def fill_variables(given: GivenConfig, data: Dict[str, Any]) -> Dict[str, Any]:
     """Replace all variables by the values that they refer to.
 
-    given (GivenConfig): Receives the problems, and the paths of values that are unknown.
+    given (GivenConfig): Config that the problems and the paths of unknown values are added to.
     data (Dict[str, Any]): Nested sections; strings as ``parse_value`` leaves them.
     RETURNS (Dict[str, Any]): A new dict; unknown values are None.
     """
@@ -59,7 +59,7 @@ class _Filler:
         self.data = data
         self.n_mistakes = 0
         self.unresolved: Set[KeyPath] = set()
-        # The unresolved paths, and all sections that hold one.
+        # The unresolved paths, and all sections around them.
         self.in_part_unresolved: Set[KeyPath] = set()
         self.filled: Dict[KeyPath, Any] = {}
         self.in_progress: List[KeyPath] = []
@@ -101,8 +101,8 @@ class _Filler:
             return self._as_text(path, next(rest), raw[0] in '"[{') if token["name"] else "$"
 
         text = _TOKEN.sub(written, raw)
-        # Only a value that was written as JSON is parsed again: a plain string whose
-        # dollar signs were doubled stays a string.
+        # Only a value that was written as JSON is parsed again. A plain string whose dollar signs
+        # were doubled remains a string.
         return parse_value(text) if names or isinstance(value, list) else text
 
     def _as_text(self, path: KeyPath, name: str, quoted: bool) -> str:

@@ -1,4 +1,4 @@
-"""Writes configs: sections in their usual order, children under their parent."""
+"""Write configs, with sections in their usual order and subsections after their parent."""
 
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -13,16 +13,16 @@ _KEY = re.compile(r"(\*|@?\w[\w-]*)$")
 
 
 def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> str:
-    """The text of a config. Reading it gives the same config.
+    """Return the text of a config. Reading the text gives the same config.
 
-    config (Mapping[str, Any]): Nested sections. If it is a Config whose variables are
-        filled in, its dollar signs are doubled, so that none is taken for a variable.
-    source (Optional[Source]): What the user wrote: its comments are kept.
-    RETURNS (str): Ends with a newline.
+    config (Mapping[str, Any]): Nested sections. If it is a Config whose variables are filled in,
+        dollar signs are doubled, so that they do not begin variables.
+    source (Optional[Source]): The config as the user wrote it, whose comments are kept.
+    RETURNS (str): The text, which ends with a newline.
     """
     is_literal = isinstance(config, Config) and config.is_interpolated
     parts = ["\n".join(source.header)] if source and source.header else []
-    # Sections that are not known come last, in their own order.
+    # Unknown sections come last, in their own order.
     names = sorted(config, key=[*SECTION_ORDER, *config].index)
     rest: List[Tuple[KeyPath, Dict[str, Any]]] = [((name,), config[name]) for name in names]
     while rest:
@@ -31,7 +31,7 @@ def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> 
         written = (source.sections.get(name) if source else None) or Section(name, 0)
         children = {key: value for key, value in section.items() if _is_section(value)}
         lines = list(written.comments)
-        # A group needs no header of its own.
+        # A group needs no section header.
         if path[-1] != "*" or len(children) < len(section):
             lines.append(f"[{name}]")
         for key, value in section.items():
@@ -46,7 +46,7 @@ def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> 
 
 
 def _is_section(value: Any) -> bool:
-    """Whether a dict can be written as a section of its own, not as a JSON value."""
+    """Return whether a dict can be written as a section, instead of a JSON value."""
     return (
         isinstance(value, dict)
         and bool(value)
