@@ -1,1 +1,1 @@
-"""Looks at data and training: debug commands, surveys, profile, dry run."""
+"""Inspection of data and training: debug commands, surveys, profile, dry run."""

@@ -19,7 +19,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 
-# Examples that are read, and rows of a batch if the config has no batcher.
+# Number of examples to read, and of rows in a batch if the config has no batcher.
 N_EXAMPLES, N_ROWS = 8192, 32
 
 
@@ -47,8 +47,8 @@ class BatchingCosts:
     n_examples (int): Number of examples that were read.
     reading_seconds (float): Wall time to read one example and apply its mutators.
     encoding_seconds (float): CPU time to tokenize one example; 0 if the agent reads no text.
-    workers (List[str]): Choice of ``[loader] workers = "auto"`` for each task that is read, with
-        the reason.
+    workers (List[str]): For each task that is read, the number of workers that ``[loader] workers =
+        "auto"`` chooses, with the reason.
     pads (bool): Whether the model spends time on padding; most models of this library do not.
     paddings (List[Padding]): Padding of several batchers, the config's own first.
     """
@@ -66,8 +66,10 @@ def batching_costs(
 ) -> BatchingCosts:
     """Read the first training examples once more, and divide them into batches in several ways.
 
+    experiment (Experiment): The experiment.
     encoder (Optional[TextEncoder]): An encoder like the agent's that does not truncate.
-    limits (Dict[str, int]): "max_context" and "max_label" tokens that the agent keeps; 0: all.
+    limits (Dict[str, int]): Limits "max_context" and "max_label" of the agent, in tokens; 0 for no
+        limit.
     sizes (Dict[str, int]): Number of training examples of each task.
     """
     rows: List[Message] = []

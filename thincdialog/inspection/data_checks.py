@@ -1,4 +1,4 @@
-"""The checks that add warnings to a report of data."""
+"""Checks that add warnings to a report on data."""
 
 from itertools import chain
 from typing import Iterator, List, Tuple, Union
@@ -18,7 +18,7 @@ _OF_ONE = {"have": "has", "were": "was", "are": "is"}
 
 
 def run_checks(report: DataReport) -> None:
-    """Fill in the warnings of a report, and the names of the checks that found nothing."""
+    """Fill in the warnings of a report and the names of the checks that passed."""
     found: List[DataWarning] = []
     for part in report.splits:
         classes, limits = report.has_classes, report.limits
@@ -27,14 +27,14 @@ def run_checks(report: DataReport) -> None:
                     _of_repeats(part, classes, limits), _of_words(part, limits))  # fmt: skip
         for check, text, hint in chain(*findings):
             found.append(DataWarning(check, part.task, part.split, text, hint))
-    # By check, and within it by task and split.
+    # Sorted by check, then by task and split.
     report.warnings += sorted(found, key=lambda warning: CHECKS.index(warning.check))
     names = {warning.check for warning in found}
     report.passed += [name for name in CHECKS if name not in names]
 
 
 def _of_examples(part: SplitReport) -> Iterator[Finding]:
-    # A split that is held out of the training files has their problems.
+    # A split held out of the training files has the same problems as these.
     for bad in part.skipped if part.split == "train" or not part.held_out else ():
         of_all = f"of {bad.n_read + bad.n_skipped:,} {bad.unit} of {bad.path}"
         if bad.n_skipped:
@@ -71,7 +71,7 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
 def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding]:
     """Yield findings about labels.
 
-    noun (str): "class" or "label", the name of labels if they are classes; else "".
+    noun (str): "class" or "label", the word for labels if they are classes; else "".
     """
     plural = {"class": "classes", "label": "labels"}.get(noun)
     is_train = part.split == "train"

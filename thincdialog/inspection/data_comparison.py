@@ -1,4 +1,4 @@
-"""Makes the report of a split from the counts of the split and of the training data."""
+"""Make the report on a split from counts of the split and of the training data."""
 
 from itertools import chain, islice
 from typing import Dict, Iterable, List, Sequence
@@ -15,7 +15,7 @@ from .data_report import ExampleGroup, SkippedData, SplitReport
 from .data_survey import UNLABELLED, Survey
 from .near_duplicates import near_duplicates
 
-# Most labels and words that a report names of each kind, and most ids of examples.
+# Maximum number of labels and words of each kind in a report, and of ids of examples.
 N_NAMED = 10
 N_IDS = 3
 
@@ -30,14 +30,14 @@ def report_split(
     min_of_class: int,
     unreachable: Unreachable,
 ) -> SplitReport:
-    """Make the report of a split.
+    """Make the report on a split.
 
     task, split (str): Names of the task and the split.
     survey (Survey): Survey of the split.
     teacher (Teacher): Teacher of the split, which knows the ids of examples.
     train (Sequence[Survey]): Surveys of the training data of all tasks.
-    train_teachers (Sequence[Teacher]): Teachers of the same.
-    min_of_class (int): A class with fewer examples is rare.
+    train_teachers (Sequence[Teacher]): Teachers of the training data of all tasks.
+    min_of_class (int): Number of examples below which a class is rare.
     unreachable (Unreachable): Labels that the agent can never give.
     """
     reading, pairs, answers = survey.reading, survey.prints("pairs"), survey.prints("answers")
@@ -81,7 +81,8 @@ def report_split(
     new_labels = [name for name, _ in by_count if name not in train_labels] if len(new) else []
     n_labels = len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"])
     n_new = len(new)
-    if reading.has_label_sets:  # Answers are whole sets.
+    # With label sets, the answers are whole sets, so count single labels.
+    if reading.has_label_sets:
         n_labels, n_new = len(by_count), sum(survey.labels[name] for name in new_labels)
     outside = [name for name, _ in _most(survey.outside.items())]
     conversations = survey.prints("conversations")
@@ -109,7 +110,8 @@ def report_split(
         n_labels=n_labels,
         null_labels=[pair for pair in by_count if pair[0].strip() and is_null_like(pair[0])],
         frequent_labels=by_count[:N_NAMED],
-        rare_labels=classes[N_NAMED:][-N_NAMED:],  # The last ones are not shown twice.
+        # The rarest labels, without those already shown as frequent.
+        rare_labels=classes[N_NAMED:][-N_NAMED:],
         n_rare_classes=sum(count < min_of_class for _, count in classes),
         n_with_features=survey.n_with_features,
         pairs=[(*pair, count) for pair, count in _most(survey.pairs.items())],
@@ -165,7 +167,7 @@ def _most(counts: Iterable) -> List:
 
 
 def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
-    """Return an example with each label of the first inputs among some examples."""
+    """Return one example with each label of the first inputs among some examples."""
     inputs, pairs = survey.prints("inputs"), survey.prints("pairs")
     _, first = np.unique(pairs[numbers], return_index=True)
     each = np.sort(numbers[first]).tolist()
@@ -174,7 +176,7 @@ def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
 
 
 def _messages(teachers: Sequence[Teacher], numbers: Iterable[int]) -> Dict[int, Message]:
-    """Return examples by their numbers; reads the data again up to the last of them."""
+    """Return examples by their numbers. This reads the data again up to the last of them."""
     wanted = set(numbers)
     episodes = chain.from_iterable(teacher.episodes() for teacher in teachers)
     read = islice(chain.from_iterable(episodes), max(wanted, default=-1) + 1)

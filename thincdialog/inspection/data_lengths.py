@@ -1,4 +1,4 @@
-"""LengthSurvey of texts, from counts of each length."""
+"""A survey of text lengths, computed from the count of each length."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,19 +6,20 @@ from typing import List, Tuple
 
 import numpy as np
 
-# First and last length of a bin, and how many there are.
+# First and last length of a bin, and the number of lengths in it.
 Bin = Tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class LengthSurvey:
-    """What a report says of some lengths.
+    """Describe the distribution of some lengths.
 
-    mean (float): Of all.
-    median (int): Half are no longer.
-    most_95 (int): 95 of 100 are no longer.
-    longest (int): The longest of all.
-    histogram (List[Bin]): Bins that double, up to the longest: 0, 1, 2, 3-4, 5-8, ...
+    mean (float): Mean of all lengths.
+    median (int): Median of all lengths.
+    most_95 (int): 95th percentile of all lengths.
+    longest (int): Largest length.
+    histogram (List[Bin]): Bins that double in width, up to the largest length: 0, 1, 2, 3-4, 5-8,
+        ...
     """
 
     mean: float
@@ -29,7 +30,7 @@ class LengthSurvey:
 
     @classmethod
     def of(cls, counts: "Counter[int]") -> "LengthSurvey":
-        """From how often each length occurs; one does."""
+        """Compute the description from the count of each length; there must be at least one."""
         lengths = np.array(sorted(counts))
         upto = np.cumsum([counts[length] for length in lengths.tolist()])
         median, most_95 = (
@@ -48,12 +49,12 @@ class LengthSurvey:
 
 
 def bin_of(length: int) -> int:
-    """Number of the bin that a length falls into."""
+    """Return the number of the bin of a length."""
     return 0 if length <= 0 else (length - 1).bit_length() + 1
 
 
 def bounds_of(number: int) -> Tuple[int, int]:
-    """First and last length of a bin."""
+    """Return the first and the last length of a bin."""
     if number < 2:
         return number, number
     return (1 << (number - 2)) + 1, 1 << (number - 1)

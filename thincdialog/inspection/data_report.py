@@ -7,17 +7,17 @@ from ..evaluation.unreachable import Unreachable
 from .batching_costs import BatchingCosts
 from .data_lengths import LengthSurvey
 
-# A label or word, and how often it occurs.
+# A label or word, and its number of occurrences.
 Count = Tuple[str, int]
 
 
 @dataclass
 class ExampleGroup:
-    """Hold examples of one kind.
+    """Describe the examples of one kind in a split.
 
-    count (int): Number of examples.
-    share (float): Their share of all examples of the split, 0.0 to 1.0.
-    ids (List[str]): Ids of the first ones.
+    count (int): Number of these examples.
+    share (float): Fraction of all examples of the split, 0.0 to 1.0.
+    ids (List[str]): Ids of the first of these examples.
     """
 
     count: int = 0
@@ -27,14 +27,14 @@ class ExampleGroup:
 
 @dataclass
 class SkippedData:
-    """Count the rows that are left out of a file.
+    """Count the rows of a file that are left out.
 
-    path (str): The file.
-    n_read, n_skipped (int): Number of its conversations (or of another `unit`) that can be read,
-        and that cannot.
-    n_problems (int): Number of problems in those that cannot be read.
-    n_without (int): Number of those that can be read in which `label_speaker` has no turn.
-    unit (str): The unit of these numbers, in the plural.
+    path (str): Path of the file.
+    n_read, n_skipped (int): Number of conversations (or of another `unit`) that can be read, and
+        that cannot.
+    n_problems (int): Number of problems in conversations that cannot be read.
+    n_without (int): Number of readable conversations in which `label_speaker` has no turn.
+    unit (str): Unit of these numbers, in the plural.
     note (str): A suspicious property of the whole file; "" if there is none.
     first (List[str]): The first problems, with their lines.
     """
@@ -51,42 +51,46 @@ class SkippedData:
 
 @dataclass
 class SplitReport:
-    """Describe a split of a task; counts are of examples unless stated otherwise.
+    """Describe a split of a task. Counts are numbers of examples unless stated otherwise.
 
-    lengths (Dict[str, LengthSurvey]): "turns" of an episode; "text words", "label words"; and,
-        as the agent reads them, before truncation: "context tokens", "label tokens"; "labels of
-        a text" if it may have several.
-    truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent truncates.
-    n_words, n_unknown (int): Words of texts (labels too), and those not in the vocabulary.
-    unknown_words (List[Count]): The most frequent ones.
-    n_labels (int): Different first labels.
-    frequent_labels, rare_labels (List[Count]): The most and the least frequent, in order.
-    pairs (List[Tuple[str, str, int]]): Labels that most often occur together, and in how many
-        examples.
-    n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
-    without_text, empty_text (ExampleGroup): Examples with neither text nor features; with a text
-        of white space only.
-    without_label, empty_label (ExampleGroup): The same for labels.
+    lengths (Dict[str, LengthSurvey]): Lengths by name: "turns" of an episode; "text words" and
+        "label words"; "context tokens" and "label tokens" as the agent reads them, before
+        truncation; and "labels of a text" if a text may have several.
+    truncated (Dict[str, float]): Fractions of "contexts" and "labels" that the agent truncates.
+    n_words, n_unknown (int): Number of words in texts and labels, and of those not in the
+        vocabulary.
+    unknown_words (List[Count]): The most frequent unknown words.
+    n_labels (int): Number of distinct first labels.
+    frequent_labels, rare_labels (List[Count]): The most and the least frequent labels, in order.
+    pairs (List[Tuple[str, str, int]]): Pairs of labels that most often occur together, each with
+        its number of examples.
+    n_rare_classes (int): Number of classes with fewer examples than ``Limits.min_of_class``.
+    without_text, empty_text (ExampleGroup): Examples with neither text nor features, and examples
+        whose text is only white space.
+    without_label, empty_label (ExampleGroup): Examples without a label, and examples with a label
+        that is only white space.
     null_labels (List[Count]): Labels that may be missing values, such as "NaN".
-    new_labels (ExampleGroup): Examples whose first label is not in the training data; `ids` are
-        the labels.
+    new_labels (ExampleGroup): Examples whose first label is not in the training data; `ids` are the
+        labels.
     outside (ExampleGroup): Examples with a label that is not among the candidates; `ids` are the
         labels.
-    outside_examples (List[str]): Ids of the first of these.
+    outside_examples (List[str]): Ids of the first examples in ``outside``.
     unreachable (Unreachable): Labels of an evaluation that are in no candidate list.
     duplicates (ExampleGroup): Examples whose input and labels occurred before in this split.
     contradictions (ExampleGroup): Examples whose input also occurs in this split with another
         label.
-    in_train (ExampleGroup): Examples whose input and labels are in the training data, too.
-    input_in_train, text_in_train (ExampleGroup): Examples whose input, or whose last text, is.
-    near_train (ExampleGroup): For classes, examples whose text is not in the training data, but
-        nearly the same (see ``near_duplicates``).
-    near_texts (List[Tuple[str, str]]): Texts of the first of these, each with the one in training.
+    in_train (ExampleGroup): Examples whose input and labels are also in the training data.
+    input_in_train, text_in_train (ExampleGroup): Examples whose input, or whose last text, is also
+        in the training data.
+    near_train (ExampleGroup): For classes, examples whose text is nearly the same as a text in the
+        training data, but not equal (see ``near_duplicates``).
+    near_texts (List[Tuple[str, str]]): Texts of the first examples in ``near_train``, each with the
+        text in the training data.
     differing_texts (List[Tuple[str, List[str]]]): For classes, the first texts with different
         labels, and these labels.
     repeated_ids (ExampleGroup): Examples whose id occurred before.
-    shared_ids (int): Number of conversations with the id of one that ended before.
-    held_out (str): The part of its files that the split is; "" if all of them.
+    shared_ids (int): Number of conversations with the id of an earlier conversation.
+    held_out (str): The part of its files that the split consists of; "" if all of them.
     shared (str): A line if an earlier split has the same file (see ``shared_file``); else "".
     skipped (List[SkippedData]): The rows that are left out, one entry for each file.
     store (str): State of the split in ``[loader] store``; "" if the config names none.
@@ -135,17 +139,18 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class Limits:
-    """Hold the limits beyond which ``debug data`` warns; shares are 0.0 to 1.0.
+    """Hold the limits beyond which ``debug data`` warns. Fractions are 0.0 to 1.0.
 
-    min_train (int): Training examples of a task.
-    min_of_class (int): Training examples of a class.
-    max_label (float): Share of the most frequent training label.
-    max_duplicates (float): Share of training examples that repeat an earlier one.
-    max_contradictions (float): Share of training examples with other classes for the same input.
-    max_overlap (float): Share of dev or test examples that are in the training data.
-    max_unknown (float): Share of unknown words.
-    max_truncated (float): Share of contexts, or labels, that are truncated.
-    max_unreachable (float): Share of dev or test labels that are in no candidate list.
+    min_train (int): Minimum number of training examples of a task.
+    min_of_class (int): Minimum number of training examples of a class.
+    max_label (float): Maximum fraction of the most frequent training label.
+    max_duplicates (float): Maximum fraction of training examples that repeat an earlier one.
+    max_contradictions (float): Maximum fraction of training examples whose input also has another
+        class.
+    max_overlap (float): Maximum fraction of dev or test examples that are in the training data.
+    max_unknown (float): Maximum fraction of unknown words.
+    max_truncated (float): Maximum fraction of truncated contexts, or labels.
+    max_unreachable (float): Maximum fraction of dev or test labels that are in no candidate list.
     """
 
     min_train: int = 100
@@ -164,7 +169,7 @@ class DataWarning:
     """Describe a likely problem.
 
     check (str): Name of the check.
-    task, split (str): The task and split that it is in.
+    task, split (str): Task and split with the problem.
     text (str): The finding.
     hint (str): Advice for the user.
     """
@@ -180,14 +185,14 @@ class DataWarning:
 class DataReport:
     """Hold the result of ``debug_data()``.
 
-    splits (List[SplitReport]): One for each task and split.
-    has_classes (bool): Whether labels are classes; else they are texts.
+    splits (List[SplitReport]): One report for each task and split.
+    has_classes (bool): Whether labels are classes; otherwise they are texts.
     has_label_sets (bool): Whether a text may have several labels, or none.
-    vocabulary (int): Number of different words in the training data, or in the tokenizer's
+    vocabulary (int): Number of distinct words in the training data, or in the tokenizer's
         vocabulary.
     limits (Limits): The limits of the warnings.
     warnings (List[DataWarning]): The warnings, in the order of the checks.
-    passed (List[str]): Names of the checks that found nothing.
+    passed (List[str]): Names of the checks without warnings.
     regime (str): Size of the training data and the accuracy to expect; "" for replies.
     costs (Optional[BatchingCosts]): Costs of reading and padding; None if the report does not
         include the training data.

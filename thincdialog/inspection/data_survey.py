@@ -1,4 +1,4 @@
-"""Reads one split of a task and counts its texts, labels and words."""
+"""Read a split of a task, and count its texts, labels and words."""
 
 from array import array
 from collections import Counter
@@ -24,34 +24,35 @@ PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
 UNLABELLED = hash(None)
 # Fields that are not inputs, or that are handled separately.
 _TOLD_APART = {"id", "text", "labels", "eval_labels", "label_candidates", "episode_done", "context"}
-# Examples whose tokens are counted at once.
+# Number of examples whose tokens are counted at once.
 _BATCH = 1024
-# Labels that are counted by name; if there are more, the rare ones are dropped.
+# Number of labels to count by name; if there are more, the rare ones are dropped.
 MAX_LABELS = 100_000
-# Unknown words that are counted by name; if there are more, the rare ones are dropped.
+# Number of unknown words to count by name; if there are more, the rare ones are dropped.
 MAX_WORDS = 100_000
-# Ids of faulty examples that are kept, of each kind.
+# Number of ids of faulty examples to keep, for each kind of fault.
 N_FAULTY = 3
-# Token rows that are cached, about 16 bytes each.
+# Number of token rows to cache, about 16 bytes each.
 _MAX_CACHED = 1 << 20
 _Cut = Callable[[str], List[str]]
 
 
 class Reading:
-    """Describe how the agent of a config reads its data, with a tokenizer.
+    """Describe how the agent of a config reads its data with a tokenizer.
 
-    agent (Agent): The agent, which need not have seen any data.
+    agent (Agent): The agent, which need not be initialized.
     tokenizer (Optional[Tokenizer]): Its tokenizer, already built.
 
-    history_size (int), use_reply (str), other_fields (bool): As in its ``ReadingOptions``.
-    has_classes (bool): Whether labels are names of classes; else they are texts, too.
+    history_size (int), use_reply (str), other_fields (bool): As in the agent's ``ReadingOptions``.
+    has_classes (bool): Whether labels are names of classes; otherwise they are texts too.
     has_label_sets (bool): Whether a text may have several labels, or none.
-    encoder (Optional[TextEncoder]): Its encoder, without truncation; None if it reads no text.
-    max_context (int): Tokens of a context that it keeps; 0 for all.
-    max_label (int): Tokens of a label that it keeps; 0 for all.
+    encoder (Optional[TextEncoder]): The agent's encoder, without truncation; None if it reads no
+        text.
+    max_context (int): Maximum number of tokens of a context that the agent keeps; 0 for all.
+    max_label (int): Maximum number of tokens of a label that the agent keeps; 0 for all.
     pieces (Optional[Callable]): Splits a text into entries of the vocabulary; None for words.
     words (Callable): Splits a text into words and punctuation marks.
-    allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
+    allowed (Optional[FrozenSet[str]]): The labels in the agent's config; None if it lists none.
     """
 
     def __init__(self, agent: Agent, tokenizer: Optional[Tokenizer]):
@@ -76,17 +77,17 @@ class Reading:
 
 
 class Survey:
-    """Hold the counts of one split. Memory: 48 bytes an example, for classes 8 more for each word
-    of a text; and the different words and labels.
+    """Count the texts, labels and words of a split. Needs 48 bytes for each example, for classes 8
+    more for each word of a text, and memory for the distinct words and labels.
 
     reading (Reading): Describes how the agent reads.
-    known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
+    known (Optional[Mapping[str, int]]): The vocabulary; None to collect the words of this split.
     """
 
     def __init__(self, reading: Reading, known: Optional[Mapping[str, int]] = None):
         self.reading = reading
         self.known = known
-        self.gathered: Counter[str] = Counter()  # the words, if no vocabulary is known
+        self.gathered: Counter[str] = Counter()  # Collected words, if no vocabulary is known.
         self.unknown: Counter[str] = Counter()
         self.n_words = self.n_unknown = 0
         self.n_episodes = self.n_examples = 0
@@ -98,14 +99,14 @@ class Survey:
         self.lengths: Dict[str, Counter[int]] = {name: Counter() for name in LENGTHS}
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
-        # Labels that occur together in an example, in order, to the number of examples.
+        # Pairs of labels (in order) that occur together, to the number of examples with both.
         self.pairs: Counter[Tuple[str, str]] = Counter()
-        # Fingerprints (Python's hashes of 64 bits) of each example, in order: the agent's input,
-        # the input with the labels, the current text, the first label, the id; and of the name of
-        # each conversation. Two different values have the same fingerprint by chance in less than
-        # one of a million data sets of ten million examples.
+        # Fingerprints (Python's 64-bit hashes) of each example, in order: the agent's input, the
+        # input with the labels, the current text, the first label and the id; and of the name of
+        # each conversation. The chance that two different values in ten million examples have the
+        # same fingerprint is below one in a million.
         self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
-        # For classes: fingerprints of the words of each text, each word once, and their number.
+        # For classes: fingerprints of the distinct words of each text, and their number.
         self._words, self._n_words = array("q"), array("q")
         self._conversation: Optional[str] = None
         self._candidates: Any = None
@@ -118,14 +119,15 @@ class Survey:
         return np.array(self._prints[name], dtype=np.int64)
 
     def word_sets(self) -> List[FrozenSet[int]]:
-        """Return the fingerprints of the words of each text, in lower case, without order and
+        """Return the fingerprints of the distinct lower-case words of each text, without
         punctuation; [] if labels are not classes."""
         words = iter(self._words)
         return [frozenset(islice(words, n)) for n in self._n_words]
 
     def read(self, teacher: Teacher, progress: Optional[Callable[[int], None]] = None) -> "Survey":
-        """Count the whole split of a teacher.
+        """Count a teacher's whole split.
 
+        teacher (Teacher): Teacher of the split.
         progress (Optional[Callable]): Called with the number of examples read so far.
         RAISES (DataError): If the data cannot be read.
         """
@@ -255,5 +257,5 @@ class Survey:
 
 
 def _print(value: Any) -> Any:
-    """Return a hashable form of a value, the same for equal values."""
+    """Return a hashable form of a value, which is the same for equal values."""
     return value.tobytes() if hasattr(value, "tobytes") else repr(value)

@@ -1,4 +1,4 @@
-"""``debug data``: reads all data of a config, and reports its content and likely problems."""
+"""``debug data``: read all data of a config, and report its content and likely problems."""
 
 import math
 import sys
@@ -20,7 +20,7 @@ from .data_comparison import report_split
 from .data_report import DataReport, Limits, SplitReport
 from .data_survey import Reading, Survey
 
-# Examples per class below which data has this name, and the accuracies to expect.
+# Number of examples per class below which data has this name, and the accuracies to expect.
 REGIMES = (
     (8, "Very small", "64 to 89 %"), (25, "Small", "76 to 91 %"), (100, "Medium", "89 to 97 %"),
     (math.inf, "Large", "92 to 98 %"),
@@ -38,19 +38,20 @@ def debug_data(
 ) -> DataReport:
     """Read all data of a config and report on it, without building a model's weights.
 
-    The training data is always read, because other splits are compared with it. Equal examples
-    are found by fingerprints, 48 bytes for each example in all, so streamed data may be larger
-    than memory; other data is kept in memory as in training. Labels that are not among their
-    candidates, which training refuses, are counted here. Rows that cannot be read do not stop
-    the reading: all of them are in one error, or, if they may be skipped, in the report.
+    The training data is always read, because other splits are compared with it. Equal examples are
+    found by fingerprints, which need 48 bytes for each example, so streamed data may be larger than
+    memory; other data is kept in memory as in training. Labels that are not among their candidates
+    are an error in training, but are counted here. Rows that cannot be read do not stop the report:
+    if they may be skipped, the report counts them; otherwise, a single error lists all of them.
 
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     splits (Optional[Sequence[str]]): Splits to report on; all if None.
     limits (Limits): Limits beyond which to warn.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
-    RAISES (BadDataError): With all rows of the files that cannot be read.
-    RAISES (DialogError): If config or data cannot be used.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
+    RAISES (BadDataError): If rows cannot be read and must not be skipped; lists all of them.
+    RAISES (DialogError): If the config or the data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
     bad: Dict[str, BadData] = {}
@@ -120,7 +121,7 @@ def _report(
         if reading.has_classes:
             report.regime = regime(reports)
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
-        # A new encoder: that of the survey has these texts in its cache already.
+        # A new encoder, because the survey's encoder has these texts in its cache.
         encoder = Reading(agent, tokenizer).encoder
         sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
         report.costs = batching_costs(experiment, encoder, limits_of, sizes)
@@ -140,15 +141,15 @@ def regime(reports: Sequence[SplitReport]) -> str:
 def _unreachable(
     experiment: Experiment, splits: Sequence[str]
 ) -> Dict[Tuple[str, str], Unreachable]:
-    """Return labels that the agent could never give in an evaluation, by task and split. Empty
-    for classes, because the check "new labels" reports these."""
+    """Return the labels that the agent could never give in an evaluation, by task and split. Empty
+    for classes, because the check "new labels" reports these labels."""
     agent, splits = experiment.agent, list(filter(experiment.has_split, splits))
     if agent.has_classes or not splits:
         return {}
     try:
         agent.survey(experiment.training_split())
     except DataError:
-        return {}  # The data has no labels, for example: training raises the error.
+        return {}  # For example, the data has no labels. Training raises the error.
     (only, *_) = experiment.tasks
     return {
         (name or only, split): found

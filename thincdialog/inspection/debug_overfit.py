@@ -1,4 +1,4 @@
-"""Checks whether a model can memorise one batch. If it cannot, it cannot learn anything else."""
+"""Check whether a model can memorise one batch. If it cannot, it cannot learn anything else."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from .trial import Trial, prepared
 
 # A batch counts as memorised at this fraction of the best possible score.
 ENOUGH = 0.95
-# Steps within which every layer should get a gradient; in the first one, layers below a
+# Number of steps within which every layer should get a gradient. In the first step, layers below a
 # zero-initialised layer get none.
 FIRST_STEPS = 10
-# Training stops at this loss: there is nothing left to learn.
+# Training stops at this loss, because there is nothing left to learn.
 SMALL_LOSS = 1e-4
-# A loss has fallen if it is below this fraction of its first value.
+# A loss counts as lower if it is below this fraction of its first value.
 MOVED = 0.99
 
 
@@ -32,12 +32,12 @@ class Overfit:
     """Hold the result of ``debug_overfit()``.
 
     examples (int): Number of examples with labels in the batch.
-    labels (int): Number of different labels among them.
+    labels (int): Number of distinct labels among them.
     steps (int): Number of updates of the weights.
-    losses (List[float]): Mean loss before each update, and after the last.
-    first_score (float): Share of the batch with the right answer before the first update.
-    last_score (float): The same after the last.
-    best_possible (float): Highest possible share, which is below 1 if equal contexts have
+    losses (List[float]): Mean loss before each update, and after the last one.
+    first_score (float): Fraction of the batch with the right answer before the first update.
+    last_score (float): Fraction of the batch with the right answer after the last update.
+    best_possible (float): Highest possible fraction, which is below 1 if equal contexts have
         different labels.
     without_gradient (List[str]): Parameters whose gradient was zero in the first steps.
     unchanged (List[str]): Other parameters that no update has changed.
@@ -69,15 +69,18 @@ def debug_overfit(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Overfit:
-    """Train on the first training batch alone. Dropout is switched off, so that loss and
-    score can reach their best; the rest is as in training. Writes no files.
+    """Train on the first training batch alone, to check whether the model can memorise it. Dropout
+    is switched off, so that loss and score can reach their best; everything else is as in training.
+    No files are written.
 
-    steps (int): Most updates, 1 or more; training stops earlier if the loss is almost 0.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    steps (int): Maximum number of updates, 1 or more; training stops earlier if the loss is almost
+        0.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
-    RETURNS (Overfit): Whether the batch was memorised, and likely causes if it was not.
-    RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
+    RETURNS (Overfit): The scores and losses, with likely causes if the batch was not memorised.
+    RAISES (DialogError): If the config or the data cannot be used, or ``steps`` is below 1.
     """
     if steps < 1:
         raise DialogError(f"steps = {steps}: it takes one step at least")
@@ -87,7 +90,7 @@ def debug_overfit(
 
 
 def _first_batch(trial: Trial) -> Batch:
-    """Return the batch of the first step that has labels."""
+    """Return the batch of the first training step that has labels."""
     agent, batches = trial.agent, []
     learn = agent.learn
 
@@ -145,20 +148,20 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
 
 
 def _places(agent: Any, flags: Any) -> Dict[str, bool]:
-    """Return whether any of a parameter's flags is set, by the name of the parameter."""
+    """Return for each parameter, by name, whether any of its flags is set."""
     names = node_names(agent.model)
     return {
         f"{slot.param} of {names[slot.node]}": bool(
             flags[slot.offset : slot.offset + slot.size].any()
         )
         for slot in agent.parameters.slots
-        # Other parameters are frozen, or chosen on dev.
+        # Other parameters are frozen, or chosen on the dev data.
         if slot.offset < len(flags) and slot.param != THRESHOLDS
     }
 
 
 def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
-    """Return the loss of the batch, and replace the last gradient by its gradient."""
+    """Replace the gradient by that of the batch, and return the loss of the batch."""
     agent.give_up()
     agent.begin_microbatch(seed, step, 0)
     agent.learn(batch)
@@ -166,7 +169,7 @@ def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
 
 
 def _score(agent: Any, batch: Batch) -> float:
-    """Return the share of replies that are right."""
+    """Return the fraction of right replies."""
     agent.weights_changed()
     answers = agent.answer(_with_candidates(agent, batch))
     agent.weights_changed()
@@ -182,8 +185,8 @@ def _wanted(agent: Any, batch: Batch) -> Sequence[Any]:
 
 
 def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
-    """Return the messages with the candidates that a ranker ranks their labels against in
-    training, if these are the candidates of the batch."""
+    """Return the messages. If a ranker ranks labels against the candidates of the batch in
+    training, add these candidates to each message."""
     source = getattr(agent, "candidates", None)
     if source not in ("batch", "batch_all"):
         return batch
@@ -195,8 +198,8 @@ def _with_candidates(agent: Any, batch: Batch) -> Sequence[Message]:
 
 
 def _best(answer: Message) -> Any:
-    """Return the reply with the highest score, even if the agent would reject it or not give it;
-    or the set of predicted labels."""
+    """Return the reply with the highest score, even if the agent would reject it; or the set of
+    predicted labels."""
     if "predicted_labels" in answer:
         return frozenset(answer["predicted_labels"])
     texts, scores = answer.get("text_candidates"), answer.get("candidate_scores")
@@ -221,7 +224,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
             f"All labels of the batch ({found.examples} examples) are the same, so there was "
             "nothing to learn: look at the data (display-data), or take a larger batch."
         ]
-    if found.hints:  # Not finite, which explains all other symptoms.
+    if found.hints:  # A loss that is not finite explains all other symptoms.
         return []
     if not learn_rate and not found.is_learnt:
         return ["The learning rate is 0."]

@@ -1,4 +1,4 @@
-"""Measures the time of training by part: each layer, the data, the optimizer, evaluation."""
+"""Measure the time of training by part: each layer, the data, the optimizer, evaluation."""
 
 import time
 from contextlib import ExitStack
@@ -17,9 +17,9 @@ from .trial import Trial, prepared
 DATA, TEXT, LOSS, OPTIMIZER = "(data and world)", "(text to arrays)", "(loss)", "(optimizer)"
 PARTS = (DATA, TEXT, LOSS, OPTIMIZER)
 ENCODING = ("contexts", "labels", "pairs", "pack", "context_lengths", "label_lengths")
-# Steps before the measurement, which fill caches and allocate memory.
+# Number of steps before the measurement, which fill caches and allocate memory.
 WARM_UP = 3
-# Examples of each task that are evaluated, at most.
+# Maximum number of examples of each task to evaluate.
 MAX_EVALUATED = 1000
 
 
@@ -28,14 +28,14 @@ class PartTime:
     """Hold the time of a layer, or of another part of a step, in milliseconds per step.
 
     name (str): Name of the layer; names of other parts are in parentheses.
-    calls (float): Forward passes per step.
-    forward (float): Time of forward passes, without layers inside.
-    backward (float): Time of backward passes, without layers inside.
-    own (float): Sum of both.
-    total (float): Time including layers inside.
-    share (float): ``own`` as a share of the whole step; the shares of all parts add up to 1.
-    launches (Optional[float]): Kernels per step on a GPU, without those of layers inside; times
-        are then the GPU's. None on the CPU.
+    calls (float): Number of forward passes per step.
+    forward (float): Time of forward passes, without inner layers.
+    backward (float): Time of backward passes, without inner layers.
+    own (float): Sum of ``forward`` and ``backward``.
+    total (float): Time including inner layers.
+    share (float): ``own`` as a fraction of the whole step; the fractions of all parts add up to 1.
+    launches (Optional[float]): On a GPU, number of kernels per step without inner layers; times are
+        then times of the GPU. None on the CPU.
     """
 
     name: str
@@ -52,16 +52,16 @@ class PartTime:
 class Profile:
     """Hold the result of ``debug_profile()``.
 
-    parts (List[PartTime]): Parts of a step, those that take most time first.
+    parts (List[PartTime]): Parts of a step, the slowest first.
     steps (int): Number of measured steps.
-    examples_per_step (float): Mean number of examples of a step.
-    step_ms (float): Milliseconds per step while measuring.
-    plain_ms (float): Milliseconds per step without measuring.
+    examples_per_step (float): Mean number of examples in a step.
+    step_ms (float): Milliseconds per step with measurement.
+    plain_ms (float): Milliseconds per step without measurement.
     eval_ms_per_example (Optional[float]): Milliseconds per example of an evaluation; None without
         dev data.
     eval_examples (Optional[int]): Number of examples of a whole evaluation, if known.
-    eval_share (Optional[float]): Share of a run's time that evaluations take, as often as the
-        config evaluates, if known.
+    eval_share (Optional[float]): Fraction of a run's time that evaluations take with the config's
+        settings, if known.
     device (Optional[DeviceUse]): Use of the GPU; None on the CPU.
     """
 
@@ -77,7 +77,7 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """Overhead of measuring, as a share of a step without it; noise can make it negative."""
+        """Overhead of measuring, as a fraction of a step without it. Noise can make it negative."""
         return self.step_ms / self.plain_ms - 1
 
 
@@ -89,15 +89,17 @@ def debug_profile(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Profile:
-    """Train for some steps and report the time of each part. As many steps are run without
-    measuring, to find the cost of measuring. Steps are those of training; writes no files.
+    """Train for some steps, and report the time of each part. The same number of steps is run
+    without measuring, to find the overhead. Steps are the same as in training; no files are
+    written.
 
-    steps (int): Number of steps to measure, 1 or more; as many more are not measured.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    steps (int): Number of steps to measure, 1 or more.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
     RETURNS (Profile): Times of layers and other parts.
-    RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.
+    RAISES (DialogError): If the config or the data cannot be used, or ``steps`` is below 1.
     """
     if steps < 1:
         raise DialogError(f"steps = {steps}: it takes one step at least")
@@ -108,9 +110,10 @@ def debug_profile(
 
 
 def measure(trial: Trial, steps: int) -> Profile:
-    """Take steps of training, half of which are measured.
+    """Make training steps, half of which are measured.
 
-    steps (int): Number of steps of each kind, after some warm-up steps.
+    trial (Trial): The experiment.
+    steps (int): Number of steps with and without measurement each, after some warm-up steps.
     RETURNS (Profile): The profile, without evaluation.
     """
     gathered = trial.steps()
@@ -146,7 +149,7 @@ def _measure_cpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
 
 
 def _measure_gpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
-    """See ``measure_on_device``."""
+    """Measure steps on a GPU; see ``measure_on_device``."""
     examples: List[int] = []
     watch, use, plain, seconds = measure_on_device(
         trial.model.ops,
@@ -170,7 +173,7 @@ def _measure_gpu(trial: Trial, gathered: Iterator[bool], steps: int) -> Profile:
 
 
 def _step(trial: Trial, gathered: Iterator[bool]) -> int:
-    """Take a step without measuring, and return its number of examples."""
+    """Make a step without measuring, and return its number of examples."""
     next(gathered)
     n_examples: int = trial.agent.n_gathered
     trial.agent.update(trial.optimizer)
@@ -213,7 +216,7 @@ def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartT
 
 
 def _evaluate(trial: Trial, profile: Profile) -> None:
-    """Add the cost of an evaluation on dev."""
+    """Add the time of an evaluation on the dev data."""
     training = trial.training
     if not trial.has_split("dev"):
         return

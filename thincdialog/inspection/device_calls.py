@@ -1,4 +1,4 @@
-"""Records the GPU requests of code, as far as Python can observe them: kernels, waits, copies."""
+"""Record the GPU requests of code, as far as Python can observe them: kernels, waits, copies."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ from thinc.api import Ops
 from ..ops.gpu import kernels
 
 LAUNCH, WAIT, FROM_HOST, TO_HOST = "launches", "waits", "from_host", "to_host"
-# Takes the kind of a request, its bytes and the source line that made it.
+# A function that receives the kind of a request, its bytes and the source line that made it.
 Note = Callable[[str, int, str], None]
 
 # CuPy's functions that start one or more kernels, in addition to its ufuncs.
@@ -34,7 +34,7 @@ _PERHAPS = "array asanyarray asarray ascontiguousarray asfortranarray".split()
 _WAITING_FUNCTIONS = "bincount nonzero unique".split()
 _WAITING = """get item nonzero tobytes tolist __bool__ __complex__ __float__ __format__ __int__
 __repr__ __str__""".split()
-# Libraries whose lines are not reported; the line that called them is reported instead.
+# Libraries whose lines are not reported; instead, the line that called them is reported.
 _NOT_SHOWN = ("cupy", "cupy_backends", "cupyx", "numpy", "thinc")
 _HERE = str(Path(__file__).parent)
 _OURS = str(Path(__file__).parent.parent.parent)
@@ -42,13 +42,14 @@ _OURS = str(Path(__file__).parent.parent.parent)
 
 @contextmanager
 def noting(ops: Ops, note: Note) -> Iterator[None]:
-    """Context manager in which GPU requests of all threads are noted.
+    """Record the GPU requests of all threads in the block.
 
-    It notes kernels of this library and of Thinc; matrix products; and CuPy's functions, operators
-    and methods, each of which counts as one kernel, though some start several. It does not notice
+    Recorded are kernels of this library and of Thinc, matrix products, and CuPy's functions,
+    operators and methods. Each counts as one kernel, although some start several. Not recorded are
     calls within CuPy's compiled code, ``Device.synchronize``, and copies through memory pointers.
 
-    ops (Ops): The ops of a GPU.
+    ops (Ops): Ops of a GPU.
+    note (Note): Called for each request.
     """
     with ExitStack() as stack:
         _Calls(ops.xp, note, stack).replace_all()
@@ -97,8 +98,10 @@ class _Calls:
         self.replace(cupy.cuda.runtime, "deviceSynchronize", lambda *_: self.note(WAIT))
 
     def replace(self, owner: Any, name: str, told: Callable[..., Any]) -> None:
-        """Let a function report its calls, except calls within other reported ones.
+        """Make a function report its calls, except calls within other reported ones.
 
+        owner (Any): Module or class of the function.
+        name (str): Name of the function.
         told (Callable): Called with the result and the arguments.
         """
         function = getattr(owner, name, None)
@@ -108,7 +111,7 @@ class _Calls:
         before = vars(owner).get(name)
         try:
             setattr(owner, name, _method(telling) if isinstance(owner, type) else telling)
-        except (AttributeError, TypeError):  # A type of compiled code cannot be changed.
+        except (AttributeError, TypeError):  # A compiled type cannot be changed.
             return
         if before is None:  # The attribute is inherited.
             self.stack.callback(delattr, owner, name)
@@ -129,7 +132,7 @@ class _Calls:
                 self.launched(result)
         elif result.ndim and result.size:
             self.note(FROM_HOST, result.nbytes)
-        else:  # A number is written by a kernel.
+        else:  # A single number is written by a kernel.
             self.launched(result)
 
     def launched_and_waited(self, result: Any, *given: Any, **more: Any) -> None:
@@ -145,8 +148,8 @@ class _Calls:
         self.note(FROM_HOST, array.nbytes)
 
     def taken(self, result: Any, array: Any, key: Any) -> bool:
-        """Note a read of array elements; RETURNS whether it is by index arrays, which make a copy
-        instead of a view."""
+        """Record a read of array elements, and return whether it uses index arrays, which make a
+        copy instead of a view."""
         places = [
             each
             for each in (key if isinstance(key, tuple) else (key,))
@@ -162,7 +165,7 @@ class _Calls:
         return bool(places)
 
     def filled(self, _: Any, array: Any, key: Any, value: Any) -> None:
-        """Note a write to array elements. (After ``X[key] += value``, Python also sets the
+        """Record a write to array elements. (After ``X[key] += value``, Python also assigns the
         elements to themselves, which starts no kernel.)"""
         if self.taken(None, array, key):
             return
@@ -189,7 +192,7 @@ class _Telling:
             self._within.is_told = False
         return result
 
-    def __getattr__(self, name: str) -> Any:  # A ufunc's ``reduce``.
+    def __getattr__(self, name: str) -> Any:  # For example the ``reduce`` of a ufunc.
         return getattr(self._function, name)
 
 

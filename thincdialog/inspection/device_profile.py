@@ -1,4 +1,4 @@
-"""Measures the GPU requests of a training step, and the time that the GPU works for it."""
+"""Measure the GPU requests of a training step, and the time in which the GPU works."""
 
 import math
 import time
@@ -12,11 +12,11 @@ from .held_device import HeldDevice
 
 @dataclass
 class AskingLine:
-    """Describe a line of code that makes the host wait, or copies.
+    """Describe a line of code that makes the host wait, or that copies.
 
     kind (str): "waits", "from_host" or "to_host".
-    line (str): FILE:LINE, the nearest outside Thinc and CuPy.
-    times (float): Number of times per step.
+    line (str): FILE:LINE of the nearest line outside Thinc and CuPy.
+    times (float): Number of these requests per step.
     """
 
     kind: str
@@ -26,14 +26,13 @@ class AskingLine:
 
 @dataclass
 class DeviceUse:
-    """Describe the use of a GPU by a step of training.
+    """Describe a training step's use of a GPU.
 
     busy_ms (Optional[float]): Milliseconds in which the GPU works; None if it cannot be measured,
-        because the step waits for the GPU, or requests more than fits into the queue of a GPU
-        that is held.
-    idle_share (Optional[float]): Share of the step in which the GPU has nothing to do.
-    launches, waits, from_host, to_host (float): Number of kernels, waits of the host and copies,
-        as far as ``device_calls`` notices them.
+        because the step waits for the GPU, or queues more work than fits while the GPU is held.
+    idle_share (Optional[float]): Fraction of the step in which the GPU is idle.
+    launches, waits, from_host, to_host (float): Number of kernels, waits of the host and copies, as
+        far as ``device_calls`` records them.
     from_host_bytes, to_host_bytes (float): Bytes of the copies.
     lines (List[AskingLine]): Lines of waits and copies, the most frequent first.
     """
@@ -52,13 +51,15 @@ class DeviceUse:
 def measure_on_device(
     ops: Any, step: Callable[[], Any], timed_step: Callable[[DeviceWatch], Any], steps: int
 ) -> Tuple[DeviceWatch, DeviceUse, float, float]:
-    """Take steps, first normally, one after the other; then each separately while the GPU is held
-    until the whole step is queued, so that the measured times contain no gaps.
+    """Make steps normally, one after the other; then make each step separately while the GPU is
+    held until the whole step is queued, so that the measured times contain no gaps.
 
-    timed_step (Callable): Takes a step whose calls the given watch times.
+    ops (Ops): Ops of a GPU.
+    step (Callable): Makes a step.
+    timed_step (Callable): Makes a step whose calls the given watch times.
     steps (int): Number of steps of each kind.
     RETURNS (Tuple[DeviceWatch, DeviceUse, float, float]): The watch, the use of the GPU, the
-        seconds of all normal steps, and of those on a held GPU.
+        seconds of all normal steps, and the seconds of all steps on a held GPU.
     """
     wait = ops.xp.cuda.get_current_stream().synchronize
     wait()

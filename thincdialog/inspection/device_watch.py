@@ -1,4 +1,4 @@
-"""Measures how long a GPU works for each call, and counts the requests of calls."""
+"""Measure how long a GPU works for each call, and count the requests of calls."""
 
 import threading
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 class _Call:
     """Hold a timed call.
 
-    within (Optional[_Call]): The timed call that made it, if any.
+    within (Optional[_Call]): The timed call around it, if any.
     """
 
     __slots__ = ("name", "within", "first", "last", "launches")
@@ -33,13 +33,13 @@ class _Call:
 
 
 class DeviceWatch(Stopwatch):
-    """Time calls on a GPU: events are recorded before and after each call and read at the end of
+    """Time calls on a GPU. Events are recorded before and after each call and read at the end of
     the step, so that the host does not wait in between.
 
     event (Callable): Records a new event.
     between (Callable): Returns the seconds between two events.
-    launches (Counter): Kernels by the name of the innermost call that started them.
-    asked (Dict[Asked, float]): Number of requests.
+    launches (Counter): Number of kernels by the name of the innermost call that started them.
+    asked (Dict[Asked, float]): Number of requests of each kind and line.
     n_bytes (Dict[str, float]): Bytes of copies, by their kind.
     n_steps (int): Number of all steps, including those that were not kept.
     is_open (bool): Whether requests of this thread belong to a step.
@@ -49,8 +49,8 @@ class DeviceWatch(Stopwatch):
         super().__init__()
         self._event, self._between = event, between
         self._thread = threading.get_ident()
-        # Two threads may note at once. One may also note within its own note, when Python
-        # releases objects there.
+        # Two threads may record at the same time. A thread may also record while it is recording,
+        # when Python releases objects there.
         self._lock = threading.RLock()
         self.launches: Counter = Counter()
         self.asked: Dict[Asked, float] = defaultdict(float)
@@ -62,7 +62,7 @@ class DeviceWatch(Stopwatch):
         self.forget()
 
     def forget(self) -> None:
-        """Drop all notes of this thread since the last ``keep()``."""
+        """Drop all records of this thread since the last ``keep()``."""
         self._calls: List[_Call] = []
         self._inmost: Optional[_Call] = None
         self._noted: Counter = Counter()
@@ -70,7 +70,7 @@ class DeviceWatch(Stopwatch):
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Begin and end a step; notes of a step that was not kept are dropped."""
+        """Make a step in the block; drop earlier records that were not kept."""
         self.forget()
         self.is_open = True
         try:
@@ -80,7 +80,7 @@ class DeviceWatch(Stopwatch):
         self.n_steps += 1
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
-        if threading.get_ident() != self._thread:  # The host's work, for a later step.
+        if threading.get_ident() != self._thread:  # The host's work for a later step.
             return function(*arguments)
         call = self._inmost = _Call(name, self._inmost, self._event())
         self._calls.append(call)
@@ -90,8 +90,8 @@ class DeviceWatch(Stopwatch):
             call.last, self._inmost = self._event(), call.within
 
     def note(self, kind: str, n_bytes: int, line: str) -> None:
-        """Note a request; see ``device_calls``. Requests of other threads belong to the steps,
-        too, at any time, except their waits: the training thread does not wait with them."""
+        """Record a request; see ``device_calls``. Requests of other threads also count at any time,
+        except their waits, because the training thread does not wait with them."""
         asked = Asked(kind, line)
         if threading.get_ident() != self._thread:
             if kind != WAIT:
@@ -109,7 +109,7 @@ class DeviceWatch(Stopwatch):
         return any(asked.kind == WAIT for asked in self._noted)
 
     def keep(self) -> None:
-        """Add up the notes of a step, after the device has finished it."""
+        """Add up the records of a step, after the device has finished it."""
         inside: Dict[int, float] = {}
         found: List[Tuple[_Call, float]] = []
         for call in self._calls:
@@ -128,10 +128,10 @@ class DeviceWatch(Stopwatch):
         self.forget()
 
     def keep_elsewhere(self, n: int) -> None:
-        """Add up requests of other threads, which cannot be assigned to a single step: a part of
-        them in proportion to the steps that were kept.
+        """Add up requests of other threads, which cannot be assigned to a single step: count a
+        fraction of them, in proportion to the kept steps.
 
-        n (int): Number of steps that were kept.
+        n (int): Number of kept steps.
         """
         if self.n_steps:
             with self._lock:

@@ -1,4 +1,4 @@
-"""Examples of a task, and a model's replies to them, for people to look at."""
+"""Show examples of a task, and a model's replies to them."""
 
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -20,14 +20,19 @@ def display_data(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> Iterator[Tuple[Message, Dict[str, List[str]]]]:
-    """The first examples of a split, as the agent observes them; of several tasks, mixed.
+    """Yield the first examples of a split, as the agent observes them. Several tasks are mixed.
 
-    n_examples (int): How many; 0 for all.
-    shuffle (bool): In the order of the first training epoch, else in the data's.
-    tokens (bool): Build the tokenizer and tokenise the texts, too.
-    YIELDS (Tuple[Message, Dict[str, List[str]]]): A message, and the tokens of its
-        ``text`` and of its first label by field name (empty without ``tokens``).
-    RAISES (DialogError): If config or data cannot be used.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    split (str): "train", "dev" or "test".
+    n_examples (int): Number of examples; 0 for all.
+    shuffle (bool): Whether to use the order of the first training epoch instead of the data's
+        order.
+    tokens (bool): Whether to also build the tokenizer and tokenise the texts.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (CodeLike): Python file or files to import first.
+    YIELDS (Tuple[Message, Dict[str, List[str]]]): A message, and field name to tokens for its
+        ``text`` and its first label (empty without ``tokens``).
+    RAISES (DialogError): If the config or the data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
     tokenizer = experiment.tokenizer if tokens else None
@@ -66,10 +71,15 @@ def display_model(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> List[List[Exchange]]:
-    """A saved model's replies to the first conversations of a split, or of each task; labels
-    are not needed.
+    """Return a saved model's replies to the first conversations of a split, or of each task. The
+    data need not have labels.
 
-    RETURNS (List[List[Exchange]]): Of each conversation the messages and the replies to them.
+    path (Union[str, Path]): Folder of the model; or folder of a run, to use its best model.
+    split (str): "train", "dev" or "test".
+    n_conversations (int): Number of conversations.
+    overrides (Optional[Mapping[str, Any]]): Config settings to change, by their dotted names.
+    code (CodeLike): Python file or files that register functions named in the config.
+    RETURNS (List[List[Exchange]]): The messages of each conversation and the replies to them.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)

@@ -1,4 +1,4 @@
-"""Runs everything up to the first step of training, to check that training will start."""
+"""Run everything up to the first step of training, to check that training will start."""
 
 import math
 import sys
@@ -20,9 +20,9 @@ from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.progress import TrainingLimits
 from ..training.selection import Selection
 
-# Least number of examples of each task that are evaluated.
+# Minimum number of examples of each task to evaluate.
 LEAST_EVALUATED = 64
-# Further steps to estimate the mean batch size, if batches are formed by length.
+# Number of further steps, to estimate the mean batch size if batches are formed by length.
 MORE_STEPS = 9
 
 
@@ -30,17 +30,18 @@ MORE_STEPS = 9
 class DryRun:
     """Hold the result of ``dry_run()``. Sizes are in bytes.
 
-    examples (Dict[str, Dict[str, Optional[int]]]): Task to split to the number of examples;
-        None if it is not known before all are read.
-    n_parameters (int): Number of weights; 0 for an agent that has none.
-    step_examples (int): Number of examples of the first step.
-    steps_per_epoch (Optional[int]): Steps of an epoch, if all are like the first, or (for batches
-        by length) like the first few.
-    total_steps (Optional[int]): Steps of the whole run, by its limits of epochs and steps.
+    examples (Dict[str, Dict[str, Optional[int]]]): Task to split to the number of examples; None if
+        the number is not known before all are read.
+    n_parameters (int): Number of weights; 0 for an agent without weights.
+    step_examples (int): Number of examples in the first step.
+    steps_per_epoch (Optional[int]): Number of steps in an epoch if all are like the first, or (for
+        batches formed by length) like the first few.
+    total_steps (Optional[int]): Number of steps of the whole run, by its limits of epochs and
+        steps.
     loss (Optional[float]): Loss of the first step.
-    memory (Dict[str, int]): Memory of the run: weights, gradients, optimizer, best weights, and
-        the peak of additional memory in the first batch.
-    dev (Dict[str, float]): Report on a small part of the dev data.
+    memory (Dict[str, int]): Memory of the run: weights, gradients, optimizer, best weights, and the
+        peak of additional memory in the first batch.
+    dev (Dict[str, float]): Scores on a small part of the dev data.
     """
 
     examples: Dict[str, Dict[str, Optional[int]]]
@@ -63,15 +64,17 @@ def dry_run(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> DryRun:
-    """Do the same as ``train()`` up to its first step, and evaluate on a small part of dev, with
-    the baselines. Writes no files, and does not set up loggers, because they would.
+    """Do the same as ``train()`` up to its first step, and evaluate the agent and the baselines on
+    a small part of the dev and test data. No files are written. Loggers are not set up, because
+    they may write.
 
-    output (Union[str, Path, None]): The run's folder; its content is checked, but not changed.
-    force, resume (bool): As for ``train()``.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    output (Union[str, Path, None]): The run's folder, whose contents are checked but not changed.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
-    RETURNS (DryRun): Counts, sizes, first loss.
+    force, resume (bool): As for ``train()``.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
+    RETURNS (DryRun): Counts, sizes and the first loss.
     RAISES (DialogError): The errors that ``train()`` would raise.
     """
     experiment = Experiment.from_config(config, overrides, code)
@@ -99,7 +102,7 @@ def dry_run(
 
 
 def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
-    """Take the first step of training, in memory only."""
+    """Make the first training step, in memory only."""
     training, agent, optimizer = experiment.training, experiment.learner, experiment.optimizer
     n, seed = training["accumulate_gradient"], experiment.seed
     with experiment.make_world(teacher, agent) as world:
@@ -124,7 +127,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
         found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
     found.total_steps = TrainingLimits.of(training).total_steps(found.steps_per_epoch)
     weights = int(agent.weights.nbytes)
-    n_workers = experiment.runner.n_workers  # All have the same weights.
+    n_workers = experiment.runner.n_workers  # All workers share the weights.
     found.memory = {
         "weights": weights,
         "gradients": weights * n_workers,
@@ -136,7 +139,8 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
 
 @contextmanager
 def _measuring(weights: Any) -> Iterator[List[int]]:
-    """Measure memory: on exit, the yielded list holds the peak of additional bytes."""
+    """Measure the peak of additional memory in the block; at its end, append the bytes to the
+    yielded list."""
     taken: List[int] = []
     held = held_bytes(weights)
     if held is not None:
@@ -153,13 +157,13 @@ def _measuring(weights: Any) -> Iterator[List[int]]:
 def _optimizer_bytes(optimizer: Any, weights: int) -> int:
     kept = [getattr(optimizer, name, None) or {} for name in ("mom1", "mom2")]
     size = sum(int(array.nbytes) for arrays in kept for array in arrays.values())
-    # Averages begin at a later step, and have the size of the weights.
+    # Averages begin at a later step. They have the size of the weights.
     return size + (weights if getattr(optimizer, "averages", None) is not None else 0)
 
 
 def _evaluate(experiment: Experiment, found: DryRun) -> None:
-    """Evaluate a part of the dev and test data, and check that the score by which the best model
-    is selected is among the results."""
+    """Evaluate a part of the dev and test data, and check that the results include the score for
+    the selection of the best model."""
     few = max(LEAST_EVALUATED, found.step_examples)
     few = min(experiment.evaluation["max_examples"] or few, few)
     known = {

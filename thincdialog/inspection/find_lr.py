@@ -1,4 +1,4 @@
-"""The learning-rate range test, which finds the rates at which the model learns.
+"""The learning-rate range test, which finds the learning rates at which a model learns.
 
 SOURCE: Smith 2017, Cyclical learning rates for training neural networks,
 https://arxiv.org/abs/1506.01186, section 3.3
@@ -16,17 +16,17 @@ from .trial import Trial, prepared
 
 # Width of the Gaussian that smooths the curve, as a fraction of all steps.
 SMOOTHING = 0.03
-# Training is judged to diverge by the mean of this number of losses.
+# Number of recent losses whose mean decides whether training diverges.
 RECENT = 3
 # Differences of smoothed values up to this multiple of their noise may be due to chance.
 CLEARLY = 6.0
-# The loss turns upwards when it has risen from the lowest value by this fraction of its fall,
-# or by this fraction of the lowest value.
+# The loss turns upwards when it rises above its lowest value by this fraction of its fall, or by
+# this fraction of the lowest value.
 LOST = 0.1
 ABOVE_LOWEST = 0.25
-# This fraction of the loss's fall counts as most of it.
+# Fraction of the loss's fall that counts as most of it.
 MOST = 0.7
-# The suggestion is below the rate at which the loss turns upwards by this factor or more.
+# The suggestion is lower than the rate at which the loss turns upwards by at least this factor.
 BELOW_TURN = 10.0
 
 
@@ -34,15 +34,15 @@ BELOW_TURN = 10.0
 class LearnRates:
     """Hold the result of ``find_lr()``.
 
-    learn_rates (List[float]): Rate of each step, rising.
+    learn_rates (List[float]): Learning rate of each step, rising.
     losses (List[float]): Mean loss of each step's batch, before its update.
-    smoothed (List[float]): The same, smoothed without lag.
-    stopped_because (str): The reason for the end, as a phrase for the user.
+    smoothed (List[float]): The losses, smoothed without lag.
+    stopped_because (str): Reason for the end, as a phrase for the user.
     diverged (bool): Whether the loss diverged.
     turn (Optional[float]): Rate at which the smoothed loss begins to rise, if it does.
-    fallen (Optional[float]): Rate at which most of the smoothed loss's fall is done.
+    fallen (Optional[float]): Rate by which the smoothed loss has fallen most of the way.
     suggestion (Optional[float]): A rate to train with; None if the model learned nothing.
-    why (str): The reason for the suggestion, as a sentence for the user.
+    why (str): Reason for the suggestion, as a sentence for the user.
     """
 
     learn_rates: List[float]
@@ -66,19 +66,20 @@ def find_lr(
     code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> LearnRates:
-    """Train for a few steps while the learning rate rises exponentially, and suggest one
-    by the losses. Everything else is as in training: agent, batches, optimizer; no files are
-    written. A schedule of the learning rate is replaced, those of other settings run. An
-    epoch's last batch is left out if it is smaller than the others.
+    """Train for a few steps while the learning rate rises exponentially, and suggest a rate from
+    the losses. The agent, the batches and the optimizer are the same as in training, but no files
+    are written. The schedule of the learning rate is replaced; other schedules are used. The last
+    batch of an epoch is left out if it is smaller than the others.
 
-    start (float): Rate of the first step, above 0.
-    end (float): Rate of the last step, above ``start``.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    start (float): Learning rate of the first step, above 0.
+    end (float): Learning rate of the last step, above ``start``.
     steps (int): Number of steps, 10 or more.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (CodeLike): Python file to import first, or several.
-    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
+    code (CodeLike): Python file or files to import first.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
     RETURNS (LearnRates): The curve and the suggestion.
-    RAISES (DialogError): If config, data or arguments cannot be used.
+    RAISES (DialogError): If the config, the data or an argument cannot be used.
     """
     if not 0.0 < start < end < float("inf"):
         raise DialogError(f"the rates go from {start:g} to {end:g}: they should rise, from above 0")
@@ -103,8 +104,8 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
     gathered = trial.steps()
     for rate in rates:
         try:
-            # A smaller last batch of an epoch does not belong on the curve: it is easier to
-            # rank a label against the few others of a small batch.
+            # A smaller last batch of an epoch does not belong on the curve, because it is easier to
+            # rank a label against fewer others.
             while next(gathered):
                 agent.give_up()
             optimizer.learn_rate = rate
@@ -120,8 +121,8 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
 
 
 def _runs_off(losses: List[float]) -> bool:
-    """Return whether the loss is more than twice the lowest so far and above that of the untrained
-    model; each is a mean of a few steps."""
+    """Return whether the loss is more than twice the lowest loss so far and above that of the
+    untrained model. Each is the mean of a few steps."""
     if len(losses) < 2 * RECENT:
         return False
     means = np.convolve(losses, np.ones(RECENT) / RECENT, "valid")
@@ -131,8 +132,9 @@ def _runs_off(losses: List[float]) -> bool:
 def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -> LearnRates:
     """Smooth the curve and suggest a rate.
 
-    rates (List[float]): Rates of the losses.
-    diverged (bool): Whether the loss diverged after the last of them.
+    rates (List[float]): Learning rates of the losses.
+    losses (List[float]): Loss at each rate.
+    diverged (bool): Whether the loss diverged after the last of these steps.
     steps (int): Planned number of steps.
     RETURNS (LearnRates): The smoothed curve and the suggestion.
     """
@@ -141,7 +143,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
         why = f"{reason}, at once: begin with a lower --start."
         return LearnRates(rates, losses, list(losses), reason, diverged, None, None, None, why)
     width = max(1.0, SMOOTHING * steps)
-    # A loss that diverged must not raise the smoothed values before it.
+    # A diverging loss must not raise the smoothed values before it.
     clipped = np.minimum(losses, 2 * np.mean(losses[:RECENT]))
     # Weighted means around each value: no lag, unlike a running mean.
     places = np.arange(len(clipped))
@@ -149,13 +151,13 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     smoothed: np.ndarray = weights @ clipped / weights.sum(axis=1)
     lowest = int(smoothed.argmin())
     calm = slice(None, max(lowest + 1, len(losses) // 4))
-    # Noise of a smoothed value, which is the mean over about 3.5 widths of the Gaussian.
+    # Noise of a smoothed value, which is a mean over about 3.5 widths of the Gaussian.
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
-    # The first rates are meant to be too low to learn anything.
+    # The first rates are assumed to be too low to learn anything.
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
     # Suggest a rate well in the fall. (Noise decides where in it the slope is steepest.)
     is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
-    # If the curve rises from its beginning, no value is above.
+    # If the curve rises from the beginning, no value is above.
     before_fall = np.flatnonzero(is_above)
     fallen = rates[int(before_fall[-1])] if len(before_fall) else rates[0]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))

@@ -1,10 +1,10 @@
-"""Measures how long a GPU works, without the time in which it waits for the host."""
+"""Measure how long a GPU works, without the time in which it waits for the host."""
 
 from typing import Any, Callable, Optional, Tuple
 
 import numpy
 
-# The source of a kernel that keeps a GPU busy.
+# Source of a kernel that keeps a GPU busy.
 HOLD = r"""
 extern "C" __global__ void hold(float* x, long long n) {
     float y = x[0];
@@ -15,10 +15,11 @@ extern "C" __global__ void hold(float* x, long long n) {
 
 
 class HeldDevice:
-    """Hold a GPU with a kernel until all of some work is queued: then the GPU works without gaps,
-    and events measure the time.
+    """Keep a GPU busy with a kernel until some work is completely queued. The GPU then works
+    without gaps, and events measure the time.
 
-    fewest_turns, most_turns (int): Iterations of the kernel's loop: about 10 ms, and half a second.
+    fewest_turns, most_turns (int): Range of iterations of the kernel's loop, which take about 10 ms
+        to half a second.
     """
 
     fewest_turns, most_turns = 1 << 22, 1 << 28
@@ -27,10 +28,11 @@ class HeldDevice:
         self.cupy, self._kernel = cupy, cupy.RawKernel(HOLD, "hold")
         self._cell = cupy.zeros((1,), dtype="f")
         self._turns = self.fewest_turns
-        self._kernel((1,), (1,), (self._cell, numpy.int64(1)))  # Compiles it.
+        # The first call compiles the kernel.
+        self._kernel((1,), (1,), (self._cell, numpy.int64(1)))
 
     def event(self) -> Any:
-        """Record an event that is done when the work so far is done."""
+        """Record an event that is done when the work queued so far is done."""
         event = self.cupy.cuda.Event()
         event.record()
         return event
@@ -40,13 +42,13 @@ class HeldDevice:
         return float(self.cupy.cuda.get_elapsed_time(first, last)) / 1e3
 
     def time(self, work: Callable[[], Any], waits: Optional[Callable[[], bool]] = None) -> float:
-        """Return the seconds that the GPU worked; nan if the hold ended before all work was
+        """Return the seconds in which the GPU worked; nan if the hold ended before all work was
         queued, for instance because the work waits for the GPU.
 
-        work (Callable): The work, which is repeated with a longer hold if the hold ended too
+        work (Callable): Queues the work. It is repeated with a longer hold if the hold ended too
             early.
-        waits (Optional[Callable]): Returns whether the work has waited for the GPU: then no hold
-            is long enough.
+        waits (Optional[Callable]): Returns whether the work has waited for the GPU, in which case
+            no hold is long enough.
         """
         turns = self._turns
         while turns <= self.most_turns:

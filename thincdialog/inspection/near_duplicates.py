@@ -1,24 +1,25 @@
-"""Texts that nearly are others: most of their words are the same."""
+"""A search for near duplicates: texts with mostly the same words."""
 
 import math
 from collections import Counter, defaultdict
 from itertools import chain
 from typing import DefaultDict, Dict, FrozenSet, List, Sequence
 
-# Of the words that either has, the share that both have.
+# Minimum fraction of the words of either text that both texts have.
 NEAR = 0.8
 WordSet = FrozenSet[int]
 
 
 def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> Dict[int, int]:
-    """Number of each text that nearly is one of the others, to the number of that one.
+    """Find the texts that are nearly the same as another text, and return their numbers, each with
+    the number of the other text.
 
-    Two sets of n words that share enough have one of each one's n - NEAR n + 1 rarest words in
-    common, so a text is compared only with the others that have one of these: 100,000 texts with
-    100,000 others take seconds.
+    If two sets of n words are near duplicates, they share at least one of the n - NEAR n + 1 rarest
+    words of each. So a text is compared only with the texts that have one of its rarest words:
+    comparing 100,000 texts with 100,000 others takes seconds.
 
-    texts, others (Sequence[FrozenSet[int]]): Fingerprints of the words of each; a text without
-        words is near no other.
+    texts, others (Sequence[FrozenSet[int]]): Fingerprints of the words of each text; a text without
+        words has no near duplicate.
     SOURCE: Bayardo, Ma and Srikant 2007, https://doi.org/10.1145/1242572.1242591
     """
     counts = Counter(chain.from_iterable(others))
@@ -40,5 +41,5 @@ def near_duplicates(texts: Sequence[WordSet], others: Sequence[WordSet]) -> Dict
             for other in index.get(word, ())
             if len(words & others[other]) >= NEAR * len(words | others[other]) - 1e-9
         )
-        found.update(zip([number], near))  # The first, if there is any.
+        found.update(zip([number], near))  # The first of these, if there is any.
     return found

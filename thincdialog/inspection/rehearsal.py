@@ -1,4 +1,4 @@
-"""Tries a config without its data: runs custom components on invented examples."""
+"""Try a config without its data: run custom components on invented examples."""
 
 import io
 from functools import partial
@@ -33,20 +33,20 @@ from .leaving_nothing import LeavingError, leaving_nothing
 
 TEXTS = ("one", "two and three", "four five six seven")
 LABELS = ("yes", "no")
-# Errors that are mistakes in the code, whatever the data is.
+# Errors that are mistakes in the code with any data.
 SLIPS = (AttributeError, NameError, NotImplementedError, TypeError)
 Kinds = Union[Type[Exception], Tuple[Type[Exception], ...]]
 
 
 def rehearse(experiment: Experiment) -> List[Problem]:
-    """Find mistakes in custom components: let the agent train on a few invented texts and answer
-    them in its world, and the metrics score the answers; give such texts to custom mutators, and
-    invented rows to custom loggers and callbacks. Other errors are not reported, because the
-    texts and labels are not those of the config. An agent or a custom mutator may need fields
-    that cannot be invented: of its errors, only ``SLIPS`` are reported. Loggers and callbacks
-    have no lasting effect (see ``leaving_nothing``).
+    """Find mistakes in custom components. The agent trains on a few invented texts and answers them
+    in its world, the metrics score the answers, custom mutators receive the same texts, and custom
+    loggers and callbacks receive invented rows. Other errors are not reported, because the texts
+    and labels are not those of the config. An agent or a custom mutator may need fields that cannot
+    be invented, so only their ``SLIPS`` are reported. Loggers and callbacks have no lasting effect
+    (see ``leaving_nothing``).
 
-    experiment (Experiment): A new experiment; its agent cannot be used afterwards.
+    experiment (Experiment): A new experiment, whose agent cannot be used afterwards.
     RETURNS (List[Problem]): The mistakes.
     """
     agent: Any = experiment.agent
@@ -79,9 +79,10 @@ class _Rehearsal:
     ) -> bool:
         """Call a part of the rehearsal, and return whether it completed.
 
-        section (str): Section of the config that it belongs to.
-        told (Kinds): Errors that are problems, if they are raised in the user's code. Errors of
-            files and servers never are.
+        part (Callable): The part; it is called with the arguments ``given``.
+        section (str): Section of the config that the part belongs to.
+        told (Kinds): Errors to report as problems, if they are raised in custom code. Errors of
+            files and servers are never reported.
         """
         where = f"[{section}] " if section else ""
         try:
@@ -105,7 +106,7 @@ class _Rehearsal:
 def _own_blocks(experiment: Experiment, kind: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
     """Yield the section of each block that a user's function builds, and a function to build it.
 
-    kind (str): The registry of these functions.
+    kind (str): Registry of these functions.
     """
     for name, value in leaves(experiment.checked.interpolated):
         section, _, key = name.rpartition(".")
@@ -154,7 +155,7 @@ class _Scores(Dict[str, float]):
 
 
 def _log_rows(experiment: Experiment) -> Iterator[Dict[str, Any]]:
-    """Yield rows like those of the first evaluations: at step 0, before any training, and at
+    """Yield rows like those of the first two evaluations: at step 0, before any training, and at
     step 1."""
     score = experiment.training["score"]
     rows, position = LogRows(score), Position()

@@ -1,4 +1,4 @@
-"""Measures how long calls take, with and without the timed calls inside them."""
+"""Measure the time of calls, with and without the timed calls inside them."""
 
 import time
 from contextlib import ExitStack, contextmanager
@@ -13,8 +13,8 @@ class Spent:
     """Hold the time spent under one name.
 
     calls (int): Number of calls.
-    total (float): Seconds, including those of the timed calls inside.
-    own (float): Seconds without them.
+    total (float): Seconds, including timed calls inside.
+    own (float): Seconds without timed calls inside.
     """
 
     calls: int = 0
@@ -27,10 +27,11 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.spent: Dict[str, Spent] = {}
-        self._running: List[List[float]] = []  # Start, and time of calls inside.
+        # Start of each running call, and the time of calls inside it.
+        self._running: List[List[float]] = []
 
     def time(self, name: str, function: Callable, *arguments: Any) -> Any:
-        """Call a function, and add its time to a name."""
+        """Call a function, and add its time to that of a name."""
         here = [time.perf_counter(), 0.0]
         self._running.append(here)
         try:
@@ -47,10 +48,12 @@ class Stopwatch:
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
-        """Time every node of a model within the context, wherever it is used. The nodes themselves
-        are not changed, because the code that runs may depend on their functions.
+        """Time every node of a model in the block, wherever the node is used. The nodes themselves
+        are not changed, because other code may depend on their functions.
 
-        names (List[str]): Names of ``model.walk()``; backward passes are timed as "NAME backward".
+        model (Model): The model.
+        names (List[str]): Names of the nodes in ``model.walk()``; backward passes are timed as
+            "NAME backward".
         """
         known = dict(zip(map(id, model.walk()), names))
 
@@ -77,7 +80,7 @@ class Stopwatch:
 
     @contextmanager
     def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:
-        """Time a method of one object within the context."""
+        """Time a method of one object in the block."""
         function = getattr(owner, method)
 
         def timed(*arguments: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Steps of training whose results are not saved."""
+"""Training steps whose results are not saved."""
 
 import sys
 from contextlib import contextmanager
@@ -13,19 +13,19 @@ from ..training.loop import nothing_learned
 
 
 class Trial(Experiment):
-    """An experiment whose agent has the weights with which training begins.
+    """Hold an experiment whose agent has its initial weights.
 
     teacher (Teacher): Teacher of the training data.
     """
 
     teacher: Teacher
-    agent: Any  # Debugging looks into models, too.
+    agent: Any  # Debug commands also access the agent's model.
 
     @property
     def model(self) -> Any:
         """The agent's Thinc model.
 
-        RAISES (ConfigError): If it has none.
+        RAISES (ConfigError): If the agent has none.
         """
         if self.agent.model is None:
             text = f"[agent] '{self.agent.id}' has no Thinc model to look into"
@@ -33,13 +33,12 @@ class Trial(Experiment):
         return self.agent.model
 
     def steps(self) -> Iterator[bool]:
-        """Let the agent gather the gradient of one step after the other, epoch after epoch, just
-        as training does. The caller must call the agent's ``update()`` or ``give_up()`` before
-        the next step.
+        """Accumulate the gradient of one step after the other, epoch after epoch, as in training.
+        Before the next step, the caller must call the agent's ``update()`` or ``give_up()``.
 
-        YIELDS (bool): Whether the step is the smaller last one of an epoch: it has fewer examples
-            than all other steps of the epoch.
-        RAISES (DataError): If the agent learns from no example.
+        YIELDS (bool): Whether the step is a smaller last step of an epoch, with fewer examples than
+            all other steps of the epoch.
+        RAISES (DataError): If the agent was trained on no example.
         """
         agent, epoch, step = self.agent, 0, 0
         n_microbatches = self.training["accumulate_gradient"]
@@ -68,9 +67,9 @@ def prepared(
 ) -> Iterator[Trial]:
     """Prepare a trial of a config, on the device that the config names.
 
-    Arguments are those of ``Experiment.from_config()``.
-    stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
-    RAISES (DialogError): If config or data cannot be used.
+    config, overrides, code: As for ``Experiment.from_config()``.
+    stderr (Optional[TextIO]): Stream for progress; sys.stderr if None.
+    RAISES (DialogError): If the config or the data cannot be used.
     """
     trial = cast(Trial, Trial.from_config(config, overrides, code))
     with trial.working():
