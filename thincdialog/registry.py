@@ -37,8 +37,8 @@ class BrokenEntryPointError(DialogError):
 
 
 class DialogRegistry(catalogue.Registry):
-    """A catalogue registry that refuses to overwrite a name. A broken function of an installed
-    package is an error only when it is looked up by name.
+    """Register functions by name, as catalogue's registries do, but refuse to overwrite a name. A
+    broken function of an installed package is an error only when it is looked up by name.
 
     made (Any): Type of the objects that its functions build, as an annotation.
     watch (Optional[Callable]): Takes an object that a user's function has built, and the
@@ -229,7 +229,7 @@ class _LikeThincs(type):
 
 
 class registry(metaclass=_LikeThincs):
-    """All registries; ``registry.agents("Name.v1")`` is a decorator."""
+    """Hold all registries; ``registry.agents("Name.v1")`` is a decorator."""
 
     optimizers: Any = _of_thinc("optimizers")
     schedules: Any = _of_thinc("schedules")

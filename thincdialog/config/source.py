@@ -65,7 +65,7 @@ def read_source(text: str, name: str = "config") -> Source:
     """Split a config's text into sections and entries.
 
     text (str): The config.
-    name (str): Its name in messages.
+    name (str): Name of the config in messages.
     RETURNS (Source): The config; ``problems`` holds bad syntax, repeated sections and keys (the
         first one is kept), and values that JSON cannot read.
     """

@@ -392,7 +392,7 @@ class Experiment:
     # --- splits ---------------------------------------------------------------------------
 
     def has_split(self, split: str) -> bool:
-        """Whether any task has data for a split."""
+        """Return whether any task has data for a split."""
         return any(split in task.splits for task in self.tasks.values())
 
     def check_data(self, split: str = "train") -> None:
