@@ -49,7 +49,7 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
     if part.null_labels:
         named = ", ".join(f"{label!r} ({count:,})" for label, count in part.null_labels)
         yield "labels", f"labels that may be missing values: {named}", "correct or rename them"
-    see = "see that the fields have the names that the teacher reads"
+    see = "check that the fields have the names that the teacher reads"
     unlearnt = "they are neither trained on nor scored"
     for check, some, what, hint in (
         ("texts", part.without_text, "neither text nor features", see),

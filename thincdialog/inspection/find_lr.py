@@ -174,7 +174,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
         why = f"A tenth of {turn:.2g}, where the loss turns upwards."
     else:
         suggestion = _round(fallen)
-        why = "There most of the loss's fall was done. " + (
+        why = "By this rate, the loss has fallen most of the way. " + (
             f"It turns upwards at {turn:.2g}."
             if turn is not None
             else "It does not rise again: a higher --end may show where."
