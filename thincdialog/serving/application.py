@@ -1,4 +1,4 @@
-"""The application of a server: its paths, and what they answer."""
+"""The application of a server: its paths and their responses."""
 
 import asyncio
 import json
@@ -28,22 +28,22 @@ Body = Dict[str, Any]
 
 
 def _as_json(content: Body, status: int = 200, headers: Any = None) -> Response:
-    # In ASCII, because lone surrogates have no UTF-8 form.
+    # ASCII, because lone surrogates have no UTF-8 form.
     return Response(json.dumps(content), status, headers, "application/json")
 
 
 def _refused(error: DialogError) -> Response:
-    """An error in the shape of OpenAI's."""
+    """Return the response for an error, in the format of OpenAI's errors."""
     refusal = error if isinstance(error, Refusal) else Refusal(400, str(error))
     return _as_json({"error": refusal.answer}, refusal.status, refusal.headers)
 
 
 class Service:
-    """The models of an application, and what it answers. (It has one table of paths, so
-    that errors of every kind have OpenAI's shape and are counted.)
+    """Answer requests with the models of an application. (A single table has all paths, so that
+    errors of every kind have OpenAI's format and are counted.)
 
-    loads (Dict[str, Callable]): Load the models, by name.
-    threshold, keys, log, limits: As of ``serving.app``.
+    loads (Dict[str, Callable]): Model name to a function that loads the model.
+    threshold, keys, log, limits: As for ``serving.app``.
     """
 
     def __init__(self, loads: Dict[str, Load], threshold: Any, keys: Any, log: Any, limits: Limits):
@@ -55,7 +55,8 @@ class Service:
         about = {"object": "model", "created": int(time.time()), "owned_by": "thincdialog"}
         listed = {"object": "list", "data": [{"id": name, **about} for name in self.models]}
         page = Path(__file__).with_name("page.html").read_bytes()
-        # What answers, or the answer itself; and whether without a key.
+        # Path to its method, its response or the function that makes it, and whether it needs no
+        # key.
         self.paths: Dict[str, Any] = {
             "/": ("GET", Response(page, media_type="text/html"), True),
             "/healthz": ("GET", _as_json({"status": "ok"}), True),
@@ -67,7 +68,7 @@ class Service:
         }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or what is wrong with it, and count it."""
+        """Answer a request, with a response or an error, and count it."""
         began, most = time.perf_counter(), self.limits.max_seconds
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         late = Refusal(408, "The request did not arrive in time.")
@@ -85,7 +86,7 @@ class Service:
             response = _refused(late)
         except DialogError as error:
             response = _refused(error)
-        except Exception:  # A defect, or an agent's own code.
+        except Exception:  # A defect of this package, or an error in a custom agent.
             LOG.exception("a request failed")
             response = _refused(Refusal(500, "The server failed; its log has details."))
         label = path if path in self.paths else "other"
@@ -94,14 +95,14 @@ class Service:
         await response(scope, receive, send)
 
     async def _read(self, request: Request, path: str) -> Body:
-        """Check the path and the key of a request, and receive its body; a GET has none."""
+        """Check the path and the key of a request, and return its body; a GET has no body."""
         method, _, is_open = self.paths.get(path, ("", None, True))
         if method != request.method.replace("HEAD", "GET"):
             status, text = (405, "Method Not Allowed") if method else (404, "Not Found")
             text = f"{request.method} {path[:99]}: {text}."
             raise Refusal(status, text, headers={"Allow": method} if method else None)
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        # All are compared, each in constant time.
+        # Compare all keys, each in constant time.
         is_known = sum(compare_digest(key.encode(), each) for each in self.keys)
         if not is_open and not (is_known and scheme.lower() == "bearer"):
             text = "Give a key of this server: Authorization: Bearer KEY."
@@ -123,7 +124,7 @@ class Service:
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def chat(self, body: Body) -> Response:
-        """A chat completion: the reply, and further candidates as further choices."""
+        """Answer with a chat completion: the reply, and further candidates as further choices."""
         model, message = self._model(body), conversation_in(body, self.limits)
         n, is_stream = option_in(body, "n", 1, RANKED), option_in(body, "stream", False)
         (reply,) = await model.ask([message], n)
@@ -154,7 +155,7 @@ class Service:
         return Response(lines + "data: [DONE]\n\n", media_type="text/event-stream")
 
     async def classify(self, body: Body) -> Response:
-        """The classes of texts."""
+        """Answer with the classes of texts."""
         model, texts = self._model(body), texts_in(body, "input", self.limits)
         messages = [Message(text=text, agent="user") for text in texts]
         replies, rows = await model.ask(messages), list[Body]()
@@ -167,14 +168,15 @@ class Service:
                 rows[-1]["labels"] = [label.text for label in reply.labels]
         answer = _head("classify", model, object="list", data=rows, usage=_usage(texts))
         answer["classes"] = list(replies[0].classes or ())
-        # Ten decimals of each probability: all digits would take fifteen times as long to write.
+        # Ten decimals of each probability, because writing all digits would take fifteen times as
+        # long.
         return Response(srsly.json_dumps(answer), media_type="application/json")
 
     async def rerank(self, body: Body) -> Response:
-        """The scores of documents for a query."""
+        """Answer with the scores of documents for a query."""
         model, query = self._model(body), " ".join(texts_in(body, "query", self.limits))
         documents = texts_in(body, "documents", self.limits)
-        # Clients ask for their usual number of fewer documents, too.
+        # Clients may ask for more results than there are documents.
         top = option_in(body, "top_n", len(documents))
         distinct = list(dict.fromkeys(documents))
         message = Message(text=query, label_candidates=distinct, agent="user")
@@ -207,6 +209,6 @@ def _head(kind: str, model: ServedModel, **more: Any) -> Body:
 
 
 def _usage(asked: Sequence[str], said: Sequence[str] = ()) -> Dict[str, int]:
-    """Words, because a model that chooses its replies writes no tokens."""
+    """Count words, because a model that chooses its replies generates no tokens."""
     n_asked, n_said = (sum(len(text.split()) for text in texts) for texts in (asked, said))
     return {"prompt_tokens": n_asked, "completion_tokens": n_said, "total_tokens": n_asked + n_said}

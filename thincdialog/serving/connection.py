@@ -1,16 +1,17 @@
-"""Connections whose requests begin in time: Uvicorn waits for ever, and takes heads of any size."""
+"""Connections that limit the time and size of request heads, which Uvicorn does not limit."""
 
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-# Bytes of the lines before a body.
+# Maximum number of bytes of the lines before a body.
 MAX_HEAD = 1 << 16
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request is too long, or takes longer than
-    ``timeout_keep_alive`` to arrive, from the connection or the first byte of a further request."""
+    """Close a connection if the head of a request is too long, or takes longer than
+    ``timeout_keep_alive`` to arrive. The time of the first request begins with the connection, and
+    that of further requests with their first byte."""
 
     late: Any = None
 

@@ -1,18 +1,19 @@
-"""How much a server accepts."""
+"""The limits of a server on requests."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server.
+    """Hold the limits of a server.
 
-    max_batch (int): Tokens that are answered in one batch, with padding.
-    max_body (int): Bytes of a request; more are refused with status 413.
-    max_messages (int): Messages of a request, or its texts or documents (413).
-    max_characters (int): Characters of a request in all texts together (413).
-    max_waiting (int): Requests that may wait for a model; more are refused (429).
-    max_seconds (float): Seconds to receive a request (else 408) and answer it (else 503), together.
+    max_batch (int): Maximum number of tokens in a batch of messages, with padding.
+    max_body (int): Maximum number of bytes of a request's body; more are refused with status 413.
+    max_messages (int): Maximum number of messages, texts or documents in a request (413).
+    max_characters (int): Maximum number of characters in all texts of a request together (413).
+    max_waiting (int): Maximum number of requests that wait for a model; more are refused (429).
+    max_seconds (float): Maximum number of seconds to receive a request (408) and answer it (503),
+        together.
     """
 
     max_batch: int = 8192

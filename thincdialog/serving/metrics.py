@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus; summed over the workers of a server."""
+"""The metrics of a server for Prometheus, summed over its worker processes."""
 
 import os
 from pathlib import Path
@@ -8,12 +8,14 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-# Where worker processes count together; prometheus_client reads it when it is imported.
+# Environment variable with the folder in which worker processes count together; prometheus_client
+# reads it when it is imported.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """The counters of an app. (Each app has its own, unless there are workers.)"""
+    """Hold the counters of an application. (Each application has its own, unless there are
+    workers.)"""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -25,7 +27,7 @@ class Metrics:
         self.waiting = Gauge("waiting", "Waiting", ["model"], multiprocess_mode="livesum", **own)
 
     def text(self) -> bytes:
-        """All values in Prometheus' form."""
+        """Return all values in Prometheus' text format."""
         if FOLDER not in os.environ:
             return generate_latest(self.registry)
         files = [str(path) for path in Path(os.environ[FOLDER]).glob("*.db") if _is_counted(path)]
@@ -33,7 +35,7 @@ class Metrics:
 
 
 def _is_counted(path: Path) -> bool:
-    """Whether the file of a worker counts: not before its first value, and what waits at a worker
-    that was killed does not."""
+    """Return whether the file of a worker counts. A file without values does not, and neither do
+    the waiting requests of a worker that was killed."""
     is_alive = Path("/proc", path.stem.rpartition("_")[2]).exists()
     return path.stat().st_size > 0 and (is_alive or not path.name.startswith("gauge_live"))

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests, and says which field is wrong."""
+"""Read the bodies of requests, and report which field is wrong."""
 
 from itertools import groupby
 from operator import itemgetter
@@ -9,19 +9,19 @@ from ..formats.wording import kind, short
 from ..messages import PARTNER, SELF, Message
 from .limits import Limits
 
-# Whose turns the messages of each role are; those of the others are ignored.
+# Speaker of the messages of each role; messages of other roles are ignored.
 ROLES: Dict[str, Any] = {"user": PARTNER, "assistant": SELF}
 ROLES.update(dict.fromkeys(("system", "developer", "tool", "function")))
-# Types of errors that are not wrong requests, by status.
+# Types of errors that are not the client's mistake, by status.
 TYPES = {429: "rate_limit_error", 500: "server_error", 503: "server_error"}
 
 
 class Refusal(DialogError):
-    """A request that is not answered.
+    """A request is refused.
 
-    status (int): Of HTTP.
-    message (str): What is wrong, as a sentence.
-    param (Optional[str]): The field that is wrong: ``messages[0].content``.
+    status (int): HTTP status.
+    message (str): Description of the mistake, as a sentence.
+    param (Optional[str]): The wrong field, such as ``messages[0].content``.
     code (Optional[str]): OpenAI's name of the error.
     headers (Optional[Dict[str, str]]): Further headers of the response.
     """
@@ -36,10 +36,10 @@ class Refusal(DialogError):
 
 
 def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
-    """Read the conversation of a chat completion. Neighbouring messages of one side are joined, as
-    in training data.
+    """Read the conversation of a chat completion. Adjacent messages of the same speaker are joined,
+    as in training data.
 
-    RAISES (Refusal): If it is malformed or too large.
+    RAISES (Refusal): If the conversation is malformed or too large.
     """
     said = []
     messages = body.get("messages")
@@ -52,7 +52,8 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
         role, content = message.get("role"), message.get("content")
         if role not in list(ROLES):
             raise _wrong(f"{name}.role", role, f"one of {', '.join(ROLES)}")
-        if ROLES[role] is None or (role == "assistant" and content is None):  # It calls a tool.
+        # The assistant only calls a tool.
+        if ROLES[role] is None or (role == "assistant" and content is None):
             continue
         said.append((ROLES[role], "".join(_texts_of(content, f"{name}.content"))))
     _check_size([text for _, text in said], "messages", limits)
@@ -65,7 +66,7 @@ def conversation_in(body: Dict[str, Any], limits: Limits) -> Message:
 def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
     """Read a text, or a list of texts; each may be an object with a `text`.
 
-    RAISES (Refusal): If it is malformed or too large.
+    RAISES (Refusal): If the value is malformed or too large.
     """
     texts = _texts_of(body.get(name), name)
     _check_size(texts, name, limits)
@@ -73,10 +74,10 @@ def texts_in(body: Dict[str, Any], name: str, limits: Limits) -> List[str]:
 
 
 def option_in(body: Dict[str, Any], name: str, default: Any, most: Optional[int] = None) -> Any:
-    """Read an option of the type of its default: true or false, or a whole number of 1 or more.
-    Null is the default.
+    """Read an option of the same type as its default: true or false, or a whole number of 1 or
+    more. Null means the default.
 
-    RAISES (Refusal): If it is something else, or greater than ``most``.
+    RAISES (Refusal): If the value has another type, or is greater than ``most``.
     """
     value = body.get(name)
     if value is None:

@@ -1,4 +1,4 @@
-"""Runs the application of saved models, in one process or in several."""
+"""Run the application of saved models, in one process or in several."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ from . import app
 def serve(
     host: str, port: int, workers: int, options: Dict[str, Any], started: Callable[[str], None]
 ) -> None:
-    """Serve models until SIGTERM or SIGINT; then answer what waits, and return.
+    """Serve models until SIGTERM or SIGINT; then answer waiting requests, and return.
 
-    host (str): Name or address to listen at.
-    port (int): Port to listen at; 0 for a free one.
-    workers (int): Processes, each with its own copy of the models.
-    options (Dict[str, Any]): Arguments of ``app``, which can be pickled.
-    started (Callable[[str], None]): Called with the URL when all models are loaded.
+    host (str): Name or address to listen on.
+    port (int): Port to listen on; 0 for a free one.
+    workers (int): Number of processes, each with its own copy of the models.
+    options (Dict[str, Any]): Arguments of ``app``, which must be picklable.
+    started (Callable[[str], None]): Called with the URL after all models are loaded.
     RAISES (DialogError): If a model cannot be loaded, or the port is in use.
     RAISES (MissingPackageError): If Uvicorn is missing.
     """
@@ -36,7 +36,8 @@ def serve(
     except OSError as error:
         raise DialogError(f"{name}:{port} cannot be listened at: {error.strerror}.") from None
     with listening, tempfile.TemporaryDirectory() as counts:
-        # Connections inherit it: else the body of an answer waits 40 ms for the client's receipt.
+        # Connections inherit this option. Without it, a response body waits 40 ms for the client's
+        # ACK.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         application = app(**options)
         if workers > 1:
@@ -49,15 +50,17 @@ def serve(
             log_config=None,
             timeout_keep_alive=int(options["limits"].max_seconds),
             timeout_graceful_shutdown=int(options["limits"].max_seconds) + 1,
-            # A worker that imports longer would be killed, and so would its successors.
+            # A worker that takes longer to import would be killed, and so would its successors.
             timeout_worker_healthcheck=60,
         )
         if workers > 1:
-            run = Multiprocess(config, sockets=[listening]).run  # Takes the signals from here on.
+            # This installs its signal handlers now.
+            run = Multiprocess(config, sockets=[listening]).run
         else:
             server = uvicorn.Server(config)
             run = partial(server.run, sockets=[listening])
-            # `run` itself takes them a little later, and sends them again when all is answered.
+            # ``run`` installs its signal handlers a little later, and sends signals again after all
+            # requests are answered.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, server.handle_exit)
         started(f"http://{name}:{listening.getsockname()[1]}")
