@@ -1,3 +1,3 @@
-"""Callbacks: functions of the user's that are called after every evaluation."""
+"""Callbacks: custom functions that are called after every evaluation."""
 
 from .callback import Callback

@@ -1,4 +1,4 @@
-"""The callback contract: a user's own function, called after every evaluation.
+"""The interface of callbacks, which are custom functions called after every evaluation.
 
     from thincdialog.api import registry
 
@@ -11,10 +11,10 @@
 
 A registered function returns the callback. It is called with ``info``, the same
 row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds all dev
-metrics), and with the agent, which has its latest weights again, not the averaged
-ones that were evaluated. If the callback returns True, training ends; if it returns False or
-None, training continues. Limits, patience and a target score are settings of ``[training]`` and
-need no callback.
+metrics), and with the agent, which has its latest weights again instead of the averaged weights
+that were evaluated. If the callback returns True, training ends; if it returns False or None,
+training continues. Limits, patience and a target score are settings of ``[training]`` and need no
+callback.
 
 A callback that keeps state can have two methods, so that ``train --resume`` restores the state:
 ``state()`` returns it as JSON values, and ``restore(state)`` sets it again.

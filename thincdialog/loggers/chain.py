@@ -14,9 +14,9 @@ def _is_pair(value: Any, *given: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))
 
 
-# What ``log_step`` and ``finalize`` return.
+# Return value of ``log_step`` and ``finalize``.
 DONE = Returned("nothing, and not yield", has_run)
-# What ``setup`` returns.
+# Return value of ``setup``.
 PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
 
 
@@ -46,7 +46,7 @@ def Chain(*loggers: Setup) -> Setup:
                 one_step, one_end = _guarded(step, end, stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
-            # Ends all of them, even if one fails; in reverse order.
+            # This ends all loggers, even if one fails, in reverse order.
             finalize = undo.pop_all().close
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:
@@ -87,8 +87,8 @@ def run_loggers(
 
 
 def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-    """Wrap a logger so that it cannot end the run: its first failure prints a line on stderr.
-    After that it still gets rows (a network may come back), but no single steps."""
+    """Wrap a logger so that its errors do not end the run. Its first error prints a line on stderr.
+    After that, the logger still gets rows (a network may come back), but no single steps."""
     name = getattr(log_step, "__qualname__", type(log_step).__name__).partition(".")[0]
     has_failed = False
 
@@ -96,7 +96,7 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
         nonlocal has_failed
         try:
             called(function, DONE, *given)
-        except Exception as error:  # From a network, a disk or a user's code.
+        except Exception as error:  # From a network, a disk or custom code.
             if has_failed:
                 return
             has_failed = True
@@ -104,7 +104,7 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
             reason = (reason or error_line(error))[:200]
             line = f"{name} has failed ({reason}). Training continues; rows may be missing there."
             with suppress(OSError, ValueError):  # stderr may be gone as well.
-                tqdm.write(line, file=stderr)  # Above the progress bar, if there is one.
+                tqdm.write(line, file=stderr)  # Print above the progress bar, if there is one.
 
     def guarded_step(info: Optional[Dict[str, Any]]) -> None:
         if info is not None or not has_failed:

@@ -1,4 +1,4 @@
-"""Print rows of a table on stdout, and a progress bar on stderr if that is a terminal."""
+"""Print a table on stdout, and a progress bar on stderr if that is a terminal."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from ..metrics.usual import is_about_reading, is_added
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 
-# Number of scores that are shown unless the config names them, least width of a column in
-# characters, and seconds between two updates of the bar.
+# Number of scores to show unless the config names them, minimum width of a column in characters,
+# and seconds between two updates of the bar.
 MAX_SCORES = 4
 MIN_WIDTH = 7
 REFRESH_SECONDS = 0.1
-# The bar takes the room that the numbers leave, so that a narrow terminal shows all numbers.
+# The bar takes the remaining width, so that a narrow terminal shows all numbers.
 BAR_FORMAT = "{percentage:3.0f}% |{bar}| step {n:.0f}/{total_fmt}{postfix}, {remaining} left"
 ENDLESS_FORMAT = "step {n:.0f}{postfix}, {elapsed}"
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
@@ -32,9 +32,9 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     NO_COLOR set there is no colour. The bar shows the mean loss since the last row,
     examples/s, and the time left if only steps and epochs limit the run.
 
-    scores (Optional[List[str]]): Names of the metrics to show. If null: the metric that is
-        optimised (with several tasks, that of each task), metrics that the config has added
-        to the usual ones, and others up to four in all, if there is room.
+    scores (Optional[List[str]]): Names of the metrics to show. If null, these are the optimised
+        metric (with several tasks, that of each task), the metrics that the config adds to the
+        usual ones, and others up to four in all, if there is room.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -115,7 +115,7 @@ class ConsoleLogger:
         self.bar.refresh()
 
     def _row(self, info: Dict[str, Any]) -> None:
-        """Write a row, with the names of the columns above the first one."""
+        """Write a row, and above the first row the names of the columns."""
         if self.bar is not None:
             self.bar.clear()
         if not self.widths:
@@ -133,7 +133,7 @@ class ConsoleLogger:
         self._start_rate(info["examples"])
 
     def _fit(self, info: Dict[str, Any]) -> List[str]:
-        """Choose the columns; drop scores that the config does not name if there is no room."""
+        """Choose the columns; if there is no room, drop scores that the config does not name."""
         names = list(self._cells(info))
         if self.stdout.isatty() and not self.are_given:
             room = shutil.get_terminal_size().columns
@@ -148,7 +148,7 @@ class ConsoleLogger:
         if self.scores is not None:
             return
         others = [name for name in info["scores"] if _is_score(name)]
-        if "macro_f1" in others:  # For classes, F1 of whole classes replaces F1 of words.
+        if "macro_f1" in others:  # For classes, the F1 of whole classes replaces the F1 of words.
             others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
         first = info.get("score_name")
         alike = [name for name in others if _metric(name) == _metric(first or "")]
@@ -158,7 +158,7 @@ class ConsoleLogger:
         self.scores = shown[: max(MAX_SCORES, len({first, *added} & set(shown)))]
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
-        """Return column name, with its unit, to cell."""
+        """Return column name (with unit) to cell."""
         cells = {
             "epoch": f"{info['epoch']:.2f}",
             "step": f"{info['step']:,}",
@@ -195,8 +195,8 @@ def duration(seconds: float) -> str:
 
 
 def _loss(info: Mapping[str, Any]) -> str:
-    # The cell names the unit, because it is known only after the first step: the header is
-    # printed before that.
+    # The cell names the unit, because the unit is known only after the first step, and the header
+    # is printed before that.
     per_token = info.get("loss_per_token")
     if per_token is not None:
         return f"{per_token:.4f}/token"

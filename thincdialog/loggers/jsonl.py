@@ -10,7 +10,7 @@ from .logger import Finalize, LoggedRun, LogStep, Setup
 from .row_file import RowFile
 from .values import leaves
 
-# Sections that name input files.
+# Sections that may name input files.
 _READ = ("tasks.", "tokenizer.", "agent.")
 
 
@@ -23,11 +23,10 @@ def _is_among(path: str, values: List[Any]) -> bool:
 def JSONL(path: str) -> Setup:
     """Write each row of the log, such as that of an evaluation, as one line of JSON.
 
-    Lines are appended to the file: a new run begins where `step` does not grow. A number
-    that is not finite becomes null. Every run also writes these lines to log.jsonl in its
-    folder.
+    Lines are appended to the file; a new run begins where `step` does not increase. A number that
+    is not finite becomes null. Every run also writes these lines to log.jsonl in its folder.
 
-    path (str): The file; missing folders are created.
+    path (str): Path of the file; missing folders are created.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
@@ -45,7 +44,7 @@ def JSONL(path: str) -> Setup:
                 f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
                 "Give it another 'path'."
             ) from error
-        if run.first_step:  # A resumed run will write later rows once more.
+        if run.first_step:  # A resumed run writes later rows again.
             rows.drop_after(run.first_step)
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The logger contract, which is spaCy's: ``setup`` returns ``log_step`` and ``finalize``.
+"""The interface of loggers, which is spaCy's: ``setup`` returns ``log_step`` and ``finalize``.
 
     @registry.loggers("my_logger.v1")
     def my_logger(path: str):
@@ -26,7 +26,7 @@ must be cheap. ``finalize()`` is called once at the end, also when training fail
 An error in ``setup`` ends the run before training begins. An error in ``log_step`` or
 ``finalize`` does not: training continues, and one line is printed on stderr (``chain.py``).
 
-``info``, a row, must not be changed. Keys may be missing only where None
+``info`` is a row and must not be changed. Keys may be missing only where None
 is allowed (``scores`` are spaCy's ``other_scores``, ``loss_per_example`` its ``losses``):
 
 step (int): Training steps done.
@@ -62,8 +62,9 @@ from ..registry import registry
 
 
 class Progress(NamedTuple):
-    """Hold the progress of training after a step; fields as in a row. ``loss`` is the mean since
-    the last row, with its unit, "example" or "token"; ``workers`` describes several workers."""
+    """Hold the progress of training after a step. Fields are as in a row. ``loss`` is the mean
+    since the last row, with its unit, "example" or "token"; ``workers`` describes several
+    workers."""
 
     step: int
     epoch: float
@@ -75,13 +76,13 @@ class Progress(NamedTuple):
 
 @dataclass(eq=False)
 class LoggedRun:
-    """Describe the run to its loggers. ``progress`` and ``error`` (Optional[BaseException]: the
-    error that ended the run, if any) change during training, the other attributes do not.
+    """Describe the run to its loggers. Only ``progress`` and ``error`` (Optional[BaseException]:
+    the error that ended the run, if any) change during training.
 
-    config (Mapping[str, Any]): The whole config as nested sections, variables filled in.
+    config (Mapping[str, Any]): The complete config as nested sections, with variables filled in.
     output (Optional[str]): Folder of the run; None if it saves nothing.
-    first_step (int): Training steps done before a resume; 0 in a new run. Rows of later steps
-        that were logged before the resume will be logged again.
+    first_step (int): Number of training steps before a resume; 0 in a new run. Rows of later steps
+        that were logged before the resume are logged again.
     total_steps (Optional[float]): Steps of the whole run; None if not known yet.
     place (Optional[str]): Temporary folder of the run, if ``output`` still holds an earlier run.
         Its files move to ``output`` when the new run replaces the earlier one.

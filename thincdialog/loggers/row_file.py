@@ -1,4 +1,4 @@
-"""Write a file of rows, one JSON object per line, so that a crash does not damage its rows."""
+"""Files of rows, with one JSON object per line, which a crash does not damage."""
 
 import json
 import math
@@ -14,15 +14,15 @@ from ..files.plain_file import read_plain
 class RowFile:
     """Append rows to a file; a row is in the file when ``add`` returns.
 
-    path (Path): The file; missing folders are created.
-    RAISES (OSError): If the file cannot be written; the methods raise it too.
+    path (Path): Path of the file; missing folders are created.
+    RAISES (OSError): If the file cannot be written; the methods raise this error too.
     """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.file = path.open("ab", buffering=0)
-        # Bytes of rows that did not fit on the disk; they are written with the next row.
+        # Bytes of rows that did not fit on the disk, to be written with the next row.
         last = path.read_bytes()[-1:] if path.is_file() else b""  # A pipe has nothing to read.
         self._unwritten = b"" if last in (b"", b"\n") else b"\n"
 
@@ -48,11 +48,11 @@ class RowFile:
         self._unwritten = b""
 
     def sync(self) -> None:
-        """Return when the rows are safe from a power failure."""
+        """Wait until the rows are safe from a power failure."""
         os.fsync(self.file.fileno())
 
     def close(self) -> None:
-        """Close the file; first try once more to write rows that did not fit on the disk."""
+        """Close the file, after a last attempt to write rows that did not fit on the disk."""
         try:
             if self._unwritten.strip():
                 self._write()

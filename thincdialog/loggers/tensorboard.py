@@ -1,4 +1,4 @@
-"""Curves for TensorBoard."""
+"""Log runs to TensorBoard."""
 
 from typing import Any, Dict, Optional, TextIO, Tuple
 
@@ -11,13 +11,13 @@ from .values import numbers
 
 @registry.loggers("thincdialog.TensorBoard.v1")
 def TensorBoard(folder: str) -> Setup:
-    """Every number of a row as a curve over steps, and the config as text.
+    """Write every number of a row as a curve over steps, and the config as text.
 
-    Needs the package tensorboardX (pip install 'thincdialog[tensorboard]'); TensorBoard
-    itself, to look at the curves, may be anywhere: `tensorboard --logdir FOLDER`.
+    Needs the package tensorboardX (pip install 'thincdialog[tensorboard]'). TensorBoard itself,
+    which shows the curves, can run on any machine: `tensorboard --logdir FOLDER`.
 
-    folder (str): Where the files go. Runs that are to be compared need folders of their
-        own below a common one.
+    folder (str): Folder for the files. To compare runs, give each run its own folder inside a
+        common folder.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
@@ -27,11 +27,11 @@ def TensorBoard(folder: str) -> Setup:
             name = "thincdialog.TensorBoard.v1"
             raise MissingPackageError("tensorboardX", "tensorboard", name) from None
         try:
-            # What TensorBoard has of this step and later ones is no longer shown.
+            # TensorBoard no longer shows earlier entries for this step and later ones.
             purge = run.first_step + 1 if run.first_step else None
             writer = SummaryWriter(folder, purge_step=purge)
             if not run.first_step:
-                # Four spaces make it code, line by line, in Markdown.
+                # In Markdown, four spaces make each line code.
                 text = "    " + write_config(run.config).replace("\n", "\n    ")
                 writer.add_text("config", text, 0)
         except OSError as error:
@@ -44,7 +44,7 @@ def TensorBoard(folder: str) -> Setup:
             if info is not None:
                 for name, value in numbers(info).items():
                     writer.add_scalar(name, value, info["step"])
-                writer.flush()  # They are in the file when this returns.
+                writer.flush()  # Rows must be in the file when this function returns.
 
         return log_step, writer.close
 

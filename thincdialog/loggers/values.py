@@ -17,7 +17,7 @@ def numbers(info: Mapping[str, Any]) -> Dict[str, float]:
     "hits@1" becomes "hits_at_1", and any other character except letters, digits and "-./_"
     becomes "_".
 
-    info (Mapping[str, Any]): A row as loggers get it.
+    info (Mapping[str, Any]): A row that loggers receive.
     RETURNS (Dict[str, float]): Name to value, without values that are not numbers.
     """
     found = {f"train/{name}": value for name, value in info.items() if name not in LEFT_OUT}
@@ -51,12 +51,12 @@ def leaves(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
         yield ".".join(path), value
 
 
-# Files in a run's folder that hold the ids that trackers gave it.
+# Files in a run's folder with the ids that trackers gave to the run.
 ID_FILES = ("mlflow.id", "wandb.id")
 
 
 def recall_id(output: Optional[str], tracker: str) -> Optional[str]:
-    """Read the id that a tracker gave to the run in this folder; None if there is none."""
+    """Return the id that a tracker gave to the run in a folder; None if there is none."""
     path = _id_path(output, tracker)
     if path is None or not path.is_file():
         return None

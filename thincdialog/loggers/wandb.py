@@ -70,7 +70,7 @@ def WandB(
                 there.log(numbers(info), step=info["step"])
 
         def finalize() -> None:
-            # Waits until all is sent.
+            # This waits until everything is sent.
             there.finish(exit_code=0 if run.error is None else 1)
 
         return log_step, finalize

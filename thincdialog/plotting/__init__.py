@@ -1,1 +1,1 @@
-"""Pictures of runs: on the terminal, and in files."""
+"""Pictures of runs, on the terminal and in files."""

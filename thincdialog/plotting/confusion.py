@@ -9,7 +9,7 @@ from ..metrics.confusion import ConfusionMatrix
 from .picture import drawing, save_figure
 
 # Up to MOST_COUNTS classes, every cell shows its count. With more than MOST_NAMES classes, only
-# N_SHOWN are shown.
+# N_SHOWN classes are shown.
 MOST_COUNTS = 40
 MOST_NAMES = 80
 N_SHOWN = 30
@@ -17,20 +17,20 @@ NO_REPLY = "(no reply)"
 
 
 def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
-    """Draw a confusion matrix into a PNG (or SVG or PDF) file: a row for each class and a
-    column for each reply; the darker a cell, the larger its share of the row's examples. With
-    more than ``MOST_NAMES`` classes, only the most confused ones have their own rows; the others
+    """Draw a confusion matrix into a PNG (or SVG or PDF) file, with a row for each class and a
+    column for each reply. The darker a cell, the larger its fraction of the row's examples. With
+    more than ``MOST_NAMES`` classes, only the most confused classes have their own rows; the others
     share one.
 
     matrix (ConfusionMatrix): The counts.
-    path (Union[str, Path]): The file; its suffix gives the format.
+    path (Union[str, Path]): Path of the file; its suffix determines the format.
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
     Figure = drawing("matplotlib.figure", "a picture").Figure
     PowerNorm = drawing("matplotlib.colors", "a picture").PowerNorm
     names, replies, counts = _shown(matrix)
-    # A class that occurs only as a reply has no examples, so its shares are 0.
+    # A class that occurs only as a reply has no examples, so its fractions are 0.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     side = 3.5 + (0.42 if len(names) <= MOST_COUNTS else 0.2) * len(replies)
     figure = Figure(figsize=(side + 1, side), layout="constrained")
@@ -63,7 +63,7 @@ def _shown(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], num
     others = f"({len(matrix.classes) - N_SHOWN} others)"
     matrix = matrix.summed(N_SHOWN, others)
     replies, counts = matrix.table()
-    # The row and the column of the others come last among the classes.
+    # The row and the column of the other classes come last among the classes.
     names = [name for name in matrix.classes if name != others] + [others]
     columns = [*names, *replies[len(names) :]]
     rows = [matrix.classes.index(name) for name in names]

@@ -1,4 +1,4 @@
-"""A picture of what thresholds do."""
+"""A picture of the effects of a classifier's threshold."""
 
 from pathlib import Path
 from typing import Union
@@ -10,12 +10,13 @@ from .picture import drawing, save_figure
 
 
 def draw_coverage(guesses: Guesses, threshold: float, path: Union[str, Path]) -> None:
-    """Draw the precision over the share of the texts that get a class into a PNG, SVG or PDF file.
-    If some texts are out of scope, a second curve has the share of them that is found over the
-    accuracy of the others. A star marks the model's threshold.
+    """Draw the precision over the fraction of texts that are answered with a class, into a PNG, SVG
+    or PDF file. If some texts are out of scope, a second panel shows the fraction of these that is
+    found, over the accuracy on the other texts. A star marks the model's threshold.
 
     guesses (Guesses): The best class of each example.
-    threshold (float): The model's.
+    threshold (float): The model's threshold.
+    path (Union[str, Path]): Path of the file; its suffix determines the format.
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """

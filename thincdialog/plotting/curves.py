@@ -8,7 +8,7 @@ from ..errors import DataError
 from ..loggers.row_file import is_number
 from ..runs.find_runs import Run
 
-# Key of the x axis to its label.
+# Key of the x axis to the label of the axis.
 AGAINST = {
     "step": "training steps",
     "epoch": "epochs",
@@ -51,7 +51,7 @@ class Panel:
 
     metric (str): Name of the metric.
     title (str): Title of the panel, with the unit.
-    lines (List[Line]): In the order of the runs.
+    lines (List[Line]): Curves in the order of the runs.
     """
 
     metric: str
@@ -64,13 +64,13 @@ def make_panels(
 ) -> List[Panel]:
     """Make one panel for each metric.
 
-    runs (Sequence[Run]): From ``find_runs``.
-    metrics (Optional[Sequence[str]]): Names as in the scores ("hits@1", "loss") or in the
-        rows ("learn_rate"); "train/..." and "dev/..." choose one if both are measured.
-        "loss" makes two panels, one for training and one for dev, because the losses are not
-        comparable if the candidates differ. None: the losses, and the score of the runs.
+    runs (Sequence[Run]): Runs that ``find_runs`` returned.
+    metrics (Optional[Sequence[str]]): Names as in the scores ("hits@1", "loss") or in the rows
+        ("learn_rate"); "train/..." and "dev/..." choose one if both are measured. "loss" makes two
+        panels, one for training and one for dev, because their losses are not comparable if the
+        candidates differ. None for the losses and the score of the runs.
     against (str): Key of the x axis, one of ``AGAINST``.
-    RAISES (DataError): If there is no row, or no run measured a metric.
+    RAISES (DataError): If there are no rows, or no run measured a metric.
     """
     if against not in AGAINST:
         raise ValueError(f"against should be one of {', '.join(AGAINST)}, got {against!r}")
@@ -148,7 +148,7 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
 
 def _rows(run: Run, split: str) -> Sequence[Mapping[str, Any]]:
     """Choose the rows for a curve. For training, rows of evaluations are left out if there are
-    others: they cover more steps, so mixing both would make the curve jagged."""
+    others, because they cover more steps, so mixing both would make the curve jagged."""
     of_training = [row for row in run.rows if not row.get("is_evaluation", True)]
     return of_training if of_training and split == TRAIN else run.rows
 

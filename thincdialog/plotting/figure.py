@@ -10,7 +10,7 @@ from .picture import drawing, save_figure
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = "osD^vPX"
 MAX_MARKERS = 16
-# Size of a panel in inches, and panels in a row.
+# Size of a panel in inches, and maximum number of panels in a row.
 PANEL_WIDTH, PANEL_HEIGHT = 4.8, 3.6
 MOST_BESIDE = 3
 # The star at a run's best row.
@@ -20,8 +20,9 @@ BEST: Dict[str, Any] = {"marker": "*", "markeredgecolor": "black", "markeredgewi
 def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "step") -> None:
     """Draw panels next to each other, in rows of up to three, into a file.
 
-    panels (List[Panel]): From ``make_panels``.
-    path (Union[str, Path]): The file; its suffix gives the format, such as ".png" or ".svg".
+    panels (List[Panel]): Panels that ``make_panels`` returned.
+    path (Union[str, Path]): Path of the file; its suffix determines the format, such as ".png" or
+        ".svg".
     against (str): Key of the x axis, one of ``AGAINST``.
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
@@ -29,7 +30,7 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
     matplotlib = drawing("matplotlib", "A picture in a file")
     Figure = drawing("matplotlib.figure", "A picture in a file").Figure
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    # Text in an SVG stays text, and equal curves give identical files.
+    # Keep text in an SVG as text, and write identical files for equal curves.
     same = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
     with matplotlib.rc_context(same):
         n_rows = -(-len(panels) // MOST_BESIDE)

@@ -1,4 +1,4 @@
-"""The curve of a learning-rate range test."""
+"""Draw the curve of a learning-rate range test."""
 
 import math
 from pathlib import Path
@@ -12,16 +12,17 @@ BLANK = "\u2800"
 
 
 def terminal_curve(found: LearnRates) -> Optional[str]:
-    """Draw the losses over the learning rates for a terminal; None without plotille.
+    """Draw the losses over the learning rates for a terminal; return None if plotille is not
+    installed.
 
-    found (LearnRates): From ``find_lr``.
+    found (LearnRates): Result of ``find_lr``.
     """
     try:
         import plotille
     except ImportError:
         return None
     figure = plotille.Figure()
-    figure.width, figure.height = 60, 15  # Without its axes.
+    figure.width, figure.height = 60, 15  # Size without the axes.
     figure.with_colors = False
     figure.origin = False
     figure.x_label, figure.y_label = "learn_rate", "loss"
@@ -33,7 +34,7 @@ def terminal_curve(found: LearnRates) -> Optional[str]:
     figure.set_x_limits(logs[0], logs[-1])
     figure.plot(logs, [min(max(loss, low), high) for loss in found.smoothed])
     picture = figure.show().replace(BLANK, " ")
-    # An axis as wide as its longest number is enough.
+    # Cut the axis to the width of its longest number.
     lines = [line.rstrip() for line in picture.split("\n")]
     spare = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
     return "\n".join(line[spare:] for line in lines)
@@ -42,8 +43,8 @@ def terminal_curve(found: LearnRates) -> Optional[str]:
 def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     """Draw losses, smoothed losses and the suggestion into a picture file.
 
-    found (LearnRates): From ``find_lr``.
-    path (Union[str, Path]): The file; its suffix gives the format (.png, .svg, .pdf).
+    found (LearnRates): Result of ``find_lr``.
+    path (Union[str, Path]): Path of the file; its suffix determines the format (.png, .svg, .pdf).
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
@@ -65,7 +66,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
 
 
 def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
-    """Return the header and rows of a table: the curve at ``n`` rates."""
+    """Return the header and rows of a table with the curve at ``n`` rates."""
     last = len(found.losses) - 1
     places = sorted({round(last * i / (n - 1)) for i in range(n)}) if last > 0 else [0]
     rows = [["learn_rate", "loss", "smoothed"]]
@@ -76,8 +77,8 @@ def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
 
 
 def _limits(found: LearnRates) -> Tuple[float, float]:
-    """Return limits from the lowest to somewhat above the first losses, because a loss that
-    diverges would flatten the curve."""
+    """Return the limits of the loss axis: from the lowest loss to somewhat above the first losses,
+    because a diverging loss would flatten the curve."""
     low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])
     margin = max(0.05 * (start - low), 1e-6)
     return low - margin, max(start + 4 * margin, min(max(found.smoothed), 1.5 * start) + margin)

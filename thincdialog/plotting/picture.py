@@ -11,6 +11,7 @@ from ..errors import MissingPackageError, OutputError
 def drawing(module: str, what: str) -> Any:
     """Import a module for drawing.
 
+    module (str): Name of the module.
     what (str): Name of the picture, for the error message.
     RAISES (MissingPackageError): If the package is not installed.
     """
@@ -21,19 +22,21 @@ def drawing(module: str, what: str) -> Any:
 
 
 def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:
-    """Write a figure of matplotlib into a file; missing folders are created.
+    """Write a matplotlib figure into a file; missing folders are created.
 
-    path (Union[str, Path]): The file; its suffix gives the format, such as ".png" or ".svg".
-    **options (Any): As for ``Figure.savefig``.
+    figure (Figure): The figure.
+    path (Union[str, Path]): Path of the file; its suffix determines the format, such as ".png" or
+        ".svg".
+    **options (Any): Arguments of ``Figure.savefig``.
     RAISES (OutputError): If the file cannot be written.
     """
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
-            # Characters that the font lacks are drawn as boxes.
+            # Characters missing from the font are drawn as boxes.
             warnings.filterwarnings("ignore", "Glyph .* missing from")
             figure.savefig(path, dpi=150, **options)
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
-    except ValueError as error:  # A suffix that matplotlib does not know.
+    except ValueError as error:  # matplotlib does not know the suffix.
         raise OutputError(f"{path}  cannot be written: {error}.") from None

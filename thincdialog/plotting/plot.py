@@ -1,4 +1,4 @@
-"""Curves of runs, on the terminal or in a file."""
+"""Plot the curves of runs, on the terminal or in a file."""
 
 from pathlib import Path
 from typing import Optional, Sequence, Union
@@ -19,18 +19,19 @@ def plot(
     colour: bool = False,
     braille: bool = True,
 ) -> str:
-    """Curves of the loss and of the score of training runs, finished or not.
+    """Plot the loss and the score of training runs, finished or not.
 
-    runs (Sequence[Union[str, Path]]): Folders of runs, folders of such, or files of rows.
-    metrics (Optional[Sequence[str]]): What to show: "loss", a score such as "hits@1", or
-        what else a row has, such as "learn_rate"; None for the loss and the score.
-    against (str): What to lay it over: "step", "epoch", "examples" or "seconds".
-    files (Sequence[Union[str, Path]]): Pictures to write (.png, .svg); then no text is made.
-    width (int): Columns of the text.
-    colour (bool): Whether the terminal shows colours.
-    braille (bool): Whether the terminal shows Braille.
-    RETURNS (str): The curves as text for a terminal; empty with ``files``.
-    RAISES (DataError): If there is no such run, no row, or no such metric.
+    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that contain such folders, or
+        files of rows.
+    metrics (Optional[Sequence[str]]): Metrics to show: "loss", a score such as "hits@1", or another
+        key of a row such as "learn_rate"; None for the loss and the score.
+    against (str): Key of the x axis: "step", "epoch", "examples" or "seconds".
+    files (Sequence[Union[str, Path]]): Picture files to write (.png, .svg) instead of text.
+    width (int): Number of columns of the text.
+    colour (bool): Whether the terminal supports colours.
+    braille (bool): Whether the terminal can show Braille characters.
+    RETURNS (str): The curves as text for a terminal; "" with ``files``.
+    RAISES (DataError): If a run, its rows or a metric cannot be found.
     RAISES (MissingPackageError): If the extra "plot" is not installed.
     """
     panels = make_panels(find_runs(runs), metrics, against)

@@ -1,4 +1,4 @@
-"""Curves in a terminal, in letters."""
+"""Draw curves with text characters, for a terminal."""
 
 import math
 from typing import Dict, List, Optional, Tuple
@@ -9,12 +9,12 @@ from .curves import AGAINST, Line, Panel
 from .picture import drawing
 
 HEIGHT = 14
-# Numbers of the terminal's 256 colours near those of Okabe and Ito, which colour-blind
-# people tell apart as well.
+# Numbers among the terminal's 256 colours that are close to the colours of Okabe and Ito, which
+# colour-blind people can also distinguish.
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BRAILLE = range(0x2800, 0x2900)
-# How the line of each run looks: its letter, and its colour if it has one.
+# Style of each run's line: its letter, and its colour if there is one.
 Style = Dict[str, Tuple[str, Optional[int]]]
 
 
@@ -26,13 +26,14 @@ def draw_terminal(
     colour: bool = False,
     braille: bool = True,
 ) -> str:
-    """Panels below each other, then what the letters on the lines mean.
+    """Draw panels below each other, followed by a legend of the letters on the lines.
 
-    panels (List[Panel]): From ``make_panels``.
-    against (str): What they are laid over.
-    width (int): Columns, 40 or more.
-    colour (bool): Whether the terminal shows colours; a letter tells lines apart anyhow.
-    braille (bool): Whether it shows Braille, which makes fine lines; else they are of "*".
+    panels (List[Panel]): Panels that ``make_panels`` returned.
+    against (str): Key of the x axis, one of ``AGAINST``.
+    width (int): Number of columns, 40 or more.
+    colour (bool): Whether the terminal supports colours; letters distinguish lines in any case.
+    braille (bool): Whether the terminal can show Braille characters, which make fine lines;
+        otherwise lines consist of "*".
     RAISES (MissingPackageError): If plotille is not installed.
     """
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
@@ -66,13 +67,13 @@ def _draw(panel: Panel, against: str, width: int, style: Style) -> str:
             canvas.line(*start, *end, color=colour)
         if len(points) == 1:
             canvas.point(*points[0], color=colour)
-    # Letters come last, so that no line covers them.
+    # Draw the letters last, so that no line covers them.
     if len(style) > 1:
         for line in panel.lines:
             letter, colour = style[line.run]
             for x, y in _letter_places(line, list(style).index(line.run), left, right):
                 canvas.text(x, y, letter, color=colour)
-    # Braille without a dot is wider than a space in some fonts.
+    # In some fonts, the Braille character without dots is wider than a space.
     rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")
     labels = {_place(tick, low, high, HEIGHT): text for tick, text in zip(y_ticks, y_labels)}
     lines = [panel.title]
@@ -98,7 +99,7 @@ def _place(value: float, low: float, high: float, cells: int) -> int:
 
 
 def _letter_places(line: Line, number: int, left: float, right: float) -> List[Tuple[float, float]]:
-    """Where a line bears its letter: thrice, not where the others bear theirs."""
+    """Return three places for a line's letter, away from those of other lines."""
     places = []
     for part in range(3):
         share = (part + (number % 8 + 1) / 9) / 3
@@ -123,15 +124,15 @@ def _x_axis(left: float, right: float, columns: int, gutter: int) -> List[str]:
 
 
 def round_ticks(low: float, high: float, most: int) -> List[float]:
-    """Multiples of 1, 2 or 5 times a power of ten within two limits.
+    """Return the multiples of 1, 2 or 5 times a power of ten within two limits.
 
     low (float): Lower limit.
     high (float): Upper limit, above the lower one.
-    most (int): How many there may be.
+    most (int): Maximum number of ticks.
     """
     rough = (high - low) / max(most, 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    # The next one up where rounding leaves one too many.
+    # Use the next larger step if rounding leaves one tick too many.
     for factor in (1, 2, 5, 10, 20):
         step = factor * power
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -141,7 +142,7 @@ def round_ticks(low: float, high: float, most: int) -> List[float]:
 
 
 def tick_labels(ticks: List[float]) -> List[str]:
-    """The ticks as text, all with the decimals that the finest of them needs."""
+    """Format the ticks, all with the number of decimals that the finest tick needs."""
     if not ticks:
         return []
     step = min((b - a for a, b in zip(ticks, ticks[1:])), default=abs(ticks[0]) or 1.0)
