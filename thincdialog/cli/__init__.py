@@ -1,6 +1,6 @@
 """The command line: one file per command, imported when the command runs.
 
-A command's file has ``ARGUMENTS``, ``EXAMPLES`` and ``run(arguments)``, which calls a plain
-function that Python users call, too, and returns an exit code, or None for 0. Until it
-runs, nothing imports NumPy or Thinc.
+A command's file has ``ARGUMENTS``, ``EXAMPLES`` and ``run(arguments)``. ``run`` calls a plain
+function, which Python users can call too, and returns an exit code, or None for 0. NumPy and Thinc
+are imported only when ``run`` is called.
 """

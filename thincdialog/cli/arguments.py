@@ -1,4 +1,4 @@
-"""Arguments of commands, each written as its help shows it."""
+"""Arguments of commands, written as in the help text."""
 
 import argparse
 import shlex
@@ -14,7 +14,7 @@ class UsageError(DialogError):
     exit_code = 2
 
 
-# Adds an argument to a parser, or to a group in it.
+# A function that adds an argument to a parser, or to a group in it.
 Argument = Callable[[Any], None]
 
 
@@ -30,13 +30,13 @@ def argument(
 
         "CONFIG"   "[MODEL]"   "RUN..."   "-F --force"   "-o --output FOLDER"   "--json [FILE]"
 
-    usage (str): Names and value. A value in brackets is optional, a value with dots can be
+    usage (str): Names and value. A value in brackets is optional, and a value with dots can be
         repeated; an option without value or choices is a flag.
     about (str): The help text.
     kind (Optional[Callable[[str], Any]]): Parses the value; if None, the value stays a string.
-    default (Any): The value of an argument that is missing.
+    default (Any): Value if the argument is missing.
     suggest (Optional[Callable[[], Iterable[str]]]): Returns completions for a shell.
-    settings: More settings of ``add_argument``.
+    **settings (Any): More arguments of ``add_argument``.
     """
     names = [word for word in usage.split() if word.startswith("-")]
     value = usage.removeprefix(" ".join(names)).strip()
@@ -64,8 +64,8 @@ def declare(parser: Any, arguments: Iterable[Any]) -> None:
     """Add arguments to a parser.
 
     parser (ArgumentParser): The parser, or a group in it.
-    arguments (Iterable[Union[Argument, List[Argument]]]): In the order of the help;
-        the arguments in a list exclude each other.
+    arguments (Iterable[Union[Argument, List[Argument]]]): Arguments in the order of the help; the
+        arguments in a list exclude each other.
     """
     for each in arguments:
         if callable(each):
@@ -173,17 +173,17 @@ def json_file(what: str) -> Argument:
 
 
 def trial(steps: str, default: int) -> List[Argument]:
-    """Return the arguments of all commands that train for some steps and keep nothing.
+    """Return the arguments of all commands that train for some steps without saving anything.
 
-    steps (str): What ``--steps`` counts.
-    default (int): Their number.
+    steps (str): Help text of ``--steps``.
+    default (int): Default number of steps.
     """
     n_steps = argument("--steps N", f"{steps} (default: {default})", int, default)
     return [CONFIG, n_steps, json_flag("the results"), CODE, GPU]
 
 
 def command_line(*words: str) -> str:
-    """A command as a user can paste it into a shell.
+    """Return a command that users can paste into a shell.
 
     words (str): The words after the program's name.
     """

@@ -1,4 +1,4 @@
-"""``build``: make of the data once what training reads."""
+"""``build``: preprocess the data into an on-disk store, once for all trainings."""
 
 import argparse
 
@@ -21,7 +21,7 @@ ARGUMENTS = [CONFIG, json_flag("the list of built files"), CODE]
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Build, and show what became of each store."""
+    """Build, and show the outcome for each store."""
     from ..api import build
 
     found = build(arguments.config, **common(arguments))

@@ -1,4 +1,4 @@
-"""``chat``: talk to a saved model, line by line; works in pipes, too."""
+"""``chat``: talk to a saved model, line by line; it can also read from a pipe."""
 
 import argparse
 import difflib
@@ -63,9 +63,9 @@ def talk(
 ) -> None:
     """Answer each line on stdout, and run the lines that are commands.
 
-    top (Optional[int]): Number of replies to show, each after its probability; outside a
-        terminal, an empty line follows them. None: show the best reply only.
-    threshold (Optional[float]): The least probability of a reply; the model's own if None.
+    top (Optional[int]): Number of replies to show, each after its probability; outside a terminal,
+        an empty line follows them. None shows only the best reply.
+    threshold (Optional[float]): Minimum probability of a reply; the model's own threshold if None.
     log (Optional[ChatLog]): Records the conversation up to each reply.
     """
     from ..messages import PARTNER, SELF
@@ -117,7 +117,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _limited(stream: TextIO) -> Iterator[str]:
-    """Yield the lines of a pipe. A line may be endless, so its length is limited.
+    """Yield the lines of a pipe, with a limit on their length because a line may be endless.
 
     RAISES (DataError): If a line is too long.
     """
@@ -133,10 +133,10 @@ def _limited(stream: TextIO) -> Iterator[str]:
 
 
 def _lines(is_terminal: bool) -> Iterator[str]:
-    if hasattr(sys.stdin, "reconfigure"):  # Replace bytes that are not text.
+    if hasattr(sys.stdin, "reconfigure"):  # Replace bytes that are not valid text.
         sys.stdin.reconfigure(errors="replace")
     if not is_terminal:
-        if sys.stdin:  # None if it is closed.
+        if sys.stdin:  # It is None if stdin is closed.
             yield from _limited(sys.stdin)
         return
     with suppress(ImportError):

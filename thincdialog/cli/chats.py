@@ -1,4 +1,4 @@
-"""``chats``: from a log of conversations, the whole ones, to train with."""
+"""``chats``: extract whole conversations from a log, to train on them."""
 
 import argparse
 

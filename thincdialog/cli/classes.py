@@ -1,21 +1,22 @@
-"""Shows how well classes are found, and which is found for which."""
+"""Show the scores of each class, and which classes are confused."""
 
 import argparse
 from typing import Any, Dict, List, TextIO
 
 from .output import shorten, table
 
-# Classes that a table of all pairs is shown for, and pairs shown where there are more.
+# Maximum number of classes for a table of all pairs, and number of pairs to show if there are more.
 MOST_CLASSES = 20
 N_PAIRS = 20
 NO_REPLY = "(no reply)"
 
 
 def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> None:
-    """Write what ``--per-class`` and ``--confusion`` ask for.
+    """Print the output of ``--per-class`` and ``--confusion``.
 
     matrix (ConfusionMatrix): The counts.
-    stream (TextIO): Where to.
+    arguments (Namespace): The arguments with both flags.
+    stream (TextIO): Stream to print to.
     """
     if arguments.per_class:
         stream.write("\n" + table(class_rows(matrix)) + "\n")
@@ -25,7 +26,7 @@ def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> 
 
 
 def classes_as_json(matrix: Any, per_class: bool, confusion: bool) -> Dict[str, Any]:
-    """The same for JSON: `classes` by name, `confusion` as [class, replied, examples]."""
+    """Return the output for JSON: `classes` by name, `confusion` as [class, replied, examples]."""
     value: Dict[str, Any] = {}
     if per_class:
         value["classes"] = {name: row._asdict() for name, row in matrix.by_class().items()}
@@ -36,7 +37,7 @@ def classes_as_json(matrix: Any, per_class: bool, confusion: bool) -> Dict[str, 
 
 
 def class_rows(matrix: Any) -> List[List[str]]:
-    """Header and a row for each class."""
+    """Return the header and a row for each class."""
     rows = [["class", "precision", "recall", "f1", "examples"]]
     for name, scores in matrix.by_class().items():
         shares = [f"{share:.3f}" for share in scores[:3]]
@@ -45,7 +46,8 @@ def class_rows(matrix: Any) -> List[List[str]]:
 
 
 def confusion_rows(matrix: Any) -> List[List[str]]:
-    """Header and a row for each class: how often each class was replied, "." for never."""
+    """Return the header and a row for each class, with the number of times that each class was
+    replied; "." for never."""
     replies, counts = matrix.table()
     numbers = [str(number) if name else NO_REPLY for number, name in enumerate(replies, start=1)]
     rows = [["", "class, replied as", *numbers]]
@@ -55,7 +57,7 @@ def confusion_rows(matrix: Any) -> List[List[str]]:
 
 
 def pair_rows(matrix: Any) -> List[List[str]]:
-    """Header and a row for each of the pairs confused most often."""
+    """Return the header and a row for each of the most confused pairs."""
     rows = [["class", "replied", "examples", "of its examples"]]
     by_class = matrix.by_class()
     for label, found, n in matrix.most_confused(N_PAIRS):

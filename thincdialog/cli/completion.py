@@ -1,4 +1,4 @@
-"""``completion``: let a shell complete command lines, by argcomplete."""
+"""``completion``: let a shell complete command lines, with argcomplete."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ DEFAULTS = Path(__file__).parent.parent / "config" / "default_config.cfg"
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the script for the shell; with it, the shell calls ``complete`` at each TAB."""
+    """Print the script for the shell. With the script, the shell calls ``complete`` at each TAB."""
     import argcomplete
 
     sys.stdout.write(argcomplete.shellcode(["thincdialog"], shell=arguments.shell))
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
 def complete(output: Optional[TextIO] = None) -> None:
     """Print the completions of the command line in the environment, and end the program.
 
-    output (Optional[TextIO]): Stream for the shell; if None, the one that the shell has opened.
+    output (Optional[TextIO]): Stream for the shell; if None, the stream that the shell has opened.
     """
     import argcomplete
 

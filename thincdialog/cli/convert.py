@@ -14,7 +14,7 @@ EXAMPLES = [
     "convert 'tickets-*.csv' tickets.jsonl --to jsonl --text-field body",
 ]
 
-# The names in thincdialog.formats.formats and convert, which take long to import.
+# The same names as in thincdialog.formats.formats and convert, whose import is slow.
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
 TO = "parlai, conversations, jsonl"
 

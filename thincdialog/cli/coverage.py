@@ -1,4 +1,4 @@
-"""Shows what thresholds do: how many texts get a class, and how many of these the right one."""
+"""Show the effect of thresholds: the fraction of texts that are answered, and their precision."""
 
 from typing import Any, List, TextIO
 
@@ -6,10 +6,11 @@ from .output import table
 
 
 def show_coverage(found: Any, stream: TextIO) -> None:
-    """Write a row for each precision that can be had and for the model's threshold, then how many
-    texts out of scope the model finds, if there are any.
+    """Print a row for each precision that can be reached and for the model's threshold; then, if
+    there are texts out of scope, the fraction of these that the model finds.
 
-    found (Dict[str, Dict[str, Any]]): From ``coverage``.
+    found (Dict[str, Dict[str, Any]]): Result of ``coverage``.
+    stream (TextIO): Stream to print to.
     """
     rows = [["precision", "threshold", "answered", "95 % interval", "right of these", "interval"]]
     for name, row in found.items():
@@ -18,7 +19,7 @@ def show_coverage(found: Any, stream: TextIO) -> None:
     stream.write(f"\n{table(rows)}\n")
     own = found["model"]
     auroc = own["AUROC"]
-    if auroc == auroc:  # Not nan, which it is if all are in scope.
+    if auroc == auroc:  # The AUROC is nan if all texts are in scope.
         rows = [[f"at {own['threshold']:.6g}", "share", "95 % interval"]]
         rows += [[name, *_cells(own[name])] for name in list(own)[3:-1]]
         stream.write(f"\n{table([*rows, ['AUROC', f'{auroc:.4f}', '']])}\n")

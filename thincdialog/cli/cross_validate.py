@@ -28,7 +28,7 @@ Prints the mean and the standard deviation of each score over the folds, and of 
 scores of each class and the pairs of classes that are confused most. Each warning of the folds'
 trainings is shown once, with the number of folds that it came from."""
 
-# Of --errors.
+# Columns of --errors.
 COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]
 
 ARGUMENTS = [
@@ -45,7 +45,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train the folds, and show what they came to; 1 if one failed."""
+    """Train the folds and show the results; return 1 if a fold failed."""
     from ..api import cross_validate
     from ..formats.answer_lines import AnswerLines
     from ..formats.output_file import open_output

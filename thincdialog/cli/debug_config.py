@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _problem(problem: Any) -> Dict[str, Any]:
-    """A problem in parts: a file's line or an option is at fault, in the section of the text."""
+    """Split a problem into parts: file and line, or option; section; text and hint."""
     file, colon, line = problem.where.rpartition(":")
     has_line = bool(colon) and line.isdigit()
     is_option = problem.where.startswith("--")

@@ -70,7 +70,7 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
     columns = [_cells(part) for part in parts]
     for name in columns[0]:
         cells = [column[name] for column in columns]
-        if any(cells):  # A row that is empty for all splits is left out.
+        if any(cells):  # Leave out a row that is empty for all splits.
             rows.append([name, *(cell or "-" for cell in cells)])
     print(table(rows))
     print("* median / 95 % have no more / longest")
@@ -167,7 +167,7 @@ def _percent(share: float) -> str:
 
 
 def _cells(part: Any) -> Dict[str, str]:
-    """A split's column of the table, by the names of its rows."""
+    """Return a split's column of the table, as row name to cell."""
 
     def count(number: int) -> str:
         return f"{number:,}" if number else ""

@@ -1,4 +1,4 @@
-"""``debug diff-config``: show what sets a config apart from the defaults or from another."""
+"""``debug diff-config``: show how a config differs from the defaults or from another config."""
 
 import argparse
 from collections import Counter
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _lines(found: List[Any], shown: List[Any]) -> Iterator[Tuple[str, str]]:
-    """Sign and text of each line to show."""
+    """Yield the sign and text of each line to show."""
     for number, section in enumerate(dict.fromkeys(each.section for each in shown)):
         if number:
             yield " ", ""
@@ -68,7 +68,8 @@ def _lines(found: List[Any], shown: List[Any]) -> Iterator[Tuple[str, str]]:
 
 
 def _sign_of_section(differences: List[Any]) -> str:
-    """A section is new, or gone, if all of it is, or what builds it."""
+    """Return the sign of a section, which is added or removed if all its settings are, or its
+    function is."""
     kinds = {difference.kind for difference in differences}
     builder = {d.kind for d in differences if d.key.startswith("@")}
     for kind in ("added", "removed"):

@@ -22,7 +22,7 @@ ARGUMENTS = trial("maximum number of steps", 200)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train on one batch, and give a verdict."""
+    """Train on one batch, and report whether the model has memorised it."""
     from ..api import debug_overfit
 
     found = debug_overfit(arguments.config, **common(arguments, "steps"))

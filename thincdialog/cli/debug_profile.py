@@ -1,4 +1,4 @@
-"""``debug profile``: show where the time of training goes."""
+"""``debug profile``: show how much time each part of training takes."""
 
 import argparse
 import dataclasses
@@ -31,7 +31,7 @@ HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
 # Names of the kinds of GPU requests that are listed by source line.
 KINDS = {"waits": "wait", "from_host": "copy from the host", "to_host": "copy to the host"}
 MOST_LINES = 20
-# Least number of characters kept of a name, and of the part of the model in it.
+# Minimum number of characters to keep of a name, and of the part of the model in it.
 LEAST_NAME, LEAST_PART = 20, 10
 
 
@@ -39,7 +39,7 @@ ARGUMENTS = trial("steps to measure", 50)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure, and show where the time goes."""
+    """Measure, and show the time of each part."""
     from ..api import debug_profile
 
     found = debug_profile(arguments.config, **common(arguments, "steps"))
@@ -104,11 +104,11 @@ def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
 
 
 def fitted(name: str, room: int) -> str:
-    """Cut a layer's name to ``room`` characters: "candida.../residual(re... 2". The part of
-    the model is cut first; the number at the end stays.
+    """Shorten a layer's name to ``room`` characters: "candida.../residual(re... 2". The part of the
+    model is shortened first; the number at the end is kept.
 
-    name (str): See ``node_names``.
-    room (int): Characters available, ``LEAST_NAME`` or more.
+    name (str): A name from ``node_names``.
+    room (int): Number of characters, ``LEAST_NAME`` or more.
     """
     if len(name) <= room:
         return name

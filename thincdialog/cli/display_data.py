@@ -1,4 +1,4 @@
-"""``display-data``: show examples of a task, as the agent will get them."""
+"""``display-data``: show examples of a task, as the agent observes them."""
 
 import argparse
 from typing import Any, Dict, List
@@ -13,7 +13,7 @@ EXAMPLES = [
     "dd ranker.cfg --paths.dev dev.jsonl --split dev --jsonl > dev_examples.jsonl",
 ]
 
-# Fields that are shown in this order, before any others.
+# Fields to show first, in this order.
 FIRST = ("text", "labels", "eval_labels", "label_candidates")
 HIDDEN = ("id", "context", "episode_done")
 

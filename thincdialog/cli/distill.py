@@ -26,7 +26,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Distill, and show how the table is used."""
+    """Distill, and show how to use the table."""
     from ..api import distill
 
     options = named(arguments, "encoder", "texts", "output", "width", "format", "text_field")

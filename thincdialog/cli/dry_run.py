@@ -1,4 +1,4 @@
-"""``train --dry-run``: shows what the first step has found."""
+"""``train --dry-run``: show the results of a dry run."""
 
 import argparse
 from dataclasses import asdict
@@ -9,9 +9,9 @@ from .output import Messages, table
 
 
 def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
-    """Do all up to the first step, and show counts and sizes.
+    """Do everything up to the first step, and show counts and sizes.
 
-    options (Dict[str, Any]): As for ``train``.
+    options (Dict[str, Any]): Arguments of ``train``.
     """
     from ..api import dry_run
     from ..inspection.dry_run import split_counts

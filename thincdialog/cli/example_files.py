@@ -1,9 +1,9 @@
-"""Where the files come from that the examples in the help of commands name."""
+"""The files in the examples of help texts, and how users get them."""
 
 import shlex
 from typing import Dict, Iterable, List, Sequence
 
-# Each is there once its command was run, in this order.
+# File to the command that creates it; later commands may use files of earlier ones.
 MADE = {
     "quickstart.cfg": "init config quickstart.cfg",
     "ranker.cfg": "init config ranker.cfg",
@@ -31,8 +31,8 @@ _WRITE = ("-o", "--output", ">", ">>", "--json", "--png", "--svg", "--prediction
 
 
 def needed(examples: Iterable[str]) -> List[str]:
-    """The files that examples name and do not write themselves, and those that these are made
-    from, in the order in which they can be made.
+    """Return the files that examples need and do not write themselves, with the files that these
+    are made from, in the order in which they can be made.
 
     examples (Iterable[str]): Command lines without the program's name.
     """
@@ -50,7 +50,7 @@ def needed(examples: Iterable[str]) -> List[str]:
 
 
 def where_from(examples: Sequence[str]) -> List[str]:
-    """Lines of help that say where the files of some examples come from."""
+    """Return lines of help about the sources of the files in some examples."""
     names = needed(examples)
     yours: Dict[str, List[str]] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""``find-function``: where a registered function is, and how it is used."""
+"""``find-function``: show the place and the usage of a registered function."""
 
 import argparse
 import difflib
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(registry_name: str) -> List[List[Any]]:
-    """Header and rows."""
+    """Return the header and rows of the list."""
     from ..config.functions import describe_function
     from ..registry import registry
 
@@ -75,7 +75,7 @@ def _list(registry_name: str) -> List[List[Any]]:
     for name in sorted(known[registry_name].get_all()):
         info = describe_function(registry_name, name)
         about = (inspect.getdoc(info.function) or "").split("\n\n")[0].replace("\n", " ")
-        # Its first sentence.
+        # Show only the first sentence.
         rows.append([name, info.where, re.split(r"(?<=\.) (?=[A-Z])", about)[0]])
     return [["name", "file", "what it does"], *rows]
 
@@ -100,7 +100,7 @@ def _show(name: str, registries: List[str], as_json: bool) -> int:
 
 
 def _describe(registry_name: str, name: str) -> Tuple[Dict[str, Any], str]:
-    """A function as JSON holds it, and as text."""
+    """Return the description of a function for JSON, and as text."""
     from ..config.functions import describe_function
 
     info = describe_function(registry_name, name)

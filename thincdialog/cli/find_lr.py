@@ -1,4 +1,4 @@
-"""``find-lr``: find a learning rate by a short training in which it rises."""
+"""``find-lr``: find a learning rate with a short training in which the rate rises."""
 
 import argparse
 import dataclasses
@@ -30,7 +30,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Find a learning rate, and show how."""
+    """Find a learning rate, and show the curve."""
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 

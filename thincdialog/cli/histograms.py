@@ -1,4 +1,4 @@
-"""Draws lengths of several splits side by side, in letters."""
+"""Draw histograms of several splits side by side, with text characters."""
 
 from typing import List, Mapping
 
@@ -7,11 +7,11 @@ _WIDTH = 14
 
 
 def bar(share: float, width: int, blocks: bool) -> str:
-    """A bar of letters; whatever is not 0 can be seen.
+    """Draw a bar; a fraction above 0 is always visible.
 
-    share (float): Of the width, 0.0 to 1.0.
-    width (int): Letters.
-    blocks (bool): Whether to draw eighths of letters.
+    share (float): Length of the bar as a fraction of the width, 0.0 to 1.0.
+    width (int): Maximum length, in characters.
+    blocks (bool): Whether to draw eighths of characters.
     """
     if not blocks:
         return "#" * (max(1, round(share * width)) if share else 0)
@@ -20,11 +20,12 @@ def bar(share: float, width: int, blocks: bool) -> str:
 
 
 def histogram(title: str, columns: Mapping[str, List], blocks: bool) -> str:
-    """Bins as lines, one bar and the share for each column; three take 80 letters at most.
+    """Draw a line for each bin, with a bar and a percentage for each column. Three columns take at
+    most 80 characters.
 
-    title (str): What is counted.
-    columns (Mapping[str, List]): Name to bins: first length, last length, how many.
-    blocks (bool): Whether to draw eighths of letters.
+    title (str): Name of the measured quantity.
+    columns (Mapping[str, List]): Name to bins: first length, last length and count.
+    blocks (bool): Whether to draw eighths of characters.
     """
     n_bins = max(map(len, columns.values()))
     longest = max(columns.values(), key=len)

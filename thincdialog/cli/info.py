@@ -1,4 +1,4 @@
-"""``info``: versions for a report of a mistake, or what a saved model is."""
+"""``info``: show versions for a bug report, or describe a saved model."""
 
 import argparse
 import platform
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     facts = _of_installation()
     if model:
         facts = look_again(model, lambda: read_meta(model_folder(model)))
-    # Checksums are for programs: --json has them.
+    # Checksums are for programs, so only --json has them.
     rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:
         print_json(facts)

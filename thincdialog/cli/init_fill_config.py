@@ -1,4 +1,4 @@
-"""``init fill-config``: write out all defaults of a config."""
+"""``init fill-config``: write a config with all its defaults."""
 
 import argparse
 import difflib
@@ -23,7 +23,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the complete config, or what is added to it."""
+    """Write the complete config, or show the added settings."""
     from ..config import load_code, load_config, write_config
 
     load_code(arguments.code)

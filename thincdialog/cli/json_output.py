@@ -1,4 +1,4 @@
-"""Results as JSON, which any reader takes: numbers that are not finite become null."""
+"""Results as standard JSON: numbers that are not finite become null."""
 
 import codecs
 import json
@@ -11,9 +11,9 @@ from .writing import write_text
 
 
 def print_json(value: Any, indent: Optional[int] = 2) -> None:
-    """Print a value.
+    """Print a value as JSON.
 
-    indent (Optional[int]): None for one line.
+    indent (Optional[int]): Number of spaces to indent; None for one line.
     """
     from ..loggers.row_file import finite
 
@@ -22,7 +22,7 @@ def print_json(value: Any, indent: Optional[int] = 2) -> None:
 
 
 def for_stdout(text: str) -> str:
-    """JSON as stdout can hold it: letters beyond ASCII are escaped unless its encoding is UTF-8."""
+    """Make JSON text fit stdout: if its encoding is not UTF-8, escape characters beyond ASCII."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "utf-8":
         return text
@@ -30,7 +30,7 @@ def for_stdout(text: str) -> str:
 
 
 def write_json(path: str, value: Any) -> None:
-    """Write a value into a file, or to stdout if it is called "-"."""
+    """Write a value into a file, or to stdout if the path is "-"."""
     from ..loggers.row_file import finite
 
     write_text(path, json.dumps(finite(value), indent=2) + "\n", force=True)

@@ -1,4 +1,4 @@
-"""The last lines of a training: what its score means, and what to do with the model."""
+"""The last lines after training: the meaning of the score, and the next commands for the model."""
 
 import argparse
 from typing import Any, Iterator
@@ -7,9 +7,10 @@ from .arguments import command_line, with_code
 
 
 def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
-    """The score in words, how to try the model, and what to do next.
+    """Yield the score in words, how to try the model, and the next step.
 
-    result (Result): Of ``train``.
+    result (Result): Result of ``train``.
+    arguments (Namespace): The arguments of the command.
     """
     split = ["", *result.scores][-1]
     if not split:
@@ -25,7 +26,7 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
         yield f"Classify a text: echo 'Hello!' | {command_line('predict', model, '-', *code)}"
     elif result.can_chat:
         yield f"Talk to it: {command_line('chat', model, *code)}"
-    if split and (result.reads_files or code):  # The data is the user's.
+    if split and (result.reads_files or code):  # The data is the user's own.
         yield f"Measure it in detail: {command_line('evaluate', model, '--split', split, *code)}"
     elif split:
         config = "intent.cfg" if result.has_classes else "ranker.cfg"
@@ -33,7 +34,7 @@ def last_lines(result: Any, arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def in_words(result: Any, split: str) -> str:
-    """A run's score on a split, in words."""
+    """Describe a run's score on a split in words."""
     from ..metrics import higher_is_better
 
     name, value = result.score_name, result.scores[split][result.score_name]
@@ -44,6 +45,6 @@ def in_words(result: Any, split: str) -> str:
     among = f"{sizes[0]:,} candidates" if len(sizes) == 1 and sizes[0] else "its candidates"
     right = f"the right {'class' if result.has_classes else 'reply'}"
     did = f"ranked {right} first among {among}" if name == "hits@1" else f"gave {right}"
-    rounded = f"{value:.3f}"  # Once, so that both numbers are the same.
+    rounded = f"{value:.3f}"  # Round once, so that both numbers agree.
     share = f"{100 * float(rounded):.1f} % of the {f'{n:,} {split}' if n else split} examples"
     return f"{name} = {rounded}: for {share}, the model {did}."

@@ -1,4 +1,4 @@
-"""Finds the command that was asked for, runs it, and shows what went wrong."""
+"""Find the command on the command line, run it, and report errors."""
 
 import argparse
 import difflib
@@ -32,7 +32,7 @@ EXIT_CODES = {
 
 
 class Command(NamedTuple):
-    """What a command does, in one line; its file has its name."""
+    """Describe a command in one line; its file is named after it."""
 
     about: str
     aliases: Tuple[str, ...] = ()
@@ -68,7 +68,7 @@ COMMANDS: Dict[str, Command] = {
     "completion": Command("Print a completion script for your shell", (), False),
     "info": Command("Show versions, or describe a saved model", (), False),
 }
-# Options of ParlAI, and what there is instead.
+# Options of ParlAI, and their replacements.
 PARLAIS = {
     **dict.fromkeys(("t", "task", "dt", "datatype"), "a section [tasks.NAME] of the config"),
     **dict.fromkeys(("m", "model"), "the section [agent] of the config"),
@@ -85,12 +85,12 @@ GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run a command line.
 
-    arguments (Optional[List[str]]): The words after the program's name; sys.argv's if None.
-    RETURNS (int): See ``EXIT_CODES``.
+    arguments (Optional[List[str]]): The words after the program's name; those of sys.argv if None.
+    RETURNS (int): The exit code; see ``EXIT_CODES``.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # Text that the terminal cannot show is no error.
+        if hasattr(stream, "reconfigure"):  # Text that the terminal cannot show is not an error.
             stream.reconfigure(errors="backslashreplace")
     shows_traceback = "--traceback" in arguments or os.environ.get(TRACEBACK, "0") not in ("", "0")
     try:
@@ -98,16 +98,17 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except KeyboardInterrupt as interrupt:  # Training names the folder that it saved.
+    except KeyboardInterrupt as interrupt:  # Training names the folder that was saved last.
         messages.warn(f"Interrupted; saved {interrupt}" if str(interrupt) else "Interrupted")
         return getattr(interrupt, "exit_code", INTERRUPTED)
-    except BrokenPipeError:  # As in "... | head": the reader has had enough.
+    except BrokenPipeError:  # As in "... | head", whose reader has closed the pipe.
         _drop_output()
         return 0
     except (OSError, DialogError) as error:
         if shows_traceback:
             traceback.print_exc()
-        # Files have errors of their own; others are stdout's or those of a user's code.
+        # Errors of files have messages of their own; other OSErrors come from stdout or custom
+        # code.
         text = _what_failed(error) if isinstance(error, OSError) else str(error)
         if isinstance(error, WorkerError) and not shows_traceback:
             text = error.brief
@@ -131,8 +132,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _told_of_code(error: BaseException) -> str:
-    """What went wrong in a user's code, that the memory is full, or where such code was at work;
-    "" if there is none, and the defect is ours."""
+    """Describe an error in custom code, a lack of memory, or another error while custom code is in
+    use; "" if no custom code is in use, because the error is then a defect of this package."""
     from ..contract import CODE_PREFIX, error_line, told_of_code
 
     text = told_of_code(error)
@@ -148,7 +149,8 @@ def _told_of_code(error: BaseException) -> str:
 
 
 def _what_failed(error: OSError) -> str:
-    """An error of stdout has no file name; one of a user's code may have none, too."""
+    """Describe an OSError. Errors of stdout have no file name, and errors of custom code may have
+    none."""
     reason = error.strerror or str(error)
     if error.filename is not None:
         what = f"{error.filename}  cannot be read or written"
@@ -168,12 +170,12 @@ def _no_memory(error: MemoryError) -> str:
 
 
 def _drop_output() -> None:
-    """Let what is still to be written to stdout go nowhere."""
+    """Discard the remaining output to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: List[str]) -> int:
-    if "_ARGCOMPLETE" in os.environ:  # It is a shell that asks.
+    if "_ARGCOMPLETE" in os.environ:  # A shell asks for completions.
         complete()
     rest, overrides = split_overrides(words)
     if not rest or rest[0] in ("-h", "--help"):
@@ -201,9 +203,9 @@ def _run(words: List[str]) -> int:
 
 
 def make_parser(name: str) -> argparse.ArgumentParser:
-    """The parser of a command's options; overrides are taken out of the line before.
+    """Make the parser of a command's options; overrides are removed from the command line before.
 
-    name (str): As in ``COMMANDS``.
+    name (str): A key of ``COMMANDS``.
     """
     command, module = COMMANDS[name], _module(name)
     lines = ["examples:", *(f"  python -m thincdialog {each}" for each in module.EXAMPLES)]
@@ -232,7 +234,7 @@ def _module(name: str) -> Any:
 
 
 def _find_command(words: List[str]) -> Tuple[str, List[str]]:
-    """The command's name, and the words after it."""
+    """Return the command's name, and the words after it."""
     first = words[0]
     if first in GROUPS:
         inside = [name for name in COMMANDS if name.startswith(f"{first} ")]
@@ -246,7 +248,8 @@ def _find_command(words: List[str]) -> Tuple[str, List[str]]:
         if first == name or first in command.aliases or first.replace("_", "-") == name:
             return name, words[1:]
     known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
-    close = difflib.get_close_matches(first, known, 1, cutoff=0.65)  # "export" is not "plot".
+    # The cutoff keeps "export" from matching "plot".
+    close = difflib.get_close_matches(first, known, 1, cutoff=0.65)
     hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
     raise UsageError(f"there is no command '{first}' - {hint}")
 
@@ -266,7 +269,7 @@ def _overview(names: List[str]) -> str:
 
 
 def _hint(word: str, parser: argparse.ArgumentParser) -> str:
-    """What an unknown option may have been meant to be."""
+    """Suggest the option that an unknown option probably means."""
     option = word.split("=")[0]
     name = option.lstrip("-").replace("-", "_")
     settings = {setting: setting.rpartition(".")[2] for setting in settings_in(DEFAULTS)}

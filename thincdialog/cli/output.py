@@ -1,6 +1,6 @@
 """Output of the command line: messages on stderr, tables for stdout.
 
-There is colour only on a terminal that supports it, and never if NO_COLOR is set.
+Colour is used only on a terminal that supports it, and never if NO_COLOR is set.
 """
 
 import os
@@ -18,10 +18,11 @@ _SIGNS = {
     "fail": ("✘", "[x]", 31),
 }
 
-# Most characters in a line of a message. No path is longer, but a text given as a path may be.
+# Maximum number of characters in a line of a message. No path is longer, but text given as a path
+# may be.
 _LONGEST_LINE = 5000
 
-# Metrics that are counts: their value 1 is shown as a whole number, not as a fraction.
+# Metrics that are counts: their value 1 is shown as a whole number.
 _COUNTS = ("examples", "tokens")
 
 
@@ -54,7 +55,8 @@ def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
 
 
 class NoTerminal:
-    """Wrap a stream and say that it is not a terminal, so that it gets no colour and no bar."""
+    """Wrap a stream so that it does not count as a terminal, and gets no colours and no progress
+    bar."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -101,7 +103,7 @@ def _cut(line: str) -> str:
 def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
     """Format rows in columns, with a line under the header.
 
-    rows (Sequence[Sequence[str]]): The header first.
+    rows (Sequence[Sequence[str]]): The header, then the rows.
     n_left (int): Number of columns, from the left, to align left; the others align right.
     """
     widths = [max(map(_width, column)) for column in zip(*rows)]
@@ -117,7 +119,8 @@ def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns that a text takes on a terminal: East Asian characters take two."""
+    """Return the number of columns that a text takes on a terminal, where East Asian characters
+    take two."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     marks = sum(unicodedata.combining(letter) > 0 for letter in text)
     return len(text) + wide - marks

@@ -14,8 +14,8 @@ def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
 
         ["--a.b", "3", "x.cfg", "--c.d=e"]  ->  ["x.cfg"], {"a.b": "3", "c.d": "e"}
 
-    An option followed by another option, or by nothing, is "true". Dashes in the name
-    mean underscores. After ``--`` nothing is taken.
+    An option followed by another option, or by nothing, has the value "true". Dashes in the name
+    mean underscores. Words after ``--`` are not taken.
 
     arguments (List[str]): The command line.
     RETURNS (Tuple[List[str], Dict[str, str]]): The remaining words, and option name to text.

@@ -19,10 +19,10 @@ EXAMPLES = [
     "results output --columns name,width,dev,test/f1",
     "results output --csv > results.csv",
 ]
-# Number of settings that always get a column, and that get one if there is room; characters of a
-# value; number of settings without a column that are named.
+# Number of settings that always get a column, and that get one if there is room; maximum length of
+# a value; maximum number of settings without a column to name.
 MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
-# Format of a number, by the name of its column.
+# Format of the numbers in a column, by its name.
 FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","}
 # Format of a float in a column of --columns.
 PLACES = ".4f"
@@ -100,7 +100,7 @@ def _ends(name: str, names: List[str]) -> List[str]:
 
 
 def _show(found: List[Any]) -> None:
-    """Print as much of the table as fits the terminal."""
+    """Print the part of the table that fits the terminal."""
     # Paths are long and least informative, so they come last.
     settings = sorted(found[0].settings, key=lambda name: name.startswith("paths."))
     room = max(shutil.get_terminal_size((80, 24)).columns, 80)
@@ -108,7 +108,7 @@ def _show(found: List[Any]) -> None:
     facts = list(FORMS)
     text = table(result_rows(found, shown, facts))
     while max(map(len, text.split("\n"))) > room:
-        # Drop the facts that are the same for all runs first, then the least informative ones.
+        # Drop facts that are the same for all runs first, then the least informative ones.
         if facts:
             same = [name for name in facts if len({_fact(each, name) for each in found}) == 1]
             facts.remove((same if len(found) > 1 and same else facts)[-1])

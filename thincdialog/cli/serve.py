@@ -1,4 +1,4 @@
-"""``serve``: saved models over HTTP."""
+"""``serve``: serve saved models over HTTP."""
 
 import argparse
 

@@ -1,5 +1,5 @@
-"""Handle the signals that end a command at any time: print one line, and exit with the code that
-shells use. (Training has its own handlers, see ``training/interruption.py``.)"""
+"""Handlers for the signals that end a command at any time: print one line, and exit with the code
+that shells use. (Training has its own handlers, see ``training/interruption.py``.)"""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from ..signals import BY_SIGNAL, SIGNALS, EndedBySignal, SendingAgain, comes_lat
 
 
 class Ended(EndedBySignal):
-    """Raised when a signal ends a command.
+    """A signal ended the command.
 
     number (int): Number of the signal.
     """
@@ -25,7 +25,7 @@ def receive_by(handler: Union[signal.Handlers, Callable[..., None]]) -> None:
 
 
 def leave(number: int, frame: Optional[FrameType] = None) -> None:
-    """End the process at once: before and after a command there is nothing to undo."""
+    """End the process at once, because there is nothing to undo before and after a command."""
     with suppress(OSError):
         os.write(2, b"\n[!] Interrupted\n")
     os._exit(BY_SIGNAL + number)
@@ -43,5 +43,5 @@ def end(number: int, frame: Optional[FrameType] = None) -> None:
 
 
 def sending_again() -> SendingAgain:
-    """Return a context in which a signal for ``end`` is not lost even if Python drops its error."""
+    """Return a context in which no signal for ``end`` is lost, even if Python drops its error."""
     return SendingAgain(Ended, lambda: receive_by(end))

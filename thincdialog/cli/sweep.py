@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _read_over(options: List[str]) -> Dict[str, Any]:
     """Parse ``--over`` options: setting to values, or to the text of a range.
 
-    RAISES (UsageError): If an option is not of the form key=values.
+    RAISES (UsageError): If an option does not have the form key=values.
     """
     from ..runs.sweep_values import is_range
 

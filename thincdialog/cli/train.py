@@ -49,7 +49,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, show the scores and what they mean, and suggest next commands for the model."""
+    """Train, show the scores with their meaning, and suggest next commands for the model."""
     from ..api import train
 
     if arguments.no_output and (arguments.output or arguments.force or arguments.resume):
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output = str(Path("output") / Path(arguments.config).name.removesuffix(".cfg"))
     if arguments.init_from is not None:
         arguments.overrides = {**arguments.overrides, "training.init_from": arguments.init_from}
-    # JSON has stdout for itself.
+    # With --json, stdout has only JSON.
     stdout: Any = sys.stderr if arguments.json else sys.stdout
     stderr: Any = sys.stderr
     if arguments.file_friendly:
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     try:
         result = train(arguments.config, stdout=stdout, **options)
-    except KeyboardInterrupt as interrupt:  # Its text names the files that were saved last.
+    # The text of the exception names the folder that was saved last.
+    except KeyboardInterrupt as interrupt:
         messages.warn(_how_to_go_on(interrupt, arguments))
         return getattr(interrupt, "exit_code", 130)
     if arguments.json:
@@ -117,7 +118,8 @@ def train_command(
 
 
 def show_result(result: Any) -> None:
-    """Print why training ended, the scores next to the baselines', and sample exchanges."""
+    """Print the reason why training ended, the scores with those of the baselines, and sample
+    exchanges."""
     summary = f"Ended: {result.stopped_because}."
     if result.n_parameters:
         summary += f" {result.n_parameters:,} parameters, {result.seconds:.1f} s of training,"

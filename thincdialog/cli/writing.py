@@ -1,4 +1,4 @@
-"""Write the output files of a command, and protect the files that it reads."""
+"""Write the output files of a command, without overwriting files that it reads."""
 
 import argparse
 import json
@@ -13,16 +13,17 @@ from ..files.saved_model import BEST, CONFIG, LAST, META
 from ..formats.file_list import file_list
 from ..formats.output_file import check_output_file, open_output
 
-# Files and folders of a run.
+# Files and folders in the folder of a run.
 _OF_A_RUN = (CONFIG, "log.jsonl", "scores.json", BEST, LAST)
 
 
 def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
-    """Check, before the work begins, that a command may write its output files. With --force it
-    may overwrite existing files, but never a file that it reads.
+    """Check, before any work, that a command may write its output files. With --force it may
+    overwrite existing files, but never a file that it reads.
 
-    names (str): Names of the arguments that hold the paths; the value None means no file,
-        "-" means stdout.
+    arguments (Namespace): The arguments of the command.
+    names (str): Names of the arguments that hold the paths; the value None means no file, and "-"
+        means stdout.
     RAISES (OutputError): If a file must not be written.
     """
     targets = [str(path) for name in names if (path := getattr(arguments, name)) not in (None, "-")]
@@ -31,7 +32,7 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
         is_file = os.path.isfile(place) or not os.path.exists(place)
         if is_file and places.count(place) > 1:
             raise OutputError(f"{target}  is named twice. Choose another name for one of them.")
-    # Only existing files can be lost.
+    # Only existing files can be overwritten.
     if any(map(os.path.isfile, targets)):
         given = {name: value for name, value in vars(arguments).items() if name not in names}
         for source, why in _read(given):
@@ -43,10 +44,10 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
 
 
 def _read(given: Any) -> Iterator[Tuple[str, str]]:
-    """Yield the files that a command reads, as far as its arguments and configs name them, each
-    with the reason for the error message."""
+    """Yield the files that a command reads, as far as its arguments and configs name them, with the
+    reason for the error message."""
     texts = list(_texts(given))
-    # A data folder is read as a whole; folders of models and runs are handled below.
+    # All files in a data folder are read; folders of models and runs are handled below.
     texts += file_list([text for text in texts if not _is_of_a_run(text)])
     for text in filter(os.path.isfile, texts):
         yield text, "is read by this command"
@@ -82,7 +83,7 @@ def _named_in(path: str) -> Iterator[Tuple[str, str]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all strings within a value, also within a list that an override gives as JSON."""
+    """Yield all strings in a value, including those in a list that an override gives as JSON."""
     if isinstance(value, str):
         yield value
         if value.startswith("["):
@@ -94,9 +95,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def write_text(output: str, text: str, force: bool) -> None:
-    """Write a text to a file, or to stdout if it is called "-".
+    """Write a text to a file, or to stdout if the path is "-".
 
-    RAISES (OutputError): If the file exists and ``force`` is not set, or cannot be written.
+    RAISES (OutputError): If the file exists and ``force`` is not set, or if it cannot be written.
     """
     if output == "-":
         sys.stdout.write(text)
