@@ -27,8 +27,8 @@ class CompiledSteps(ModelAgent):
     kernels (str): Name of a family of kernels in ``ops/kernels``.
     optimizers (Tuple[type, ...]): Optimizers whose step the kernel implements; error messages name
         them in this order.
-    rows_apart (RowsApart): In a replica, which trains at the same time as others, copies of the
-        rows in use; otherwise no copies.
+    rows_apart (RowsApart): In a replica, which trains at the same time as others, its copies of
+        frequent rows; otherwise no copies.
     """
 
     has_gradient = False
@@ -83,7 +83,7 @@ class CompiledSteps(ModelAgent):
 
         table (str): Name of the model's reference to the table.
         rows (np.ndarray): Row of each token in the table.
-        uses (int): Number of times that each row is used.
+        uses (int): Approximate number of times that each row is used.
         """
         node = self.model.get_ref(table)
         return Tokens(self.parameters.offset_of(node, "E"), rows, uses)

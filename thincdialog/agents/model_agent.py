@@ -239,7 +239,7 @@ class ModelAgent(ConversationAgent, Learner):
 
         coming (Collection[Tuple[int, ...]]): Shapes of the parameters that a saved model will
             replace.
-        RETURNS (TableRows): Table rows that were set by initializers, with lines for the log.
+        RETURNS (TableRows): Helper of initializers that fill tables, with their lines for the user.
         """
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global random generators.

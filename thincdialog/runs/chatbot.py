@@ -118,7 +118,7 @@ class Chatbot:
         """Reply to many conversations, in batches. The chatbot's own conversation does not change.
 
         conversations (Sequence): Messages, or lists of turns. The model replies to the last turn of
-            each; counting back from it, every second turn is the model's own.
+            each. Speakers alternate, so the turn before it is the model's own.
         candidates, top, threshold: As for ``respond``.
         RETURNS (List[Union[str, List[Answer]]]): The return value of ``respond`` for each.
         """
