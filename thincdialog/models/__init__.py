@@ -1,4 +1,4 @@
-"""Architectures, one a file, and how their parameters lie in memory."""
+"""Model architectures, one per file, and the layout of their parameters in memory."""
 
 from ..registry import import_files
 

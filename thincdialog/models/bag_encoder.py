@@ -1,4 +1,4 @@
-"""Bag of embeddings, then a small net."""
+"""A bag-of-embeddings encoder followed by a small net."""
 
 from typing import Callable, List, Literal, Optional, cast
 
@@ -26,22 +26,23 @@ def BagEncoder(
     init_E: Optional[Callable] = None,
     init_W: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """The fastest encoder: pooled embeddings, a linear layer, and residual nets. Blind to word
-    order, unless the tokenizer gives n-grams.
+    """Encode each text as pooled embeddings, then apply a linear layer and residual nets. This is
+    the fastest encoder. It ignores word order, unless the tokenizer makes n-grams.
 
     width (int): Width of the output.
     embed_width (Optional[int]): Width of an embedding; ``width`` if None.
-    depth (int): Residual feed-forward nets after the linear layer, 0 or more.
+    depth (int): Number of residual feed-forward nets after the linear layer, 0 or more.
     pooling (str): "mean", "sum" or "sqrt": see ``thincdialog.BagEmbed.v1``.
-    segments (str): "separate" keeps the current turn and the history apart, "weight"
-        adds them up by learned weights, "merge" does not tell them apart.
-    n_segments (int): Segments told apart, the last is for all older turns.
-    dropout (float): Probability of zeroing a cell of the pooled embedding and of nets' outputs.
-    token_dropout (float): Probability of leaving a token out in training.
+    segments (str): "separate" keeps the vectors of the current turn and the history apart,
+        "weight" adds them with learned weights, "merge" does not distinguish turns.
+    n_segments (int): Number of segments, counted in turns back; the last covers all older turns.
+    dropout (float): Probability of zeroing a value of the pooled embedding and of each net's
+        output.
+    token_dropout (float): Probability of dropping a token in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
-    init_W (Optional[Callable]): Initializer of the linear layer;
-        ``thincdialog.identity_init.v1`` makes a ranker begin with the words in common.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    init_W (Optional[Callable]): Initializer of the linear layer. With
+        ``thincdialog.identity_init.v1``, an untrained ranker scores by the words in common.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
     RAISES (ValueError): If depth is below 0 or above 1,000.
     """

@@ -1,4 +1,4 @@
-"""Two encoders whose outputs are compared by dot product."""
+"""Two encoders whose outputs are compared by their dot product."""
 
 from typing import Any, Callable, Dict, List, Literal, Optional, Tuple
 
@@ -22,23 +22,25 @@ def BiEncoder(
     normalise: bool = True,
     scale: float = 10.0,
 ) -> Model[InT, OutT]:
-    """Encodes conversations and candidate replies; the score of a pair is the dot product.
+    """Encode conversations and candidate replies separately, and score each pair by the dot product
+    of their vectors.
 
-    Both parts are nodes of their own, ``model.get_ref("context_encoder")`` and
-    ``"candidate_encoder"`` (Ragged -> Floats2d), so that candidates can be encoded once.
+    The two encoders are separate nodes, ``model.get_ref("context_encoder")`` and
+    ``"candidate_encoder"`` (Ragged -> Floats2d), so that candidates can be encoded once and reused.
 
-    encoder (Model): For conversations: any Model[Ragged, Floats2d].
-    candidate_encoder (Optional[Model]): For replies; if None, a copy of ``encoder``.
-    share (str): What the two have in common: "all" (one encoder for both), "embeddings"
+    encoder (Model): Encoder of conversations: any Model[Ragged, Floats2d].
+    candidate_encoder (Optional[Model]): Encoder of replies; if None, a copy of ``encoder``.
+    share (str): Weights that the encoders share: "all" (one encoder for both), "embeddings"
         (their embedding tables, the nodes with a dimension "nV"), or "nothing".
-    normalise (bool): Scale the vectors to length 1, so that scores are cosines, and
-        multiply them by a learned factor.
-    scale (float): That factor at first, above 0 and at most 100, where it stops growing.
-    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
+    normalise (bool): Scale the vectors to length 1, so that scores are cosines, and multiply
+        the scores by a learned factor.
+    scale (float): Initial value of that factor, above 0 and at most 100. The factor never grows
+        beyond 100.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: token ids and segments, int32.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
-    RAISES (ValueError): If "all" is shared and a candidate encoder given, or if their
-        embedding tables cannot be matched.
+    RAISES (ValueError): If ``share`` is "all" and a candidate encoder is given, or if the
+        embedding tables of the two encoders cannot be matched.
     """
     if share == "all":
         if candidate_encoder is not None:
@@ -94,16 +96,16 @@ def _tables(encoder: Model) -> List[Model]:
 
 
 def _settings(table: Model) -> Dict[str, Any]:
-    """What a shared table must have in common with the one it replaces."""
+    """Return the settings that a table must share with the table that replaces it."""
     attrs = {key: value for key, value in table.attrs.items() if key != "touched_rows"}
     dims = {name: table.maybe_get_dim(name) for name in table.dim_names}
     return {"name": table.name, **dims, **attrs}
 
 
 def tie_embeddings(encoder: Model, other: Model) -> Model:
-    """Put the first encoder's embedding nodes into the second; returns the second.
+    """Replace the second encoder's embedding nodes by the first encoder's, and return the second.
 
-    RAISES (ValueError): If the tables of the two cannot be matched.
+    RAISES (ValueError): If the tables of the two encoders cannot be matched.
     """
     ours, theirs = _tables(encoder), _tables(other)
     if len(ours) != len(theirs):

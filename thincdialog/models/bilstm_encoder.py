@@ -1,4 +1,4 @@
-"""Recurrent nets over the tokens, then pooling."""
+"""A recurrent encoder: bidirectional LSTMs over the tokens, then pooling."""
 
 from typing import Callable, List, Literal, Optional, cast
 
@@ -25,19 +25,19 @@ def BiLSTMEncoder(
     token_dropout: float = 0.0,
     init_E: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """Embeddings, bidirectional LSTMs, pooling, and a linear layer. Sees the whole text
-    in order; slow for long texts.
+    """Encode each text with embeddings, bidirectional LSTMs, pooling and a linear layer. The
+    encoder reads the whole text in order, and is slow for long texts.
 
     width (int): Width of the LSTMs (both directions together) and of the output; even.
     embed_width (Optional[int]): Width of the embeddings; ``width`` if None.
-    depth (int): Bidirectional LSTMs, one upon the other, 1 or more.
+    depth (int): Number of stacked bidirectional LSTMs, 1 or more.
     pooling (str): "max", "mean" or "max+mean" over the tokens.
-    n_segments (int): Segments told apart, the last is for all older turns.
-    dropout (float): Probability of zeroing a cell of the embeddings, of each LSTM's
-        output and of the pooled vector.
-    token_dropout (float): Probability of leaving a token out in training.
+    n_segments (int): Number of segments, counted in turns back; the last covers all older turns.
+    dropout (float): Probability of zeroing a value of the embeddings, of each LSTM's output and of
+        the pooled vector.
+    token_dropout (float): Probability of dropping a token in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
     RAISES (ValueError): If depth is below 1 or above 1,000, or width is odd.
     """

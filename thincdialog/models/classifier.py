@@ -1,4 +1,4 @@
-"""Scores for classes."""
+"""A classifier: an encoder and a linear layer with one score per class."""
 
 from typing import Any, Optional
 
@@ -16,14 +16,14 @@ OutT = Floats2d
 
 @registry.models("thincdialog.Classifier.v1")
 def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
-    """An encoder, and one linear score (logit) for each class.
+    """Score each class with one linear layer (logits) on top of an encoder.
 
-    The number of classes is found from the data.
+    The number of classes is inferred from the data.
 
-    encoder (Model): Input to vectors: Ragged -> Floats2d for text, or any
-        Floats2d -> Floats2d for features.
-    dropout (float): Probability of zeroing a cell of the encoder's output.
-    X (Any): What the encoder takes.
+    encoder (Model): Maps the input to vectors: Ragged -> Floats2d for text, or any Floats2d ->
+        Floats2d for features.
+    dropout (float): Probability of zeroing a value of the encoder's output.
+    X (Any): Input of the encoder.
     RETURNS (Model[Any, Floats2d]): Output shape (n_examples, n_classes), logits.
     """
     head: Model[Floats2d, Floats2d] = chain(CheckedDropout(dropout), Linear(init_W=zero_init))
@@ -38,7 +38,7 @@ def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
     encoder, head = model.layers
-    # The number of classes is the head's affair: a chain would tell the encoder, too.
+    # Only the head depends on the number of classes. A chain would pass Y to the encoder, too.
     encoder.initialize(X=X)
     head.initialize(X=None if X is None else encoder.predict(X), Y=Y)
     if head.has_dim("nO"):

@@ -1,4 +1,4 @@
-"""Convolutions over the tokens, then pooling."""
+"""A convolutional encoder: windows over the tokens, then pooling."""
 
 from typing import Callable, List, Literal, Optional, cast
 
@@ -26,20 +26,20 @@ def CNNEncoder(
     token_dropout: float = 0.0,
     init_E: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """Embeddings, window blocks, pooling, and a linear layer. Sees phrases of
-    2 * depth * window_size + 1 tokens.
+    """Encode each text with embeddings, window blocks, pooling and a linear layer. Each token sees
+    a phrase of 2 * depth * window_size + 1 tokens.
 
     width (int): Width of embeddings, blocks and output.
-    depth (int): Window blocks, 0 or more.
+    depth (int): Number of window blocks, 0 or more.
     window_size (int): Neighbours on each side that a block sees, 1 or more.
     n_pieces (int): Pieces of the blocks' maxout, 1 or more.
     pooling (str): "max", "mean" or "max+mean" over the tokens.
-    n_segments (int): Segments told apart, the last is for all older turns.
-    dropout (float): Probability of zeroing a cell of the embeddings, of each block's
-        net and of the pooled vector.
-    token_dropout (float): Probability of leaving a token out in training.
+    n_segments (int): Number of segments, counted in turns back; the last covers all older turns.
+    dropout (float): Probability of zeroing a value of the embeddings, of each block's net and of
+        the pooled vector.
+    token_dropout (float): Probability of dropping a token in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
     RAISES (ValueError): If depth is below 0 or above 1,000.
     """

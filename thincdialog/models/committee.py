@@ -1,4 +1,4 @@
-"""Several models that vote."""
+"""An ensemble of models that vote."""
 
 from functools import reduce
 from operator import add
@@ -20,16 +20,17 @@ OutT = Floats2d
 
 @registry.models("thincdialog.Committee.v1")
 def Committee(members: List[Model]) -> Model[InT, OutT]:
-    """Models for the same task, each of which learns by itself; their scores are
-    averaged for predictions. Better than its best member if they are of different kinds.
+    """Build an ensemble: train each member on its own share of the examples, and average their
+    scores for predictions. It beats its best member if the members are of different kinds.
 
-    In training, each example goes to one member, drawn at random: none relies on the others,
-    and a batch costs what one member costs. A member sees few examples in an epoch: give it
-    more epochs, and larger batches. Not for the inside of a bi-encoder, which has two sides.
+    In training, each example goes to one member, drawn at random. So no member relies on the
+    others, and a batch costs as much as with a single member. Because a member sees only some of
+    the examples of an epoch, train for more epochs and with larger batches. Do not use an ensemble
+    as the encoder of a bi-encoder, whose two sides would draw different members.
 
-    members (List[Model]): One or more, with the same input and the same width of
-        output, such as ``thincdialog.Classifier.v1``.
-    X (Any): What the members take: Ragged, or an array with a row for each example.
+    members (List[Model]): One or more models with the same input and the same output width, such
+        as ``thincdialog.Classifier.v1``.
+    X (Any): Input of the members: Ragged, or an array with a row for each example.
     RETURNS (Model[Any, Floats2d]): Output shape (n_examples, nO).
     RAISES (ValueError): If there are no members.
     """
@@ -44,7 +45,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         return scores / len(model.layers), _no_backprop
     ops = model.ops
     n_examples = (X.lengths if isinstance(X, Ragged) else X).shape[0]
-    # The member that each goes to, any as likely as another.
+    # Draw a member for each example, all with the same probability.
     chosen = numpy.zeros(n_examples, dtype="i")
     for number in range(1, len(model.layers)):
         chosen[draw_mask(ops, (n_examples,), 1 / (number + 1)) == 0] = number
@@ -59,7 +60,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             parts.append((at, places, backprop_member))
 
     def backprop(dY: OutT) -> InT:
-        has_ids = _array(X).dtype.kind == "i"  # They have no gradient.
+        has_ids = _array(X).dtype.kind == "i"  # Ids have no gradient.
         dX: Any = numpy.zeros_like(on_host(_array(X))) if has_ids else ops.xp.zeros_like(_array(X))
         for rows, places, backprop_member in parts:
             d_part = _array(backprop_member(dY[rows]))
@@ -82,7 +83,7 @@ def _no_backprop(dY: OutT) -> InT:
 
 
 def _take(ops: Ops, X: InT, rows: Any) -> Tuple[InT, Any]:
-    """Some of the examples, and where they lie in the array of all."""
+    """Return some of the examples, and their positions in the array of all examples."""
     if not isinstance(X, Ragged):
         at = _index(ops, X, rows)
         return X[at], at
@@ -94,7 +95,7 @@ def _take(ops: Ops, X: InT, rows: Any) -> Tuple[InT, Any]:
 
 
 def _index(ops: Ops, array: Any, rows: Any) -> Any:
-    """Row numbers where the array is."""
+    """Return row numbers on the device of the array."""
     return rows if is_numpy_array(array) else upload(ops, rows)[0]
 
 

@@ -1,4 +1,4 @@
-"""One score for each conversation and reply, read together."""
+"""A cross-encoder, which reads a conversation and a reply together and scores the pair."""
 
 from typing import Callable, Literal, Optional, Tuple
 
@@ -21,19 +21,21 @@ def CrossEncoder(
     dropout: float = 0.1,
     init_W: Optional[Callable] = None,
 ) -> Model[InT, OutT]:
-    """Reads a conversation and a reply as one sequence, so that each word of the one can attend
-    to those of the other. Each pair costs a pass: use it for few replies
-    (``thincdialog.ReRanker.v1``).
+    """Read a conversation and a reply as one sequence and score the pair, so that the words of each
+    can attend to the words of the other. Each pair costs a forward pass, so use it for few
+    replies (``thincdialog.ReRanker.v1``).
 
-    tokens (Model[Ragged, Ragged]): A vector for each token, such as
-        ``thincdialog.TransformerTokens.v1``. Segment 0 is the reply: it takes one segment more
-        than for conversations alone.
+    tokens (Model[Ragged, Ragged]): Gives a vector for each token, such as
+        ``thincdialog.TransformerTokens.v1``. It needs one segment more than for conversations
+        alone, because segment 0 is the reply.
     pooling (str): "max", "mean" or "max+mean" over a pair's tokens.
-    dropout (float): Probability of zeroing a cell of the pooled vector.
-    init_W (Optional[Callable]): Initializer of the linear layer, Glorot's uniform if None; with
-        ``zero_init.v1`` it says nothing at first of what a first model found.
-    X (Tuple[Ragged, Ragged, Ints2d]): Conversations and replies, ids and segments, int32; and
-        the pairs, a row of the one and one of the other, int32, shape (n_pairs, 2).
+    dropout (float): Probability of zeroing a value of the pooled vector.
+    init_W (Optional[Callable]): Initializer of the linear layer; Glorot uniform if None. With
+        ``zero_init.v1``, all scores are zero before training, so a re-ranker starts with the
+        ranking of its first model.
+    X (Tuple[Ragged, Ragged, Ints2d]): Token ids and segments of conversations and of replies,
+        int32; and the pairs, each a row of a conversation and a row of a reply, int32, shape
+        (n_pairs, 2).
     RETURNS (Model[Tuple[Ragged, Ragged, Ints2d], Floats2d]): Output shape (n_pairs, 1).
     SOURCE: Humeau et al. 2019, https://arxiv.org/abs/1905.01969
     """

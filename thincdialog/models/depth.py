@@ -1,11 +1,11 @@
-"""How many layers of a kind an encoder may have, one upon the other."""
+"""The limits for the number of stacked layers of an encoder."""
 
-# More train no better, and a mistyped number would take all memory.
+# More layers train no better, and a mistyped number would use up the memory.
 MAX_LAYERS = 1000
 
 
 def check_depth(depth: int, least: int) -> int:
-    """The number of layers, if it is one.
+    """Return the number of layers if it is in range.
 
     RAISES (ValueError): If it is smaller than ``least``, or larger than ``MAX_LAYERS``.
     """

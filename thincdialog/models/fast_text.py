@@ -1,4 +1,4 @@
-"""The mean of embeddings, and a linear layer over it."""
+"""A fastText classifier: mean of embeddings, then a linear layer."""
 
 from typing import Callable, Optional, cast
 
@@ -14,16 +14,16 @@ from ..registry import registry
 
 @registry.models("thincdialog.FastText.v1")
 def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragged, Floats2d]:
-    """A linear classifier through a bottleneck: the mean of the embeddings of all tokens
-    (words and n-grams), then a linear layer without a bias. The agent
-    ``thincdialog.FastText.v1`` trains it in one compiled kernel, ``Classifier.v1`` can, too.
+    """Build a linear classifier with a bottleneck: average the embeddings of all tokens (words and
+    n-grams), then apply a linear layer without a bias. The agent ``thincdialog.FastText.v1``
+    trains it in one compiled kernel; the agent ``thincdialog.Classifier.v1`` can train it, too.
 
         Y[b] = W (sum_t E[id_t] / n)
 
-    width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
-        that several workers do not write to the same cache line.
+    width (int): Width of an embedding. With a multiple of 16, rows share no cache line, so
+        several workers do not write to the same one.
     init_E (Optional[Callable]): Initializer of the table; uniform in +-1/width if None.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments do not count.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2); segments are ignored.
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, n_classes), logits.
     RAISES (ValueError): If width is below 1.
     SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759

@@ -1,4 +1,4 @@
-"""Weights of a saved model in another one, as far as they fit."""
+"""Initialisation of a model with the matching weights of a saved model."""
 
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -11,15 +11,15 @@ from ..files.saved_model import read_meta
 from .parameters import FlatParameters, Slot
 from .weights_file import WEIGHTS, read_slots, read_vector
 
-# Names that a line lists.
+# The number of names that a line lists at most.
 N_NAMED = 4
 
 
 class Fit(NamedTuple):
-    """How a saved model fits into another one.
+    """Describe how a saved model fits into another one.
 
-    lines (List[str]): What fits and what does not, a line each.
-    fresh (List[Slot]): Parameters of the new one for which there was nothing.
+    lines (List[str]): Description of what fits and what does not, one line each.
+    fresh (List[Slot]): Parameters of the new model that no saved parameter fits.
     """
 
     lines: List[str]
@@ -27,10 +27,10 @@ class Fit(NamedTuple):
 
 
 def check_fitting(folder: Path, agent: str) -> None:
-    """See that a saved model has weights that another agent can look into.
+    """Check that a saved model has weights that another agent can start from.
 
-    agent (str): Of the other agent, its name.
-    RAISES (ModelError): If it has none, as one of a user's own agent.
+    agent (str): Name of the other agent.
+    RAISES (ModelError): If the saved model has no such weights, for example one of a custom agent.
     """
     if not (folder / "layout.json").is_file():
         there = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
@@ -43,7 +43,7 @@ def check_fitting(folder: Path, agent: str) -> None:
 
 
 def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:
-    """The shapes of a saved model's parameters.
+    """Return the shapes of a saved model's parameters.
 
     RAISES (ModelError): If layout.json is missing or damaged.
     """
@@ -51,16 +51,17 @@ def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:
 
 
 def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> Fit:
-    """Take over all weights of a saved model that have a place in this one; the others stay
-    as they are. Of two models of the same layers, these belong together by their order;
-    else by names and shapes, in the order of the layers.
+    """Copy all weights of a saved model that fit into this one, and leave the others as they are.
 
-    folder (Path): Of the saved model.
-    parameters (FlatParameters): Of this one.
-    grown (Tuple[int, int]): How many classes there were, and are now: the first of them are
-        those that were.
+    Parameters are matched by position if both models have the same layers, otherwise by name and
+    shape, in the order of the layers.
+
+    folder (Path): Folder of the saved model.
+    parameters (FlatParameters): Parameters of this model.
+    grown (Tuple[int, int]): Number of classes of the saved model and of this one. The saved
+        model's classes come first.
     RETURNS (Fit): What fits and what does not.
-    RAISES (ModelError): If the saved model is damaged, or nothing of it fits.
+    RAISES (ModelError): If the saved model is damaged, or none of its parameters fit.
     """
     layout = read_json(folder / "layout.json")
     vector = read_vector(folder, layout)
@@ -111,7 +112,7 @@ def _pairs(before: List[Slot], now: List[Slot]) -> Iterator[Tuple[Slot, Slot]]:
 
 
 def _has_grown(one: Tuple[int, ...], two: Tuple[int, ...], grown: Tuple[int, int]) -> bool:
-    """Whether the shapes differ in one axis, as the numbers of classes do."""
+    """Return whether the shapes differ in one axis only, by the two numbers of classes."""
     different = [pair for pair in zip(one, two) if pair[0] != pair[1]]
     return len(one) == len(two) and different == [grown] and grown[0] < grown[1]
 

@@ -1,8 +1,8 @@
-"""Sums the gradients of microbatches in a fixed tree.
+"""Sum of the gradients of microbatches in a fixed order.
 
-The order of additions depends only on how many microbatches there are, so the
-sum is the same bit for bit, whichever worker computed which of them. Dense parts are summed
-whole, tables by the rows that have a gradient.
+The order of additions depends only on the number of microbatches, so the sum is the same bit
+for bit, whichever worker computed which microbatch. Dense parameters are summed whole, tables
+only in the rows that have a gradient.
 """
 
 from typing import Any, List, NamedTuple, Sequence
@@ -16,11 +16,11 @@ from ..optimizers.row_sparse import Rows, Segment
 
 
 class _Partial(NamedTuple):
-    """The sum of some microbatches.
+    """Hold the sum of some microbatches.
 
-    size (int): How many.
-    dense (List[Floats1d]): Of each stretch that is no table.
-    tables (List[Rows]): Of each table.
+    size (int): Number of microbatches.
+    dense (List[Floats1d]): Sum of each stretch that is not a table.
+    tables (List[Rows]): Sum of each table.
     """
 
     size: int
@@ -29,13 +29,13 @@ class _Partial(NamedTuple):
 
 
 class GradientSum:
-    """Pairwise sum of gradients, as a binary counter: equal-sized partial sums are added as soon
-    as there are two of them.
+    """Sum gradients in pairs, like a binary counter: two partial sums of the same size are added as
+    soon as both are there.
 
         ((g0 + g1) + (g2 + g3)) + g4
 
-    ops (Ops): Those of the parameters.
-    stretches (Sequence[Segment]): Of the parameters (see ``FlatParameters``).
+    ops (Ops): Ops of the parameters.
+    stretches (Sequence[Segment]): Stretches of the parameters (see ``FlatParameters``).
     """
 
     def __init__(self, ops: Ops, stretches: Sequence[Segment]):
@@ -43,11 +43,11 @@ class GradientSum:
         self._partial: List[_Partial] = []
 
     def add(self, vector: Floats1d, tables: List[Rows]) -> None:
-        """Take in the gradient of the next microbatch.
+        """Add the gradient of the next microbatch.
 
-        vector (Floats1d): As long as the parameters; what is no table is copied, and zero from
-            then on.
-        tables (List[Rows]): Of each table; not to be changed from now on.
+        vector (Floats1d): Gradient, as long as the parameters. Its dense stretches are copied, then
+            set to zero.
+        tables (List[Rows]): Gradient of each table; do not change them afterwards.
         """
         dense: List[Any] = []
         for now in self._dense:
@@ -59,11 +59,11 @@ class GradientSum:
         self._partial.append(total)
 
     def take(self, vector: Floats1d) -> List[Rows]:
-        """Write the sum of all microbatches into a vector and start afresh.
+        """Write the sum of all microbatches into a vector and start from zero.
 
-        vector (Floats1d): As long as the parameters; what is no table is written.
+        vector (Floats1d): As long as the parameters; only its dense stretches are written.
         RETURNS (List[Rows]): The sum of each table.
-        RAISES (ValueError): If nothing was added.
+        RAISES (ValueError): If no gradient was added.
         """
         if not self._partial:
             raise ValueError("no gradient was added since the last take()")
@@ -83,7 +83,7 @@ class GradientSum:
 
 
 def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
-    """The sum of two gradients of a table.
+    """Return the sum of two gradients of a table.
 
     RETURNS (Rows): May share arrays with one of them.
     """
@@ -96,11 +96,11 @@ def added_rows(ops: Ops, left: Rows, right: Rows) -> Rows:
     places = (numpy.searchsorted(rows, each) for each, _ in (left, right))
     of_left, of_right = upload(ops, *places)
     values[of_left] = left[1]
-    # A row that only one of them has: 0 + x is x.
+    # Rows that only the right one has are zero here, and 0 + x is exactly x.
     values[of_right] += right[1]
     return rows, values
 
 
 def dense_slices(stretches: Sequence[Segment]) -> List[slice]:
-    """Where the parts that are no tables lie in a vector."""
+    """Return the slices of a flat vector that are not tables."""
     return [slice(part.start, part.stop) for part in stretches if not part.width]

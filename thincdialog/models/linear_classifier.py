@@ -16,19 +16,19 @@ from ..registry import registry
 def LinearClassifier(
     pooling: Literal["mean", "sum", "sqrt"] = "sqrt", token_dropout: float = 0.3, scale: float = 5.0
 ) -> Model[Ragged, Floats2d]:
-    """One weight for each token and class, and nothing in between: logistic regression
-    over (hashed) n-grams. Learns a rare token as readily as a frequent one.
+    """Build a logistic regression over (hashed) n-grams, with one weight per token and class. It
+    learns rare tokens as readily as frequent ones.
 
         Y[b] = scale * sum_t W[id_t] / sqrt(n)
 
-    The number of classes is found from the data; the weights take
-    n_ids * n_classes * 4 bytes.
+    The number of classes is inferred from the data. The weights take n_ids * n_classes * 4 bytes.
 
-    pooling (str): Divide the sum by n ("mean"), by its root ("sqrt"), or not at all ("sum").
-    token_dropout (float): Probability of leaving a token out in training.
-    scale (float): Factor of the scores at first, above 0 and at most 100: it makes the
-        weights learn faster than other parts of a model that share the learning rate.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    pooling (str): Divide the sum by n ("mean"), by its square root ("sqrt"), or not at all
+        ("sum").
+    token_dropout (float): Probability of dropping a token in training.
+    scale (float): Initial factor of the scores, above 0 and at most 100. A larger factor makes
+        these weights learn faster than other parts of a model with the same learning rate.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, n_classes), logits.
     """
     weights = BagEmbed(None, pooling=pooling, init_E=zero_init)

@@ -15,24 +15,24 @@ OutT = Floats2d
 
 @registry.models("thincdialog.MemoryNetwork.v1")
 def MemoryNetwork(reader: Model[Ragged, Floats2d]) -> Model[InT, OutT]:
-    """Reads stories, and scores the names of a classifier's classes (logits).
+    """Read stories, and score the names of a classifier's classes as answers (logits).
 
         Y[class] = (last vector of the class's name) . reader(X)
 
-    The name of a class is embedded like a line of a story, with the same table. Of its vectors,
-    the last one counts, which is also what the last hop reads of a line.
+    The name of a class is embedded like a line of a story, with the same table. Only the last of
+    its vectors is used, the one that the last hop also reads of a line.
 
     reader (Model): A ``thincdialog.MemoryReader.v1``.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, n_classes).
     RAISES (ValueError): If the reader is another model.
-    RAISES (ConfigError): If the agent is no classifier, by ``initialize``.
+    RAISES (ConfigError): On ``initialize``, if the agent is not a classifier.
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 2.2
     """
     embed = next((node for node in reader.walk() if node.name == "line_embed"), None)
     if embed is None:
         raise ValueError(f"reader is '{reader.name}', expected a thincdialog.MemoryReader.v1")
-    # A classifier sets the tokens of its classes' names.
+    # The agent, a classifier, sets this to the tokens of its classes' names.
     attrs = {"class_names": None}
     layers = [reader, embed]
     return Model(
@@ -45,7 +45,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     U, backprop_reader = reader(X, is_train)  # (n_examples, width)
     lines, backprop_names = embed(model.attrs["class_names"], False)
     width = U.shape[1]
-    # (n_classes, width). All names are of the same segment, so that its vector changes nothing.
+    # (n_classes, width). All names have the same segment, so its vector does not affect the
+    # ranking of classes.
     W = ops.as_contig(lines.dataXd[:, -width:])
 
     def backprop(dY: OutT) -> InT:

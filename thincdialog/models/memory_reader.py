@@ -1,4 +1,4 @@
-"""An end-to-end memory network."""
+"""An end-to-end memory network that reads stories."""
 
 from typing import cast
 
@@ -23,22 +23,23 @@ def MemoryReader(
     noise: float = 0.0,
     linear_start: int = 0,
 ) -> Model[Ragged, Floats2d]:
-    """Reads the lines of a story, led by the question, which is the current line.
+    """Read the lines of a story, led by the question, which is the current line.
 
-    For questions about short lines (bAbI): the order of words and that of lines count.
+    Use it for questions about short lines (bAbI), in which the order of words and of lines matters.
 
     width (int): Width of the output and of one line's key.
-    n_hops (int): Readings, 1 or more.
-    n_positions (int): Places in a line told apart; later ones share the last.
-    n_segments (int): Lines told apart by age; older ones share the last.
-    dropout (float): Probability of zeroing a cell of a line's vectors.
-    n_memories (int): Newest lines that are read; a story with fewer lines gets empty memories, to
-        which a hop can attend if no line is of use. 0 for all lines, and no others.
-    noise (float): Probability of a gap before a line, at which it and all older ones become older
-        by one, drawn in training; at least 0 and below 1.
-    linear_start (int): Training steps without the softmax of the hops, at first; so they find what
-        belongs together before they choose.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    n_hops (int): Number of times that the memories are read, 1 or more.
+    n_positions (int): Number of word positions in a line with their own vector; later positions
+        share the last one.
+    n_segments (int): Number of line ages with their own vector; older lines share the last one.
+    dropout (float): Probability of zeroing a value of a line's vectors.
+    n_memories (int): Number of newest lines to read. A story with fewer lines gets empty memories,
+        to which a hop can attend if no line is useful. 0 reads all lines, without empty memories.
+    noise (float): Probability of a gap before a line, drawn in training. At a gap, the line and
+        all older lines become older by one. At least 0 and below 1.
+    linear_start (int): Number of training steps at the start in which the hops have no softmax,
+        so that the model learns which words belong together before it learns to select lines.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895
     """

@@ -1,19 +1,20 @@
-"""Names of a model's nodes that tell them apart, for people."""
+"""Unique, readable names for the nodes of a model."""
 
 from collections import Counter
 from typing import Dict, List, Set
 
 from thinc.api import Model
 
-# A combinator bears the names of all it holds.
+# Longer names are cut: a combinator's name lists the names of all its layers.
 _LONGEST = 32
 
 
 def node_names(model: Model) -> List[str]:
-    """A name for each node of ``model.walk()``, all different.
+    """Return a unique name for each node of ``model.walk()``.
 
-    It begins with the parts that the node belongs to, if the model has references to them
-    ("context_encoder/linear"). Of nodes that are still alike, later ones are numbered.
+    A name begins with the parts that the node belongs to, if the model has references to them
+    ("context_encoder/linear"). If several nodes would have the same name, the second and later
+    ones get a number.
     """
     parts: Dict[int, Set[str]] = {}
     _collect(model, "", parts)

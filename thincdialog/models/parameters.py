@@ -1,4 +1,4 @@
-"""All parameters of a model in one vector, all gradients in another."""
+"""All parameters of a model in one flat vector, and all gradients in another."""
 
 import math
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -27,14 +27,14 @@ from .torch_tensors import bind_tensor, seed_torch, tensors_of
 
 
 class Slot(NamedTuple):
-    """Where one parameter lies in the flat vectors.
+    """Describe where one parameter lies in the flat vectors.
 
-    node (int): Position of its node in ``model.walk()``.
-    name (str): Of the node and the parameter, such as "linear.W".
-    shape (Tuple[int, ...]): Its shape.
-    offset (int): Its first float; frozen parameters come after all others. Tied parameters share
-        one.
-    param (str): Name of the parameter alone; "" where only a file has the slot.
+    node (int): Position of the parameter's node in ``model.walk()``.
+    name (str): Name of the node and the parameter, such as "linear.W".
+    shape (Tuple[int, ...]): Shape of the parameter.
+    offset (int): Index of its first float. Frozen parameters come after all others. Tied
+        parameters have the same offset.
+    param (str): Name of the parameter alone; "" if the slot was read from a file.
     """
 
     node: int
@@ -45,11 +45,11 @@ class Slot(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Floats it holds."""
+        """Number of floats in the parameter."""
         return math.prod(self.shape)
 
     def of(self, vector: Floats1d) -> Any:
-        """Its part of a flat vector, in its shape; a view."""
+        """Return the parameter's part of a flat vector as a view, in the parameter's shape."""
         return vector[self.offset : self.offset + self.size].reshape(self.shape)
 
     def __str__(self) -> str:
@@ -57,26 +57,27 @@ class Slot(NamedTuple):
 
 
 class FlatParameters:
-    """Moves a model's parameters and gradients into two flat vectors.
+    """Move a model's parameters and gradients into two flat vectors.
 
-    The nodes' own become views of them, and stay so through ``inc_grad`` and in-place
-    optimizers (not ``model.from_bytes``: use ``load``). Shared arrays are laid once.
+    The parameters and gradients of the nodes become views of the vectors. They stay views after
+    ``inc_grad`` and after in-place optimizers (not after ``model.from_bytes``: use ``load``).
+    Shared arrays are stored once.
 
-    Gradients of embedding tables are kept as rows, and are in the vector, and so in the
-    nodes' views of it, from when ``gradients`` is read.
+    Gradients of embedding tables are kept as rows. Reading ``gradients`` writes them to the vector,
+    and so to the nodes' views of it.
 
     Tensors of PyTorch modules become views in the same way. Those without ``requires_grad`` lie in
     a vector that no optimizer sees, so nothing changes them; a saved model holds both vectors.
 
     model (Model): An initialised model of Thinc layers and PyTorch modules, all on the same ops.
-    values (Floats1d): All parameters to learn; the few floats between them are zero.
-    gradients (Floats1d): Their gradients, laid out alike; zero at first.
-    frozen (Floats1d): Parameters that are not learned, and buffers of PyTorch modules.
-    slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes; frozen
-        ones last.
+    values (Floats1d): All trainable parameters; the few floats of padding between them are zero.
+    gradients (Floats1d): Their gradients, in the same layout; zero at first.
+    frozen (Floats1d): Parameters that are not trained, and buffers of PyTorch modules.
+    slots (List[Slot]): One for every parameter of every node, in the order of ``model.walk()``;
+        frozen ones last.
     n_parameters (int): Number of floats, frozen ones included, tied ones counted once.
-    RAISES (ModelError): If the model has layers that are neither Thinc's nor PyTorch's, or
-        parameters no value.
+    RAISES (ModelError): If the model has layers that are neither Thinc's nor PyTorch's, or a
+        parameter has no value.
     """
 
     def __init__(self, model: Model):
@@ -89,7 +90,7 @@ class FlatParameters:
             for name, array in _arrays_of(node).items()
         ]
         arrays.sort(key=lambda each: _is_frozen(each[2]))
-        laid: Dict[int, int] = {}  # Where each array begins.
+        laid: Dict[int, int] = {}  # Array's id to its offset.
         length = n_learned = self.n_parameters = 0
         for index, name, array in arrays:
             offset = laid.setdefault(id(array), length)
@@ -110,31 +111,34 @@ class FlatParameters:
         self._bind(nodes)
 
     def view(self, slot: Slot) -> Any:
-        """A parameter as it is now, a view of the vectors."""
+        """Return a parameter as a view of the flat vector."""
         n_learned = len(self.values)
         if slot.offset < n_learned:
             return slot.of(self.values)
         return slot._replace(offset=slot.offset - n_learned).of(self.frozen)
 
     def seed(self, seed: int, step: int, microbatch: int) -> None:
-        """Make all random draws of PyTorch modules, if there are any, a function of these."""
+        """Seed PyTorch if the model has PyTorch modules, so that their random draws depend only on
+        these three numbers."""
         if any(node.shims for node in self._nodes):
             seed_torch(seed, step, microbatch)
 
     @property
     def n_skipped(self) -> int:
-        """Updates on a device whose gradient was not finite, and not used; waits for it."""
+        """Number of updates on a device that were skipped because the gradient was not finite.
+        Reading it waits for the device."""
         return int(self._skipped[0])
 
     @property
     def gradients(self) -> Floats1d:
-        """All gradients, to be read and changed (of tables, in rows that have one), but not kept
-        beyond the next backward pass."""
+        """All gradients. You may read and change them (in tables, only the rows that have a
+        gradient) until the next backward pass."""
         self.write_rows()
         return self._gradients
 
     def write_rows(self) -> None:
-        """Put what is kept of the tables' gradients into the vector: it takes memory no more."""
+        """Write the rows of the tables' gradients to the vector, and free the memory of the
+        rows."""
         for table in self._tables:
             table.write()
 
@@ -158,10 +162,10 @@ class FlatParameters:
                 bind_tensor(tensor, self.view(slot), gradient)
 
     def replica(self, model: Model) -> "FlatParameters":
-        """Another model's, over the same values (if its ops are those of another device, copies of
-        them), with gradients of its own.
+        """Return the parameters of another model: the same values, with separate gradients. If the
+        other model is on another device, the values are copied there.
 
-        model (Model): From ``replicate`` of this one's.
+        model (Model): Made by ``replicate`` from this object's model.
         """
         replica = object.__new__(FlatParameters)
         replica.__dict__.update(self.__dict__)
@@ -175,20 +179,21 @@ class FlatParameters:
         return replica
 
     def __getstate__(self) -> Dict[str, Any]:
-        # Of no model: who reads it calls ``replica`` with one. Gradients are not saved.
+        # Neither the model nor the gradients are pickled: call ``replica`` with a model after
+        # unpickling.
         names = ("slots", "n_parameters", "values", "frozen")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
         values = state["values"]
-        if is_numpy_array(values):  # A GPU's are aligned.
+        if is_numpy_array(values):  # Arrays on a GPU are always aligned.
             self.values = aligned_zeros(len(values), numpy)
             self.values[:] = values
 
     def move(self, values: Floats1d) -> None:
-        """Keep the parameters in another vector, such as shared memory, from now on. What is
-        in it counts: copy them there before.
+        """Keep the parameters in another vector from now on, such as shared memory. The parameters
+        take the values in that vector, so copy the current ones there first.
 
         RAISES (ModelError): If the vector has another length.
         """
@@ -197,7 +202,7 @@ class FlatParameters:
         self._set_views()
 
     def offset_of(self, node: Model, param: str) -> int:
-        """Where a parameter of a node begins in the vectors.
+        """Return the offset of a node's parameter in the vectors.
 
         RAISES (StopIteration): If the model has no such node or parameter.
         """
@@ -206,21 +211,21 @@ class FlatParameters:
 
     @property
     def stretches(self) -> List[Segment]:
-        """The vectors from one end to the other: tables whose gradients are kept as rows, which
-        have a width, and all that lies between."""
+        """Consecutive ranges that cover the vectors: one for each table whose gradient is kept as
+        rows (it has a width), and one for each range between tables."""
         return [part for part, _ in self._stretches]
 
     def take_rows(self) -> List[Rows]:
-        """The gradients of the tables of ``stretches``, which are zero from then on. What is
-        not in a table stays where it is, in ``dense_gradients``."""
+        """Return the gradients of the tables in ``stretches`` and set them to zero. Other gradients
+        stay in ``dense_gradients``."""
         taken = [table.rows() for table in self._tables]
         for table in self._tables:
             table.clear()
         return taken
 
     def give_rows(self, tables: Sequence[Rows]) -> None:
-        """What was taken by ``take_rows``, or a sum of such, is the gradient of the tables from now
-        on.
+        """Set the gradients of the tables to rows that ``take_rows`` returned, or to a sum of such
+        rows.
 
         tables (Sequence[Rows]): One for each table of ``stretches``.
         """
@@ -229,11 +234,11 @@ class FlatParameters:
 
     @property
     def dense_gradients(self) -> Floats1d:
-        """All gradients but those of tables, whose places hold nothing to be read."""
+        """All gradients except those of tables; the tables' ranges hold no valid values."""
         return self._gradients
 
     def move_gradients(self, gradients: Floats1d) -> None:
-        """Gather gradients in another vector from now on, such as shared memory.
+        """Accumulate gradients in another vector from now on, such as shared memory.
 
         gradients (Floats1d): As long as ``values``, and zero.
         """
@@ -242,13 +247,13 @@ class FlatParameters:
         self._bind(self._nodes)
 
     def clear_gradients(self) -> None:
-        """Set all gradients to zero; ``update`` does it itself."""
+        """Set all gradients to zero. ``update`` does this itself."""
         self._gradients.fill(0)
         for table in self._tables:
             table.clear(is_zero=True)
 
     def load(self, vector: Floats1d) -> None:
-        """Copy other values in; every view of them changes with it.
+        """Copy new values into the parameters; every view changes with them.
 
         vector (Floats1d): ``values``, then ``frozen``.
         RAISES (ModelError): If the vector has another length.
@@ -271,17 +276,19 @@ class FlatParameters:
         scale: float = 1.0,
         error: Optional[Callable[[], Exception]] = None,
     ) -> Number:
-        """Apply the gradients once, advance the optimizer's schedules, clear the gradients.
+        """Apply the gradients once, advance the optimizer's schedules, and clear the gradients.
 
-        With a ``RowSparseOptimizer``, embedding tables cost only the rows that have a gradient.
+        With a ``RowSparseOptimizer``, the update of an embedding table costs only as much as the
+        rows that have a gradient.
 
-        optimizer (Optimizer): Thinc's, for the whole vector: its ``grad_clip`` limits the norm
-            of the whole gradient.
+        optimizer (Optimizer): Thinc optimizer for the whole vector: its ``grad_clip`` limits the
+            norm of the whole gradient.
         scale (float): Factor of the gradients, such as 1 / number of examples.
-        error (Optional[Callable]): Gives the error for a gradient on a device that is not
-            finite, which changes no weights, and is found when the norm is read.
+        error (Optional[Callable]): Returns the error to raise for a gradient on a device that is
+            not finite. Such a gradient changes no weights, and is only detected when the norm is
+            read.
         RETURNS (Number): Norm of the scaled gradient before clipping.
-        RAISES (TrainingError): If the gradient is not finite; nothing is changed then.
+        RAISES (TrainingError): If the gradient is not finite; then nothing is changed.
         """
         if isinstance(optimizer, RowSparseOptimizer):
             gradients, parts = self._gradients, self._parts()
@@ -303,8 +310,11 @@ class FlatParameters:
         return norm
 
     def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Segment, Optional[TableGradient]]]:
-        """Stretches of the vectors, one after the other: tables whose every owner says which
-        rows it adds to, which are kept from now on, and all that lies between."""
+        """Return consecutive stretches of the vectors: one for each table, with its gradient, and
+        one for each range between tables. From now on the gradients of tables are kept as rows.
+
+        A parameter is a table if all nodes that own it report the rows to which they add gradients.
+        """
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:
             owners.setdefault(slot.offset, []).append(slot)
@@ -326,7 +336,7 @@ class FlatParameters:
         return [*stretches, (Segment(start, end), None)] if end > start else stretches
 
     def _parts(self) -> List[Segment]:
-        """What can have a gradient: of tables, some rows."""
+        """Return the parts of the vectors that can have a gradient; of tables, only some rows."""
         parts = []
         for part, table in self._stretches:
             rows, d_rows = table.rows() if table is not None else (None, None)
@@ -335,9 +345,9 @@ class FlatParameters:
 
 
 def _arrays_of(node: Model) -> Dict[str, Any]:
-    """Arrays of a node's parameters and tensors of its PyTorch module, by name.
+    """Return the arrays of a node's parameters and the tensors of its PyTorch module, by name.
 
-    RAISES (ModelError): If one of them cannot lie in a vector.
+    RAISES (ModelError): If one of them cannot lie in a flat vector.
     """
     for name in node.param_names:
         if not node.has_param(name):
@@ -355,7 +365,7 @@ def _arrays_of(node: Model) -> Dict[str, Any]:
 
 
 def _is_frozen(array: Any) -> bool:
-    """Whether it is a tensor that is not learned; arrays have no such attribute."""
+    """Return whether this is a tensor that is not trained. Arrays have no such attribute."""
     return not getattr(array, "requires_grad", True)
 
 

@@ -1,4 +1,4 @@
-"""Several vectors for each conversation, one for each candidate."""
+"""A poly-encoder: several vectors for each conversation, one for each candidate."""
 
 from typing import Any, Callable, Literal, Optional, Tuple
 
@@ -30,29 +30,29 @@ def PolyEncoder(
     scale: float = 10.0,
     added_encoder: Optional[Model[Ragged, Floats2d]] = None,
 ) -> Model[InT, OutT]:
-    """Encodes conversations as one vector for each learned code, and candidate replies as one
-    vector, with which a reply attends to the conversation's vectors. Candidates can be encoded
-    once, as with ``BiEncoder``.
+    """Encode each conversation as one vector per learned code, and each candidate reply as one
+    vector, with which the reply attends to the conversation's vectors. As with ``BiEncoder``,
+    candidates can be encoded once and reused.
 
     Its parts are ``model.get_ref("context_encoder")`` (Ragged to Floats2d, the vectors of a
     conversation side by side), ``"candidate_encoder"`` (Ragged to Floats2d) and ``"scorer"``.
 
-    tokens (Model[Ragged, Ragged]): A vector for each token, such as
+    tokens (Model[Ragged, Ragged]): Gives a vector for each token of a conversation, such as
         ``thincdialog.TransformerTokens.v1``.
     candidate_tokens (Optional[Model[Ragged, Ragged]]): The same for replies; if None, ``tokens``
         or a copy.
-    n_codes (int): Vectors of a conversation, 1 or more.
-    share (str): What conversations and replies have in common: "all" (``tokens``, for both),
+    n_codes (int): Number of vectors per conversation, 1 or more.
+    share (str): Weights that conversations and replies share: "all" (``tokens``, for both),
         "embeddings" (their embedding tables, the nodes with a dimension "nV"), or "nothing".
     pooling (str): "max" or "mean" over a reply's tokens.
-    scale (float): Factor of the cosines at first, above 0 and at most 100.
-    added_encoder (Optional[Model[Ragged, Floats2d]]): An encoder whose vector is added to each of a
-        conversation's vectors; a copy with the same embedding tables does so for replies. At
-        first it is alone: codes learn what it does not see.
-    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
+    scale (float): Initial factor of the cosines, above 0 and at most 100.
+    added_encoder (Optional[Model[Ragged, Floats2d]]): An encoder whose vector is added to each of
+        a conversation's vectors. A copy with the same embedding tables does the same for replies.
+        Before training, scores depend on this encoder alone, so the codes learn what it misses.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: token ids and segments, int32.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
-    RAISES (ValueError): If "all" is shared and candidate_tokens given, or if their embedding
+    RAISES (ValueError): If ``share`` is "all" and candidate_tokens is given, or if the embedding
         tables cannot be matched.
     SOURCE: Humeau et al. 2019, https://arxiv.org/abs/1905.01969
     """
@@ -100,8 +100,8 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = No
 
 
 def _with_vector(rows: Model, added_encoder: Model[Ragged, Floats2d]) -> Model[Ragged, Floats2d]:
-    """One or more rows for each text, through a linear layer that gives zeros at first, and to
-    each the vector of another encoder added."""
+    """Put the rows of each text through a linear layer that is zero at first, and add the vector of
+    another encoder to each row."""
     linear: Model = Linear(added_encoder.get_dim("nO"), init_W=zero_init)
     return Model(
         "with_vector",
@@ -132,7 +132,7 @@ def _init_with_vector(model: Model, X: Optional[Ragged] = None, Y: Any = None) -
 
 
 def side_by_side(n_rows: int) -> Model[Floats2d, Floats2d]:
-    """Each n rows in one.
+    """Join each ``n_rows`` consecutive rows into one row.
 
     X (Floats2d): Shape (n * n_rows, width).
     RETURNS (Model[Floats2d, Floats2d]): Output shape (n, n_rows * width).

@@ -1,4 +1,4 @@
-"""A quick model finds the best candidates, a slow one looks at them again."""
+"""A re-ranker: a fast model selects the best candidates, a slow one scores them again."""
 
 from typing import Any, Callable, Optional, Tuple
 
@@ -18,17 +18,19 @@ SECOND = "second"
 
 @registry.models("thincdialog.ReRanker.v1")
 def ReRanker(first: Model[InT, OutT], second: Model, n_best: int = 16) -> Model[InT, OutT]:
-    """The scores of a first model, to which a second one adds its own for the best candidates of
-    each conversation. Both learn: the second from the mistakes that the first one makes now.
+    """Score all candidates with a first model, and add the scores of a second one for the best
+    candidates of each conversation. Both models learn together; the second one learns from the
+    current mistakes of the first.
 
-    The parts of the first, such as ``model.get_ref("context_encoder")``, are parts of the whole;
-    the other is ``model.get_ref("second")``.
+    The parts of the first model, such as ``model.get_ref("context_encoder")``, are also parts of
+    this one; the second model is ``model.get_ref("second")``.
 
-    first (Model[Tuple[Ragged, Ragged], Floats2d]): Such as ``thincdialog.BiEncoder.v1``.
-    second (Model[Tuple[Ragged, Ragged, Ints2d], Floats2d]): Such as
+    first (Model[Tuple[Ragged, Ragged], Floats2d]): Scores every candidate, such as
+        ``thincdialog.BiEncoder.v1``.
+    second (Model[Tuple[Ragged, Ragged, Ints2d], Floats2d]): Scores given pairs, such as
         ``thincdialog.CrossEncoder.v1``.
-    n_best (int): Candidates that the second one looks at, 1 or more.
-    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
+    n_best (int): Number of candidates that the second model scores, 1 or more.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: token ids and segments, int32.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
     RAISES (ValueError): If n_best is below 1.
@@ -66,10 +68,11 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def best_pairs(scores: np.ndarray, n_best: int) -> np.ndarray:
-    """The rows and columns of the highest scores of each row, in no order; int32, shape
-    (n_rows * min(n_best, n_columns), 2).
+    """Return the row and column numbers of the ``n_best`` highest scores of each row.
 
     scores (np.ndarray): Shape (n_rows, n_columns).
+    RETURNS (np.ndarray): Pairs of a row and a column, those of a row in no particular order; int32,
+        shape (n_rows * min(n_best, n_columns), 2).
     """
     n_rows, n_columns = scores.shape
     n_best = min(n_best, n_columns)

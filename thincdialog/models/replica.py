@@ -1,4 +1,4 @@
-"""A second model over the same weights."""
+"""A second model that uses the same weights."""
 
 import copy
 from typing import Dict
@@ -10,12 +10,12 @@ from .torch_tensors import copy_of_shim
 
 
 def replicate(model: Model, *, has_values: bool = True) -> Model:
-    """A model of the same layers over the very same parameters, for another thread: with ops
-    and gradients of its own. (Thinc's ``Model.copy`` copies parameters and leaves out refs.)
+    """Return a model with the same layers and the same parameter arrays, but its own ops and
+    gradients, for another thread. (Thinc's ``Model.copy`` copies parameters and omits refs.)
 
-    model (Model): Initialised.
-    has_values (bool): Whether it gets the parameters; else they have no values yet.
-    RETURNS (Model): Without gradients; parameters are the same arrays, not views of them.
+    model (Model): An initialised model.
+    has_values (bool): Whether the new model gets the parameters; if False, they have no values yet.
+    RETURNS (Model): Has no gradients. Its parameters are the same arrays, not views of them.
     """
     ops = replicate_ops(model.ops)
     nodes = list(model.walk())
@@ -33,7 +33,7 @@ def replicate(model: Model, *, has_values: bool = True) -> Model:
         )
     for node in nodes:
         copies[id(node)]._layers = [copies[id(layer)] for layer in node.layers]
-    for node in nodes:  # A ref leads to a node below, which must be there.
+    for node in nodes:  # After all layers are set, because a ref must lead to a node below.
         twin = copies[id(node)]
         for name in node.ref_names:
             ref = node.maybe_get_ref(name)

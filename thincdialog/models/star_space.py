@@ -1,4 +1,4 @@
-"""Two tables of embeddings whose sums are compared."""
+"""A StarSpace model: two tables of embeddings whose sums are compared."""
 
 from typing import Any, Callable, Dict, Literal, Optional, Tuple
 
@@ -26,28 +26,28 @@ def StarSpace(
     scale: float = 1.0,
     init_E: Optional[Callable] = None,
 ) -> Model[InT, OutT]:
-    """Conversations and replies are sums of the embeddings of their tokens; the score of a
-    pair is their cosine or dot product. The agent ``thincdialog.StarSpace.v1`` trains it in one
-    compiled kernel; ``thincdialog.Ranker.v1`` can train it, too.
+    """Sum the embeddings of the tokens of conversations and of replies, and score each pair by
+    cosine or dot product. The agent ``thincdialog.StarSpace.v1`` trains this model in one compiled
+    kernel; ``thincdialog.Ranker.v1`` can train it, too.
 
-    width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
-        that several workers do not write to the same cache line.
-    share (str): What conversations and replies have in common: "all" (one table), "start"
-        (two, the same at first, so that training begins with the words in common), or
-        "nothing".
-    n_segments (int): Turns of a conversation told apart, the last is for all older
-        ones: each word has an embedding for each; 1 with share = "all".
-    pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
-        or not at all ("sum"). Makes no difference to cosines.
+    width (int): Width of an embedding. With a multiple of 16, rows share no cache line, so
+        several workers do not write to the same one.
+    share (str): Weights that conversations and replies share: "all" (one table), "start" (two
+        tables with the same initial values, so that an untrained model scores by the words in
+        common), or "nothing".
+    n_segments (int): Number of segments of a conversation, counted in turns back; the last covers
+        all older turns. Each word has an embedding per segment. Must be 1 with share = "all".
+    pooling (str): Divide the sum of n embeddings by n ("mean"), by its square root ("sqrt"),
+        or not at all ("sum"). Cosines do not depend on it.
     similarity (str): "cosine" or "dot".
-    scale (float): Factor of the score, above 0; softmax of cosines wants about 10.
+    scale (float): Factor of the score, above 0. A softmax of cosines needs about 10.
     init_E (Optional[Callable]): Initializer of the tables; uniform in +-0.1 if None.
-    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32;
-        those of candidates do not count.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: token ids and segments, int32;
+        the segments of candidates are ignored.
     RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
         n_candidates).
-    RAISES (ValueError): If width or n_segments is below 1, scale not above 0, or there
-        are several segments in a table that is all shared.
+    RAISES (ValueError): If width or n_segments is below 1, scale is not above 0, or n_segments is
+        above 1 with share = "all".
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
     for name, n in (("width", width), ("n_segments", n_segments)):

@@ -1,4 +1,4 @@
-"""Parameters of PyTorch modules, which layers of Thinc's wrap in a shim."""
+"""The parameters of PyTorch modules, which Thinc layers wrap in a shim."""
 
 import copy
 from typing import Any, Dict
@@ -10,10 +10,11 @@ from ..ops.dialog_ops import stream_seed
 
 
 def tensors_of(node: Model) -> Dict[str, Any]:
-    """Parameters and buffers of a layer's module by name; none if the layer wraps none.
+    """Return the parameters and buffers of a layer's PyTorch module by name; empty if it wraps
+    none.
 
-    RAISES (ModelError): If the layer wraps something else, or a module that cannot be trained in
-        float32 by several workers.
+    RAISES (ModelError): If the layer wraps another kind of model, or a module that cannot be
+        trained in float32 by several workers.
     """
     if not node.shims:
         return {}
@@ -34,7 +35,8 @@ def tensors_of(node: Model) -> Dict[str, Any]:
     found = {}
     for name, tensor in shim._model.state_dict(keep_vars=True).items():
         if tensor.dtype == torch.float32:
-            # Masks often hold -inf, which no saved weights may; code makes them.
+            # Skip buffers with -inf, such as masks: saved weights must be finite, and the
+            # module's code makes these buffers again.
             if isinstance(tensor, torch.nn.Parameter) or tensor.isfinite().all():
                 found[name] = tensor
         elif isinstance(tensor, torch.nn.Parameter):
@@ -44,24 +46,24 @@ def tensors_of(node: Model) -> Dict[str, Any]:
 
 
 def bind_tensor(tensor: Any, values: Any, gradient: Any) -> None:
-    """Let a tensor be a view of arrays, which autograd then adds gradients to.
+    """Make a tensor a view of arrays, to which autograd then adds gradients.
 
-    values (FloatsXd): Of the tensor's shape.
-    gradient (Optional[FloatsXd]): Shaped alike; None if the tensor is frozen.
+    values (FloatsXd): Has the tensor's shape.
+    gradient (Optional[FloatsXd]): Has the same shape; None if the tensor is frozen.
     """
     import torch
 
-    # As with BLAS: no sum depends on the number of cores, and workers are threads themselves.
+    # As for BLAS: sums must not depend on the number of cores, and workers are already threads.
     torch.set_num_threads(1)
     tensor.data = torch.as_tensor(values)
     tensor.grad = None if gradient is None else torch.as_tensor(gradient)
 
 
 def copy_of_shim(shim: Any, has_values: bool) -> Any:
-    """A shim and its module for another worker, over the same tensors.
+    """Copy a shim and its module for another worker, over the same tensors.
 
     has_values (bool): Whether parameters keep their values until they are bound. Buffers always
-        do: no vector holds masks or whole numbers.
+        keep their values, because the flat vectors hold no masks or whole numbers.
     """
     import torch
 
@@ -74,7 +76,7 @@ def copy_of_shim(shim: Any, has_values: bool) -> Any:
 
 
 def seed_torch(seed: int, step: int, microbatch: int) -> None:
-    """Start PyTorch's random draws of one microbatch (see ``stream_seed``)."""
+    """Seed PyTorch's random draws for one microbatch (see ``stream_seed``)."""
     import torch
 
     torch.manual_seed(int(stream_seed(seed, step, microbatch).generate_state(1, "uint64")[0]))

@@ -1,4 +1,4 @@
-"""Vectors of tokens, such as a transformer's, then pooling."""
+"""An encoder that pools the vectors of tokens, such as a transformer's."""
 
 from typing import Callable, Literal, Optional, cast
 
@@ -18,18 +18,19 @@ def TransformerEncoder(
     dropout: float = 0.1,
     init_W: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """A vector for each token, pooling, and a linear layer.
+    """Encode each text as the pooled vectors of its tokens, followed by a linear layer.
 
-    tokens (Model[Ragged, Ragged]): A vector for each token, such as
+    tokens (Model[Ragged, Ragged]): Gives a vector for each token, such as
         ``thincdialog.TransformerTokens.v1``.
     width (Optional[int]): Width of the output; that of a token's vector if None.
     pooling (str): "max", "mean" or "max+mean" over the tokens.
-    dropout (float): Probability of zeroing a cell of the pooled vector.
-    init_W (Optional[Callable]): Initializer of the linear layer, Glorot's uniform if None; with
-        ``zero_init.v1`` it adds nothing at first to an encoder with which it is summed.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    dropout (float): Probability of zeroing a value of the pooled vector.
+    init_W (Optional[Callable]): Initializer of the linear layer; Glorot uniform if None. With
+        ``zero_init.v1``, the output is zero before training, so it adds nothing to an encoder with
+        which it is summed.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
-    RAISES (ValueError): If width is None and tokens does not tell its own.
+    RAISES (ValueError): If width is None and ``tokens`` does not define its output width.
     """
     width = width or tokens.maybe_get_dim("nO")
     if width is None:

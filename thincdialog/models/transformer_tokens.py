@@ -1,4 +1,4 @@
-"""A transformer: a vector for each token."""
+"""A transformer that gives a vector for each token."""
 
 from typing import Callable, List, Literal, Optional
 
@@ -31,24 +31,25 @@ def TransformerTokens(
     token_dropout: float = 0.0,
     init_E: Optional[Callable] = None,
 ) -> Model[Ragged, Ragged]:
-    """Embeddings, transformer blocks and layer normalisation. Costs nothing for padding: each
-    token attends to those of its own conversation, which lie one after the other.
+    """Embed tokens, then apply transformer blocks and layer normalisation. There is no padding:
+    each token attends to the tokens of its own conversation, which lie one after another.
 
     width (int): Width of embeddings, blocks and output.
-    depth (int): Blocks, 0 to 1,000.
-    n_heads (int): Heads of each block's attention, which share the width.
-    hidden (Optional[int]): Width of the hidden layer of each block's net; if None, 4 * width, or,
-        with "swiglu", 8 * width / 3, rounded up to a multiple of 8: as many weights, or a few more.
-    positions (str): How blocks learn of a token's place: "rotary" (as distances), "learned"
-        (a vector for each place) or "none".
-    n_places (int): Places told apart where they are learned; later ones share the last.
-    activation (str): Of the hidden layers: "gelu", "relu" or "swiglu" (gated: half of the layer
-        says how much of the other half counts).
-    n_segments (int): Segments told apart, the last is for all older turns.
-    dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
-    token_dropout (float): Probability of leaving a token out in training.
+    depth (int): Number of blocks, 0 to 1,000.
+    n_heads (int): Number of attention heads per block, which share the width.
+    hidden (Optional[int]): Width of the hidden layer of each block's net. If None, 4 * width. With
+        "swiglu", 8 * width / 3, rounded up to a multiple of 8, which gives about the same number of
+        weights.
+    positions (str): How blocks see the position of a token: "rotary" (relative distances),
+        "learned" (a vector for each position) or "none".
+    n_places (int): Number of learned positions; later tokens share the last one.
+    activation (str): Activation of the hidden layers: "gelu", "relu" or "swiglu" (one half of the
+        layer gates the other half).
+    n_segments (int): Number of segments, counted in turns back; the last covers all older turns.
+    dropout (float): Probability of zeroing a value of the embeddings and of each block's additions.
+    token_dropout (float): Probability of dropping a token in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width).
     RAISES (ValueError): If depth is below 0 or above 1,000, or width is no multiple of n_heads.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762

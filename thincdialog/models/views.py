@@ -1,4 +1,4 @@
-"""Layers that read the ids of different tokenizers."""
+"""A model that combines layers over the ids of different tokenizers."""
 
 from functools import reduce
 from operator import add
@@ -19,14 +19,14 @@ OutT = Floats2d
 
 @registry.models("thincdialog.Views.v1")
 def Views(views: Dict[str, Model], join: Literal["add", "concatenate"] = "add") -> Model[InT, OutT]:
-    """Layers that read the same texts by different tokenizers, those of
-    ``thincdialog.Views.v1``; their outputs are joined.
+    """Read the same texts with several layers, each with its own tokenizer from the tokenizer
+    ``thincdialog.Views.v1``, and join their outputs.
 
-    views (Dict[str, Model]): For some of the tokenizers, by name, a Model[Ragged, Floats2d]; as
-        `[x.views.name]`. It gets the ids of that tokenizer, and the special tokens that an agent
-        adds (``<turn>`` and speakers).
+    views (Dict[str, Model]): A Model[Ragged, Floats2d] for some or all of the tokenizers, by name;
+        in a config, `[x.views.name]`. Each layer gets the ids of its tokenizer, and the special
+        tokens that an agent adds (``<turn>`` and speakers).
     join (str): "add" (outputs of the same width) or "concatenate" (side by side).
-    X (Ragged): Ids of all views and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids of all views and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO).
     RAISES (ValueError): If there are no views.
     """
@@ -69,9 +69,9 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 
 def tokens_of(ids: range, X: Ragged) -> Ragged:
-    """The tokens of a view, with the ids of its tokenizer.
+    """Return the tokens of one view, with the ids of its tokenizer.
 
-    ids (range): Of the view.
+    ids (range): Ids of the view among those of all views.
     """
     tokens, lengths = host_tokens(X)
     is_own = (tokens[:, 0] >= ids.start) & (tokens[:, 0] < ids.stop)

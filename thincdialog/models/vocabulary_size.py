@@ -1,4 +1,4 @@
-"""Tells a model which token ids there are."""
+"""Sets the number of token ids in a model."""
 
 from typing import Mapping
 
@@ -12,13 +12,13 @@ _NO_VIEWS: Mapping[str, range] = {}
 def set_vocabulary(model: Model, n_ids: int, views: Mapping[str, range] = _NO_VIEWS) -> None:
     """Set the size of every embedding table that has none yet, and the ids of every view.
 
-    A layer asks for the size by having a dimension "nV" without a value, and for the ids of views
-    by their names in its attribute "views".
+    A layer asks for the size with a dimension "nV" that has no value, and for the ids of views
+    with their names in its attribute "views".
 
-    model (Model): Before ``initialize``.
-    n_ids (int): Number of token ids, the special ones included.
+    model (Model): A model before ``initialize``.
+    n_ids (int): Number of token ids, special tokens included.
     views (Mapping[str, range]): Ids of each view of the tokenizer, by name.
-    RAISES (ConfigError): If there is no such view.
+    RAISES (ConfigError): If the tokenizer lacks a view that the model reads.
     """
     for node in model.walk():
         for name, layer in zip(node.attrs.get("views", ()), node.layers):

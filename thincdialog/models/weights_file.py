@@ -1,7 +1,7 @@
-"""Weights on disk: one float32 vector, and a description that it must match.
+"""Weights on disk: one float32 vector, and a description that must match it.
 
-``weights.npy`` is read without unpickling. ``layout.json`` names the nodes in their order with
-their dimensions, the parameters with shapes and offsets, and the SHA-256 of the vector.
+``weights.npy`` is read without unpickling. ``layout.json`` lists the nodes in order with their
+dimensions, the parameters with shapes and offsets, and the SHA-256 of the vector.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> Non
 
 
 def restore_dimensions(folder: Path, model: Model) -> None:
-    """Set the dimensions that were found from data when the model was trained.
+    """Set the dimensions that were inferred from data when the model was trained.
 
-    RAISES (ModelError): If the file is damaged, or its nodes are not those of this model.
+    RAISES (ModelError): If the file is damaged, or describes the nodes of another model.
     """
     path = folder / "layout.json"
     saved: Any = read_json(path).get("nodes")
@@ -66,9 +66,9 @@ def restore_dimensions(folder: Path, model: Model) -> None:
 
 
 def read_weights(folder: Path, parameters: FlatParameters) -> None:
-    """Read the weights into a model laid out by ``parameters``.
+    """Read the weights into a model through its ``parameters``.
 
-    RAISES (ModelError): If a file is missing, damaged, or of another model.
+    RAISES (ModelError): If a file is missing, damaged, or belongs to another model.
     """
     layout = read_json(folder / "layout.json")
     if layout.get("parameters") != _slots(parameters):
@@ -80,10 +80,10 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
 
 
 def read_slots(folder: Path, n_floats: int) -> List[Slot]:
-    """Where each parameter of a saved model lies in its weights.
+    """Return the position of each parameter of a saved model in its weights.
 
-    n_floats (int): How many these have.
-    RAISES (ModelError): If layout.json is missing or damaged, or does not fit.
+    n_floats (int): Number of floats in the weights.
+    RAISES (ModelError): If layout.json is missing or damaged, or does not match the weights.
     """
     path = folder / "layout.json"
     try:
@@ -104,10 +104,10 @@ def _slot(facts: Mapping[str, Any], n_floats: int) -> Slot:
 
 
 def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
-    """All weights of a saved model.
+    """Return all weights of a saved model.
 
-    layout (Mapping[str, Any]): From ``layout.json``.
-    RETURNS (Floats1d): On the CPU.
+    layout (Mapping[str, Any]): Content of ``layout.json``.
+    RETURNS (Floats1d): Array on the CPU.
     RAISES (ModelError): If the file is missing or damaged.
     """
     path = folder / WEIGHTS
