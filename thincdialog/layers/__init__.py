@@ -1,4 +1,4 @@
-"""Layers of our own, one a file; Thinc's own are in the same registry."""
+"""Custom layers, one per file. Thinc's layers are in the same registry."""
 
 from ..registry import import_files
 

@@ -1,4 +1,4 @@
-"""Embedding table, summed over each example's tokens."""
+"""An embedding table whose rows are summed over each example's tokens."""
 
 from typing import Any, Callable, Literal, Optional, Tuple, cast
 
@@ -30,23 +30,26 @@ def BagEmbed(
     n_segments: int = 2,
     init_E: Optional[Callable] = None,
 ) -> Model[InT, OutT]:
-    """Sum of the embeddings of an example's tokens. Fast, and blind to word order.
+    """Sum the embeddings of an example's tokens. Fast, but ignores word order.
 
         Y[b] = sum_t E[id_t] / n   (or / sqrt(n), or not divided)
 
     nO (Optional[int]): Width of the output; from the data if None. Separate segments have
         nO / n_segments columns each.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
-    pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
+    pooling (str): Divide the sum of n embeddings by n ("mean"), by its square root ("sqrt"),
         or not at all ("sum").
-    segments (str): "merge" pools all tokens alike. "weight" pools each segment by itself and
-        adds them up by learned weights, 1 at first. "separate" puts them side by side.
-        "tables" pools all tokens alike, but each segment has rows of its own, the same at
-        first. A segment is how many turns back a token lies; the last is for all older.
-    n_segments (int): Segments told apart, 1 or more; not used by "merge".
+    segments (str): A token's segment is the number of turns back in which it lies. "merge" pools
+        all tokens together. "weight" pools each segment separately and adds the results with
+        learned weights, initially 1. "separate" pools each segment and puts the results side by
+        side. "tables" pools all tokens together, but each segment has its own rows in the table,
+        with the same initial values.
+    n_segments (int): Number of segments, 1 or more; the last covers all older turns. "merge"
+        does not use it.
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2), on the host.
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros without tokens.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2), on the host.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros for an example without
+        tokens.
     RAISES (ValueError): If nO cannot be divided among the segments.
     """
     nS = 1 if segments == "merge" else n_segments
@@ -85,7 +88,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             d_pooled = ops.xp.einsum("bd,s->bsd", dY, w).reshape(pooled.shape)
         else:
             d_pooled = dY.reshape(pooled.shape)  # (n_bags, width)
-        # The rows that occur, and what each gets: (n,), (n, width).
+        # The distinct rows and their gradients: (n,), (n, width).
         rows, values = row_gradients(ops, d_pooled, ids, lengths, scale)
         model.attrs["touched_rows"].add(model, rows, values)
         return no_gradient(X)
@@ -110,7 +113,8 @@ def init(
 
 
 def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostInts]:
-    """Rows of the table for all tokens, bag after bag, int32; how many each bag has."""
+    """Return the table rows of all tokens, bag after bag, int32; and the number of rows of each
+    bag."""
     tokens, lengths = host_tokens(X)
     if segments == "tables":  # nS rows for each id.
         return tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1), lengths
@@ -120,7 +124,7 @@ def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostIn
 
 
 def _scale(lengths: Any, pooling: str) -> Any:
-    """Factor of each bag's sum, shape (n_bags, 1)."""
+    """Return the factor of each bag's sum, shape (n_bags, 1)."""
     n = numpy.maximum(lengths, 1).astype("f")[:, None]
     if pooling == "sum":
         return numpy.ones_like(n)

@@ -1,4 +1,4 @@
-"""Two LSTMs over each sequence, one from either end."""
+"""Two LSTMs over each sequence, one in each direction."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 
@@ -16,10 +16,10 @@ OutT = Ragged
 
 @registry.layers("thincdialog.BiLSTM.v1")
 def BiLSTM(nO: int, nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Each token's vector, aware of everything before it (first half of the columns)
-    and after it (second half). No padding: a step computes the sequences that are long
-    enough for it. (Thinc's ``LSTM.v1`` has wrong
-    gradients on the CPU in 8.3, so configs with it are refused.)
+    """Run two LSTMs over each sequence, so that each token's vector depends on the tokens before it
+    (first half of the columns) and after it (second half). There is no padding: each step computes
+    only the sequences that are long enough for it. (In Thinc 8.3, ``LSTM.v1`` has wrong gradients
+    on the CPU, so configs with it are refused.)
 
         i, f, o = sigmoid(W x_t + U h_(t-1) + b);  g = tanh(likewise)
         c_t = f c_(t-1) + i g;  h_t = o tanh(c_t)
@@ -73,7 +73,7 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
             W[side, rows] = glorot_uniform_init(ops, (nH, nI))
             U[side, rows] = glorot_uniform_init(ops, (nH, nH))
     b = ops.alloc2f(2, 4 * nH)
-    b[:, nH : 2 * nH] = 1  # remember at first
+    b[:, nH : 2 * nH] = 1  # Forget gates start open, so that cells remember.
     model.set_param("W", W)
     model.set_param("U", U)
     model.set_param("b", b)

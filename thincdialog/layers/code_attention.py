@@ -1,4 +1,4 @@
-"""A few vectors for each sequence, one for each learned code that attends to it."""
+"""Attention of learned codes to each sequence, which gives one vector per code."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 
@@ -18,12 +18,12 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.CodeAttention.v1")
 def CodeAttention(n_codes: int = 16, nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Learned codes, each of which attends to the tokens of each sequence.
+    """Let learned codes attend to the tokens of each sequence, and return one vector per code.
 
         Y[sequence * n_codes + k] = softmax(C[k] Xᵀ) X        over the sequence's tokens
 
-    n_codes (int): How many, 1 or more.
-    nI (Optional[int]): Width of a token; from the data if None.
+    n_codes (int): Number of codes, 1 or more.
+    nI (Optional[int]): Width of a token's vector; from the data if None.
     X (Ragged): Shape (n_tokens, nI), float32.
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences * n_codes, nI); 0 for a
         sequence without tokens.

@@ -13,8 +13,8 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.CodeScores.v1")
 def CodeScores() -> Model[InT, OutT]:
-    """A candidate attends to the vectors of a context; the score is its product with what it
-    finds there.
+    """Let each candidate attend to the vectors of a context, and score it by its dot product with
+    the result.
 
         A[k] = context[k] · candidate,    Y = sum of softmax(A) A
 
@@ -40,7 +40,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     Y: Any = (P * A).sum(axis=1)  # (n_contexts, n_candidates)
 
     def backprop(dY: OutT) -> InT:
-        dA = A + 1  # becomes how Y rises with A, times dY
+        dA = A + 1  # The lines below turn this into dY/dA * dY = P * (A + 1 - Y) * dY.
         dA -= Y[:, None]
         dA *= P
         dA *= cast(Any, dY)[:, None]

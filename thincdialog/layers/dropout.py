@@ -1,4 +1,4 @@
-"""Cells, or whole tokens, that are left out at random in training."""
+"""Dropout of single values or of whole tokens in training."""
 
 from typing import Any, Callable, Tuple
 
@@ -16,10 +16,11 @@ OutT = Ragged
 
 
 def CheckedDropout(rate: float) -> Model:
-    """Thinc's ``Dropout.v1``, with the rate checked: one of 1 would leave nothing to learn from.
+    """Build Thinc's ``Dropout.v1``, but check the rate first: with a rate of 1 nothing could be
+    learned.
 
-    rate (float): Probability of zeroing a cell, at least 0.0 and below 1.0.
-    RETURNS (Model): Output like the input.
+    rate (float): Probability of zeroing a value, at least 0.0 and below 1.0.
+    RETURNS (Model): Output shape as the input.
     RAISES (ValueError): If rate is out of range.
     """
     if not 0.0 <= rate < 1.0:
@@ -30,18 +31,18 @@ def CheckedDropout(rate: float) -> Model:
 
 @registry.layers("thincdialog.drop_tokens.v1")
 def drop_tokens(rate: float = 0.1) -> Model[InT, OutT]:
-    """Leave out tokens at random in training, so that no single word decides.
+    """Drop tokens at random in training, so that the model does not depend on single words.
 
-    An example whose tokens would all be left out keeps them all.
+    An example whose tokens would all be dropped keeps all of them.
 
-    rate (float): Probability of leaving a token out, at least 0 and below 1.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Ragged]): The tokens that stay, in order.
+    rate (float): Probability of dropping a token, at least 0 and below 1.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): The remaining tokens, in order.
     RAISES (ValueError): If rate is out of range.
     """
     if not 0.0 <= rate < 1.0:
         raise ValueError(f"drop_tokens: rate = {rate}, but it must be at least 0 and below 1")
-    # Thinc's set_dropout_rate knows attributes of this name.
+    # Thinc's set_dropout_rate sets attributes of this name.
     return Model("drop_tokens", forward, attrs={"dropout_rate": rate})
 
 

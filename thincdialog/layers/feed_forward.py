@@ -1,4 +1,4 @@
-"""A feed-forward net with a short cut."""
+"""A feed-forward net with a residual connection."""
 
 from typing import Optional
 
@@ -14,13 +14,13 @@ from .normalise import LayerNorm
 def ResidualFeedForward(
     nO: int, nH: Optional[int] = None, *, dropout: float = 0.0
 ) -> Model[Floats2d, Floats2d]:
-    """One hidden layer, its output added to the input, and layer normalisation.
+    """Add the output of a net with one hidden layer to its input, and apply layer normalisation.
 
         Y = layer_norm(X + dropout(W2 relu(W1 X + b1) + b2))
 
     nO (int): Width of input and output.
     nH (Optional[int]): Width of the hidden layer; 2 * nO if None.
-    dropout (float): Probability of zeroing a cell of the net's output, 0.0 to 1.0.
+    dropout (float): Probability of zeroing a value of the net's output, at least 0.0 and below 1.0.
     X (Floats2d): Shape (nB, nO), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nO).
     """

@@ -1,4 +1,4 @@
-"""A padding token for texts without tokens."""
+"""Padding tokens for texts without tokens."""
 
 from typing import Any, Callable, Tuple
 
@@ -15,11 +15,11 @@ OutT = Ragged
 
 @registry.layers("thincdialog.fill_empty.v1")
 def fill_empty() -> Model[InT, OutT]:
-    """Give every example without tokens one token, id 0 (padding) in segment 0, so that
-    layers after it never meet an empty sequence.
+    """Give every example without tokens one token, id 0 (padding) in segment 0, so that later
+    layers never get an empty sequence.
 
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Ragged]): The same with at least one token an example.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): The same tokens, with at least one token per example.
     """
     return Model("fill_empty", forward)
 
@@ -29,7 +29,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if old.all():
         return X, lambda dY: dY
     lengths: Any = numpy.maximum(old, 1)
-    # Old tokens stay where their example starts, at their old distance from its start.
+    # A token moves with the start of its example and keeps its distance from the start.
     moved = (numpy.cumsum(lengths) - lengths) - (numpy.cumsum(old) - old)  # (n_examples,)
     filled: Any = numpy.zeros((int(lengths.sum()), 2), dtype="int32")
     filled[numpy.arange(len(tokens)) + moved.repeat(old)] = tokens

@@ -1,4 +1,4 @@
-"""Draws the first values of embedding tables, unless saved values follow."""
+"""Initial values of embedding tables, which are not drawn if saved values will be loaded."""
 
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,8 +12,8 @@ _SAVED_FOLLOW: ContextVar[bool] = ContextVar("saved_values_follow", default=Fals
 
 @contextmanager
 def saved_values_follow() -> Iterator[None]:
-    """A stretch in which a model is set up whose weights are loaded next: tables begin with zeros,
-    because drawing a large one takes longer than loading it."""
+    """Set up models in this context whose weights will be loaded next. Their tables start with
+    zeros, because drawing a large table takes longer than loading it."""
     token = _SAVED_FOLLOW.set(True)
     try:
         yield
@@ -22,7 +22,7 @@ def saved_values_follow() -> Iterator[None]:
 
 
 def first_table(init_E: Callable, ops: Ops, shape: tuple) -> Floats2d:
-    """The first values of an embedding table: those of its initializer, or zeros within
+    """Return the initial values of an embedding table: those of its initializer, or zeros within
     ``saved_values_follow``.
 
     shape (Tuple[int, int]): (n_rows, width).

@@ -1,4 +1,4 @@
-"""One row for each example, whatever its shape."""
+"""A layer that turns each example into one row, whatever its shape."""
 
 from math import prod
 from typing import Any, Callable, Optional, Tuple
@@ -11,9 +11,9 @@ from ..registry import registry
 
 @registry.layers("thincdialog.Flatten.v1")
 def Flatten() -> Model[Any, Floats2d]:
-    """The numbers of each example in one row: of an image, of rows of features.
+    """Put the numbers of each example, such as an image or several rows of features, into one row.
 
-    X (FloatsXd): Shape (n_examples, ...), float32; all examples have one shape.
+    X (FloatsXd): Shape (n_examples, ...), float32; all examples have the same shape.
     RETURNS (Model[FloatsXd, Floats2d]): Output shape (n_examples, nO).
     """
     return Model("flatten", forward, init=init, dims={"nO": None})

@@ -1,4 +1,4 @@
-"""Initial weights that pass the input on."""
+"""Initial weights that pass the input through."""
 
 from typing import Callable
 
@@ -9,10 +9,10 @@ from ..registry import registry
 
 
 def identity_init(ops: Ops, shape: tuple) -> Floats2d:
-    """Identity matrices side by side, cut to the shape.
+    """Return identity matrices side by side, cut to the shape.
 
     shape (Tuple[int, int]): (nO, nI).
-    RETURNS (Floats2d): Shape (nO, nI), float32: Y[i] = X[i] + X[i + nO] + ...
+    RETURNS (Floats2d): Shape (nO, nI), float32. With these weights, Y[i] = X[i] + X[i + nO] + ...
     """
     nO, nI = shape
     W = ops.alloc2f(nO, nI)
@@ -23,8 +23,9 @@ def identity_init(ops: Ops, shape: tuple) -> Floats2d:
 
 @registry.initializers("thincdialog.identity_init.v1")
 def configure_identity_init() -> Callable[[Ops, tuple], Floats2d]:
-    """A linear layer that adds up, at first, the parts of its input that are as wide as its
-    output: the dot product of two encoders with shared embeddings counts the words in common.
+    """Create an initializer with which a linear layer starts by adding up those parts of its input
+    that are as wide as its output. Then the dot product of two encoders with shared embeddings
+    counts the words in common.
 
     RETURNS (Callable): ``init(ops, shape) -> weights``.
     """

@@ -1,4 +1,4 @@
-"""Conversation and reply as one sequence."""
+"""Pairs of a conversation and a reply, joined to one sequence each."""
 
 from typing import Any, Callable, Tuple
 
@@ -16,14 +16,14 @@ OutT = Ragged
 
 @registry.layers("thincdialog.JoinedPairs.v1")
 def JoinedPairs() -> Model[InT, OutT]:
-    """The tokens of a conversation and after them those of a reply, for each pair that is
-    named. Replies become segment 0, the segments of conversations count from 1.
+    """Join the tokens of a conversation and a reply into one sequence, for each given pair. The
+    reply becomes segment 0, and the segments of the conversation count from 1.
 
-    X (Tuple[Ragged, Ragged, Ints2d]): Ids and segments of conversations and of replies, int32,
-        shape (n_tokens, 2); and the pairs, a row of the one and one of the other, int32, shape
-        (n_pairs, 2).
-    RETURNS (Model[Tuple[Ragged, Ragged, Ints2d], Ragged]): Ids and segments of each pair, int32,
-        shape (n_joined_tokens, 2). They have no gradient.
+    X (Tuple[Ragged, Ragged, Ints2d]): Token ids and segments of conversations and of replies,
+        int32, shape (n_tokens, 2); and the pairs, each a row of a conversation and a row of a
+        reply, int32, shape (n_pairs, 2).
+    RETURNS (Model[Tuple[Ragged, Ragged, Ints2d], Ragged]): Token ids and segments of each pair,
+        int32, shape (n_joined_tokens, 2). They have no gradient.
     """
     return Model("joined_pairs", forward)
 
@@ -36,11 +36,11 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def _joined(contexts: Any, n_own: Any, replies: Any, n_reply: Any, pairs: Any) -> Tuple[Any, ...]:
-    """The tokens of each pair, and how many it has."""
+    """Return the tokens of all pairs, and the number of tokens of each pair."""
     lengths = [each.astype(np.int64) for each in (n_own, n_reply)]
     starts = [each.cumsum() - each for each in lengths]
     starts[1] += len(contexts)  # Replies lie after all conversations.
-    # A slice of a conversation and one of a reply in turn: (n_pairs, 2) each.
+    # For each pair, the start and length of the conversation and of the reply: (n_pairs, 2).
     firsts, sizes = (
         np.stack([of[0][pairs[:, 0]], of[1][pairs[:, 1]]], axis=1) for of in (starts, lengths)
     )

@@ -1,4 +1,4 @@
-"""A vector for each place in a sequence."""
+"""Learned vectors for the positions in a sequence."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 
@@ -17,12 +17,13 @@ OutT = Ragged
 
 @registry.layers("thincdialog.LearnedPositions.v1")
 def LearnedPositions(nO: int, n_places: int = 256) -> Model[InT, OutT]:
-    """Each token's vector, plus a learned one for its place.
+    """Add a learned vector for each token's position to the token's vector.
 
         Y[t] = X[t] + P[place of t]
 
     nO (int): Width of input and output.
-    n_places (int): Places told apart, 1 or more; later ones share the last. P is zero at first.
+    n_places (int): Number of positions with their own vector, 1 or more; later tokens share the
+        last one. P is zero at first.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     RAISES (ValueError): If n_places is below 1.

@@ -1,4 +1,4 @@
-"""Embedding of lines, aware of word order and of how long ago a line was."""
+"""Embeddings of lines that depend on the order of words and the age of the line."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 
@@ -17,7 +17,7 @@ from ..registry import registry
 InT = Ragged
 OutT = Ragged
 
-_OLDEST = 0x7FFFFFFF  # larger than any segment
+_OLDEST = 0x7FFFFFFF  # Larger than any segment.
 
 
 @registry.layers("thincdialog.LineEmbed.v1")
@@ -29,25 +29,25 @@ def LineEmbed(
     n_segments: int = 64,
     noise: float = 0.0,
 ) -> Model[InT, OutT]:
-    """One vector for each segment (line, turn) of an example, the current one last.
+    """Embed each segment (line or turn) of an example as one vector, the current one last.
 
         Y[line] = T[segment] + sum_j E[id_j] * P[j]
 
-    The learned factors P tell the words' places in the line apart, T how many lines
-    back it is. Places and segments beyond the last share its vector.
+    The learned factors P encode the position of a word in its line, and T encodes how many lines
+    back the line is. Positions and segments beyond the last share its vector.
 
     nO (int): Width of a line's vector.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
-    n_positions (int): Places in a line told apart, 1 or more.
-    n_segments (int): Segments told apart, 1 or more.
+    n_positions (int): Number of word positions with their own factors, 1 or more.
+    n_segments (int): Number of segments with their own vector, 1 or more.
     noise (float): Probability that a line, and all older ones, become older by one segment, drawn
         for each line in training; at least 0 and below 1.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Ragged]): Output shape (n_lines, nO); each example has at
-        least one line, which is for segment 0 and without words if it has none.
-    RAISES (ValueError): If n_positions or n_segments is below 1, or noise out of range.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_lines, nO). Each example has at least one line,
+        the current one; it exists even without words.
+    RAISES (ValueError): If n_positions or n_segments is below 1, or noise is out of range.
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 4.1, with
-        learned factors in place of the fixed position encoding
+        learned factors instead of the fixed position encoding
     """
     if n_positions < 1 or n_segments < 1:
         raise ValueError(
@@ -72,7 +72,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ids, lines, places = found[:3]  # (n_tokens,) each
     segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
     if is_train and model.attrs["noise"]:
-        # How many gaps are between each line, its own one included, and its example's current one.
+        # A gap makes its line and all older lines older by one. So a line gets older by the
+        # number of gaps from itself to its example's current line.
         is_gap = draw_mask(ops, segments.shape, model.attrs["noise"]) == 0
         last = lines_of_examples.cumsum() - 1
         is_gap[last] = False
@@ -101,16 +102,17 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     # Uniform with a standard deviation of 0.1.
     draw = partial(uniform_init, ops, lo=-0.173, hi=0.173)
     model.set_param("E", draw((model.get_dim("nV"), nO)))
-    # Factors around 1: a bag of words at first, with the places told apart a little.
+    # Factors around 1: at first nearly a bag of words, in which positions differ a little.
     model.set_param("P", 1 + draw((model.get_dim("nJ"), nO)))
     model.set_param("T", draw((model.get_dim("nS"), nO)))
 
 
 def _lines(tokens: Any, lengths: Any, n_positions: int) -> Tuple[Any, ...]:
-    """Of the tokens, sorted by line: ids, lines, places in the line. Of the lines: segments,
-    and how many tokens. Lines of each example."""
+    """Sort the tokens by line. Return the ids of the tokens, their lines and positions in the
+    line; the segments of the lines and their numbers of tokens; and the number of lines of each
+    example."""
     ids, segments = tokens[:, 0], tokens[:, 1].astype("int64")
-    # A line's key orders by example, then from the oldest segment to the current one.
+    # Keys sort lines by example, then from the oldest segment to the current one.
     examples = numpy.arange(len(lengths), dtype="int64")
     keys = examples.repeat(lengths) << 32 | (_OLDEST - segments)
     distinct = numpy.unique(numpy.concatenate([keys, examples << 32 | _OLDEST]))

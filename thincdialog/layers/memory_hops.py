@@ -1,4 +1,4 @@
-"""Reads memories in several hops, led by a question."""
+"""Attention to memories in several hops, led by a question."""
 
 from typing import Any, Callable, List, Optional, Tuple, cast
 
@@ -19,25 +19,26 @@ OutT = Floats2d
 def MemoryHops(
     nO: Optional[int] = None, *, n_hops: int = 3, n_memories: int = 0, linear_start: int = 0
 ) -> Model[InT, OutT]:
-    """Attention over an example's vectors, led by its last one, several times.
+    """Attend to an example's vectors several times (hops), starting from its last vector, the
+    question.
 
         u_0     = Q_0
         p_k     = softmax over memories i of u_k . M_ik
         u_(k+1) = u_k + sum_i p_ki M_i(k+1)
 
-    A row holds n_hops + 1 vectors side by side; row i of an example's memories gives
-    M_i0 ... M_i(n_hops), its last row gives Q_0 (adjacent tying: the output vectors of
-    a hop are the keys of the next). An example without memories gives Q_0.
+    A row holds n_hops + 1 vectors side by side. Row i of an example's memories gives M_i0 ...
+    M_i(n_hops), and its last row gives Q_0 (adjacent tying: the output vectors of a hop are the
+    keys of the next). An example without memories gives Q_0.
 
-    Where attention to a memory does harm, empty memories (zeros) can take it. With a linear
-    start, the first training steps take the logits in place of their softmax.
+    If attention to any memory would do harm, it can go to empty memories (zeros). With a linear
+    start, the first training steps use the logits instead of their softmax.
 
     nO (Optional[int]): Width of one vector; from the data if None.
-    n_hops (int): Readings, 1 or more.
-    n_memories (int): An example with fewer memories gets empty ones, up to this number.
-    linear_start (int): Training steps without a softmax.
+    n_hops (int): Number of hops, 1 or more.
+    n_memories (int): Number of memories up to which an example with fewer gets empty ones.
+    linear_start (int): Number of training steps without a softmax.
     X (Ragged): Memories and, last, the question; shape (n_rows, (n_hops + 1) * nO),
-        float32; every example has a question.
+        float32. Every example has a question.
     RETURNS (Model[Ragged, Floats2d]): u_(n_hops), shape (n_examples, nO).
     RAISES (ValueError): If n_hops is below 1.
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, sections 2.2 and 4.2
@@ -51,8 +52,8 @@ def MemoryHops(
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
-    # Where memories and questions are; of each example how many memories, and of each
-    # memory the example.
+    # The rows of memories and questions, the number of memories of each example, and the
+    # example of each memory.
     lengths: Any = on_host(X.lengths)
     last, sizes = lengths.cumsum() - 1, lengths - 1
     numbers = numpy.delete(numpy.arange(lengths.sum()), last)
@@ -98,14 +99,14 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 
 def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
-    """Sum the rows of each example; no rows give zeros."""
+    """Return the sum of each example's rows; zeros for an example without rows."""
     if not X.shape[0]:
         return ops.alloc2f(lengths.shape[0], X.shape[1])
     return ops.reduce_sum(ops.as_contig(X), lengths)
 
 
 def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d, n_empty: Any) -> Any:
-    """Softmax among the memories of each example and its empty ones, whose logit is 0."""
+    """Return the softmax over the memories of each example and its empty ones, whose logit is 0."""
     if not logits.shape[0]:
         return logits
     is_read = sizes > 0

@@ -1,4 +1,4 @@
-"""The newest turns of each conversation, for layers that cost much for each token."""
+"""A cut of conversations to their newest turns, for layers that are expensive per token."""
 
 from typing import Any, Callable, Tuple
 
@@ -15,12 +15,12 @@ OutT = Ragged
 
 @registry.layers("thincdialog.newest_turns.v1")
 def newest_turns(n_turns: int = 2) -> Model[InT, OutT]:
-    """Leave out the tokens of older turns.
+    """Drop the tokens of older turns.
 
-    n_turns (int): Turns that stay, the current one included, 1 or more; a reply, which is of
-        segment 0, stays whole.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Ragged]): The tokens that stay, in order.
+    n_turns (int): Number of turns to keep, including the current one, 1 or more. A reply, which
+        is in segment 0, is kept whole.
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): The remaining tokens, in order.
     RAISES (ValueError): If n_turns is below 1.
     """
     if n_turns < 1:

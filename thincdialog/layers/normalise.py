@@ -1,4 +1,4 @@
-"""Rows scaled to one length, or to mean 0 and variance 1."""
+"""Layers that scale rows to length 1, or to mean 0 and variance 1."""
 
 from typing import Callable, Optional, Tuple, cast
 
@@ -13,7 +13,7 @@ from ..registry import registry
 InT = Floats2d
 OutT = Floats2d
 
-# Shorter rows are not stretched to length 1, so that an empty text stays near zero.
+# Shorter rows do not get length 1, so that the vector of an empty text stays near zero.
 _SHORTEST = 1e-6
 
 
@@ -34,7 +34,8 @@ def _forward_l2(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, 
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    """Output as wide as the input; for other layers, too."""
+    """Set the widths of input and output to that of the example data. Other layers use this,
+    too."""
     example = Y if X is None else X
     if example is not None:
         width = get_width(example)
@@ -44,12 +45,13 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 @registry.layers("thincdialog.LayerNorm.v1")
 def LayerNorm(nI: Optional[int] = None, eps: float = 1e-8) -> Model[InT, OutT]:
-    """Thinc's LayerNorm.v1, with the same weights; in one pass with our kernels.
+    """Normalise each row to mean 0 and variance 1: Thinc's LayerNorm.v1 with the same weights, but
+    computed in one pass by our kernels.
 
         Y = G (X - mean) / sqrt(variance + eps) + b        of each row
 
     nI (Optional[int]): Width; from the data if None.
-    eps (float): What keeps the variance from zero.
+    eps (float): Added to the variance, so that it is never zero.
     X (Floats2d): Shape (nB, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
@@ -71,10 +73,11 @@ def _forward_norm(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT
 def add_and_normalise(
     model: Model[InT, OutT], X: InT, added: Optional[InT] = None
 ) -> Tuple[OutT, Callable]:
-    """What a LayerNorm makes of a sum, in one pass; the gradient is that of either part.
+    """Apply a LayerNorm to the sum of two arrays in one pass. Both arrays have the same gradient,
+    which the returned function gives.
 
     model (Model[Floats2d, Floats2d]): The LayerNorm.
-    added (Optional[Floats2d]): Shaped as X.
+    added (Optional[Floats2d]): Array to add, shape as X.
     """
     G, b = (cast(Floats1d, model.get_param(name)) for name in "Gb")
     # (nB, nI)

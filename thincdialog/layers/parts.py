@@ -1,4 +1,4 @@
-"""Several inputs, each with a layer of its own, side by side."""
+"""A layer for inputs of several parts, each with its own layer."""
 
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -14,14 +14,14 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.Parts.v1")
 def Parts(*layers: Model) -> Model[InT, OutT]:
-    """The first layer reads the first part of the input, the second the second, and so on;
-    their outputs are put side by side. For what a collate function puts together, such as a
+    """Apply each layer to its part of the input, the first layer to the first part and so on, and
+    put the outputs side by side. Use it for inputs that a collate function combines, such as a
     text and an image.
 
     layers (Model): One for each part: any input to Floats2d; as `[x.*.name]` in a config.
     X (Tuple[Any, ...]): One part for each layer, all with one row for each example.
     RETURNS (Model[Tuple[Any, ...], Floats2d]): Output shape (n_examples, sum of the widths).
-    RAISES (ConfigError): If there is not one part for each layer.
+    RAISES (ConfigError): If the number of parts differs from the number of layers.
     """
     return Model("parts", forward, init=init, layers=list(layers), dims={"nO": None})
 

@@ -1,4 +1,4 @@
-"""One vector for each sequence."""
+"""Pooling of each sequence into one vector."""
 
 from typing import Any, Callable, Literal, Optional, Tuple, cast
 
@@ -16,12 +16,14 @@ How = Literal["max", "mean", "max+mean", "first"]
 
 @registry.layers("thincdialog.pool.v1")
 def pool(how: How = "max") -> Model[InT, OutT]:
-    """Highest value, mean, or both side by side, over each sequence's tokens, or the first
-    token's. Unlike Thinc's reduce_max, an empty sequence is allowed and gives zeros.
+    """Pool the tokens of each sequence into their highest values, their mean, both side by side, or
+    the first token's vector. Unlike Thinc's reduce_max, this layer accepts an empty sequence and
+    gives zeros for it.
 
     how (str): "max", "mean", "max+mean" or "first".
     X (Ragged): Shape (n_tokens, nI), float32.
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI); for both, twice as wide.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI), or (n_sequences, 2 * nI) for
+        "max+mean".
     """
     return Model("pool", forward, init=init, dims={"nI": None, "nO": None}, attrs={"how": how})
 
@@ -29,7 +31,7 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, how = model.ops, model.attrs["how"]
     X = cast(Floats2d, Xr.dataXd)
-    # Which sequences have tokens, and how many: (n_full,) each.
+    # The sequences that have tokens, and their numbers of tokens: (n_full,) each.
     all_lengths: Any = on_host(Xr.lengths)
     (full,) = upload(ops, all_lengths.nonzero()[0])
     lengths = all_lengths[all_lengths > 0]

@@ -1,4 +1,4 @@
-"""Attention and a feed-forward net, each followed by layer normalisation: BERT's layer."""
+"""A transformer block with layer normalisation after attention and net, as in BERT."""
 
 from typing import Callable, Literal, Optional, Tuple, cast
 
@@ -26,17 +26,18 @@ def PostNormBlock(
     dropout: float = 0.0,
     eps: float = 1e-12,
 ) -> Model[InT, OutT]:
-    """What tokens take from each other, then what a net makes of each of them.
+    """Apply self-attention, then a feed-forward net to each token. Each output is added to the
+    input, and the sum is normalised.
 
         H = layer_norm(X + dropout(attention(X)))
         Y = layer_norm(H + dropout(W2 activation(W1 H + b1) + b2))
 
     nO (int): Width of input and output.
-    n_heads (int): Heads of the attention.
+    n_heads (int): Number of attention heads.
     nH (Optional[int]): Width of the net's hidden layer; 4 * nO if None.
-    activation (str): Of the hidden layer: "gelu" or "relu".
-    dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
-    eps (float): What layer normalisation adds to the variance.
+    activation (str): Activation of the hidden layer: "gelu" or "relu".
+    dropout (float): Probability of zeroing a value before it is added, at least 0.0 and below 1.0.
+    eps (float): Added to the variance in layer normalisation.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     SOURCE: Devlin et al. 2019, https://arxiv.org/abs/1810.04805
@@ -58,7 +59,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
     attended, backprop_attention = attention(Xr, is_train)
     dropped, backprop_drop = drop(attended.dataXd, is_train)
-    # (n_tokens, nO), as all here
+    # (n_tokens, nO), like all arrays here
     H, backprop_normalise = add_and_normalise(normalise, X, cast(Floats2d, dropped))
     added, backprop_net = net(H, is_train)
     Y, backprop_last = add_and_normalise(normalise_last, H, added)

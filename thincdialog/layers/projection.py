@@ -17,13 +17,13 @@ OutT = Floats2d
 def Projection(
     nO: Optional[int] = None, nI: Optional[int] = None, *, init_W: Optional[Callable] = None
 ) -> Model[InT, OutT]:
-    """Multiply by a matrix; nothing is added.
+    """Multiply by a learned matrix, without a bias.
 
         Y = X Wᵀ
 
     nO (Optional[int]): Width of the output; from the data if None.
     nI (Optional[int]): Width of the input; from the data if None.
-    init_W (Optional[Callable]): Initializer of the matrix; Glorot's uniform if None.
+    init_W (Optional[Callable]): Initializer of the matrix; Glorot uniform if None.
     X (Floats2d): Shape (n, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (n, nO).
     """

@@ -15,14 +15,14 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.Scale.v1")
 def Scale(initial: float = 10.0, *, maximum: float = 100.0) -> Model[InT, OutT]:
-    """Multiply by a learned positive number: an inverse temperature for cosines, which
-    alone are too small for a softmax.
+    """Multiply by a learned positive number: an inverse temperature for cosines, which are too
+    small for a softmax without it.
 
         Y = min(exp(s), maximum) * X
 
-    initial (float): exp(s) at first, above 0.
-    maximum (float): Where it stops growing, at least ``initial``. Beyond it, only gradients that
-        lower s are taken.
+    initial (float): Initial value of exp(s), above 0.
+    maximum (float): Largest factor, at least ``initial``. Beyond it, s only takes gradients that
+        make it smaller.
     X (Floats2d): Shape (nB, nI), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     RAISES (ValueError): If not 0 < initial <= maximum.

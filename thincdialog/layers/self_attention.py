@@ -1,4 +1,4 @@
-"""Each token looks at the others of its sequence."""
+"""Self-attention: each token attends to the tokens of its sequence."""
 
 from typing import Callable, Literal, Optional, Tuple, cast
 
@@ -17,17 +17,18 @@ Positions = Literal["rotary", "none"]
 
 @registry.layers("thincdialog.SelfAttention.v1")
 def SelfAttention(nO: int, n_heads: int = 4, positions: Positions = "rotary") -> Model[InT, OutT]:
-    """Multi-head attention of each token to all tokens of its sequence.
+    """Apply multi-head attention of each token to all tokens of its sequence.
 
-    Nothing is padded: sequences of one length are computed together.
+    There is no padding: sequences of the same length are computed together.
 
     nO (int): Width of input and output.
-    n_heads (int): Heads that share the width.
-    positions (str): "rotary": queries and keys are turned by their token's place, so that
-        heads see how far tokens are apart; "none".
+    n_heads (int): Number of heads, which share the width.
+    positions (str): "rotary" rotates queries and keys by the token's position, so that heads see
+        the distance between tokens; "none" ignores positions.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
-    RAISES (ValueError): If the width is no multiple of the heads, or a head's is odd.
+    RAISES (ValueError): If the width is no multiple of the number of heads, or, with "rotary", the
+        width of a head is odd.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
     if n_heads < 1 or nO % n_heads:

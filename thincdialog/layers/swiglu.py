@@ -15,7 +15,8 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.SwiGLU.v1")
 def SwiGLU(nO: Optional[int] = None, nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Gates and values, each a linear layer's. It has twice the weights of a Gelu layer.
+    """Compute gates and values with a linear layer each, and multiply the values by the activated
+    gates. The layer has twice the weights of a Gelu layer.
 
         Y = swish(W1 X + b1) * (W2 X + b2)        swish(z) = z sigmoid(z)
 
@@ -54,7 +55,7 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     if Y is not None:
         model.set_dim("nO", Y.shape[1])
     nO, nI = model.get_dim("nO"), model.get_dim("nI")
-    # Each half as a layer of its own: together they would begin smaller.
+    # Initialise each half separately: Glorot's bound for the whole matrix would be smaller.
     halves = [glorot_uniform_init(model.ops, (nO, nI)) for _ in range(2)]
     model.set_param("W", model.ops.xp.concatenate(halves))
     model.set_param("b", zero_init(model.ops, (2 * nO,)))

@@ -1,4 +1,4 @@
-"""Embedding of each token and its segment."""
+"""Embeddings of tokens and their segments."""
 
 from typing import Any, Callable, Optional, Tuple, cast
 
@@ -22,16 +22,16 @@ OutT = Ragged
 def TokenEmbed(
     nO: int, nV: Optional[int] = None, *, n_segments: int = 2, init_E: Optional[Callable] = None
 ) -> Model[InT, OutT]:
-    """One vector for each token.
+    """Embed each token as the sum of a vector for its id and one for its segment.
 
         Y[t] = E[id_t] + S[segment_t]
 
     nO (int): Width of a vector.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
-    n_segments (int): Segments (turns back) told apart, 1 or more; older ones share the
-        last. S is zero at first.
+    n_segments (int): Number of segments (turns back) with their own vector, 1 or more; older ones
+        share the last. S is zero at first.
     init_E (Optional[Callable]): Initializer of E; uniform in +-0.1 if None.
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     RAISES (ValueError): If n_segments is below 1.
     """

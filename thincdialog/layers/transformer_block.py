@@ -1,4 +1,4 @@
-"""Attention and a feed-forward net, each with a short cut."""
+"""A transformer block: attention and a feed-forward net, each with a residual connection."""
 
 from typing import Callable, Literal, Optional, Tuple, cast
 
@@ -27,18 +27,19 @@ def TransformerBlock(
     positions: Positions = "rotary",
     dropout: float = 0.0,
 ) -> Model[InT, OutT]:
-    """What tokens take from each other, then what a net makes of each of them.
+    """Apply self-attention, then a feed-forward net to each token. Each input is normalised first,
+    and each output is added to the input.
 
         H = X + dropout(attention(layer_norm(X)))
         Y = H + dropout(W2 activation(W1 layer_norm(H) + b1) + b2)
 
     nO (int): Width of input and output.
-    n_heads (int): Heads of the attention.
-    nH (Optional[int]): Width of the net's hidden layer; if None, 4 * nO, or, with "swiglu",
-        8 * nO / 3, rounded up to a multiple of 8: as many weights, or a few more.
-    activation (str): Of the hidden layer: "gelu", "relu" or "swiglu" (see ``SwiGLU``).
+    n_heads (int): Number of attention heads.
+    nH (Optional[int]): Width of the net's hidden layer. If None, 4 * nO. With "swiglu", 8 * nO / 3,
+        rounded up to a multiple of 8, which gives about the same number of weights.
+    activation (str): Activation of the hidden layer: "gelu", "relu" or "swiglu" (see ``SwiGLU``).
     positions (str): See ``SelfAttention``.
-    dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
+    dropout (float): Probability of zeroing a value before it is added, at least 0.0 and below 1.0.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     SOURCE: Xiong et al. 2020 (normalisation first), https://arxiv.org/abs/2002.04745
@@ -60,7 +61,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
     if not X.shape[0]:
         return Xr, lambda dYr: dYr
-    normal, backprop_normalise = normalise(X, is_train)  # (n_tokens, nO), as all that follows
+    normal, backprop_normalise = normalise(X, is_train)  # (n_tokens, nO), like all arrays below
     attended, backprop_attention = attention(Ragged(normal, lengths), is_train)
     dropped, backprop_drop = drop(attended.dataXd, is_train)
     H = X + dropped

@@ -1,4 +1,4 @@
-"""Token ids for layers of Thinc's and of users on a GPU, which expect all arrays there."""
+"""Upload of token ids for Thinc's and custom layers on a GPU, which expect all arrays there."""
 
 from functools import partial
 from typing import Any, Callable, Tuple
@@ -11,13 +11,13 @@ from ..contract import PACKAGE
 from ..ops.devices import upload
 from .watched import WatchedForward
 
-# Layers of Thinc's that only hand on what they are given.
+# Thinc's layers that only pass their input to other layers.
 _HANDS_ON = {each.__module__ for each in (add, chain, concatenate, residual, tuplify, with_array)}
 
 
 class UploadedIds:
-    """The ``forward`` of a layer, called with ids on the model's device. Its gradient of ids is
-    zeros on the host, as that of layers which read ids there: it is never used.
+    """Wrap the ``forward`` of a layer, and upload ids to the model's device before calling it. The
+    gradient of ids is zeros on the host, as for layers that read ids there; it is never used.
 
     forward (Callable): (model, X, is_train) to (Y, backprop).
     """
@@ -35,8 +35,8 @@ class UploadedIds:
 
 
 def upload_ids(model: Model) -> None:
-    """Let each layer that is not ours get its ids on the device of the model; on the CPU,
-    nothing is changed."""
+    """Make each layer that is not ours get its ids on the device of the model. On the CPU, nothing
+    is changed."""
     if model.ops.xp is numpy:
         return
     for node in model.walk():
@@ -49,7 +49,7 @@ def upload_ids(model: Model) -> None:
 
 
 def _each(function: Callable, X: Any, *others: Any) -> Any:
-    """What a function makes of an input, or of each of its parts."""
+    """Apply a function to an input, or to each part if the input is a tuple."""
     return tuple(map(function, X, *others)) if isinstance(X, tuple) else function(X, *others)
 
 
@@ -71,7 +71,7 @@ def _uploaded(ops: Any, X: Any) -> Any:
 
 
 def _without_ids(X: Any, dX: Any) -> Any:
-    """The gradient of an input; of ids, zeros."""
+    """Return the gradient of an input; zeros if the input is ids."""
     if not _is_on_host(X):
         return dX
     if isinstance(X, Ragged):

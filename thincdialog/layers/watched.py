@@ -1,4 +1,4 @@
-"""Layers of users: what their ``forward`` and ``backprop`` return is looked at."""
+"""Checks of the values that ``forward`` and ``backprop`` of custom layers return."""
 
 import math
 from itertools import chain
@@ -20,19 +20,20 @@ from ..contract import (
 from ..errors import Problem
 from ..registry import registry
 
-# The attribute of a model that says which function of a user's has built it.
+# The attribute of a model that names the custom function that built it.
 MADE_BY = "made_by"
 _NO_OUTPUT = (type(None), str, bytes, bool, int, float, dict)
 
 
 class WatchedForward:
-    """The ``forward`` of a user's layer, which is called as before.
+    """Call the ``forward`` of a custom layer, and check what it returns.
 
-    It refuses what can be no output and no gradient. A layer that changes the number of rows
-    is noted: some may, and who finds rows missing asks ``changed_rows``.
+    A value that cannot be an output or a gradient raises an error. If the layer changes the number
+    of rows, this is only noted, because some layers may: a caller that finds rows missing asks
+    ``changed_rows``.
 
     forward (Callable): (model, X, is_train) to (Y, backprop).
-    change (str): How it changed the number of rows, if it did; else "".
+    change (str): How the layer changed the number of rows; "" if it did not.
     """
 
     def __init__(self, forward: Callable):
@@ -83,7 +84,8 @@ def _told(n_rows: int) -> str:
 
 
 def _row_counts(X: Any) -> Set[int]:
-    """How many rows there are: sequences, or all that they hold; empty if it is not known."""
+    """Return the possible numbers of rows: that of the sequences, and that of all their items;
+    empty if the number is unknown."""
     if isinstance(X, Ragged):
         return {len(X.lengths), len(X.data)}
     if isinstance(X, Padded):
@@ -95,14 +97,15 @@ def _row_counts(X: Any) -> Set[int]:
 
 
 def _float_shape(X: Any) -> Optional[Tuple[int, ...]]:
-    """Shape of an input that has a gradient, as far as it is one array."""
+    """Return the shape of an input if it is one array and has a gradient, else None."""
     array = X.data if isinstance(X, (Ragged, Padded)) else X
     dtype = getattr(array, "dtype", None)
     return array.shape if dtype is not None and dtype.kind == "f" else None
 
 
 def watch_layers(model: Model, function: Callable) -> Model:
-    """A model that a user's function has built; its layers of users are watched."""
+    """Check the custom layers of a model that a registered function has built, and return the
+    model."""
     for node in model.walk():
         if not callable(node._func):
             text = f"{show(node._func)} as the forward of '{node.name}', but should give a function"
@@ -115,14 +118,14 @@ def watch_layers(model: Model, function: Callable) -> Model:
 
 
 def look_at(model: Model) -> str:
-    """Where to look for what is wrong with a model: at its first layer of a user's, or at the
-    function of a user's that has made it or a part of it; "" if there are none."""
+    """Return where to look for an error in a model: the place of its first custom layer, or of the
+    custom function that built the model or a part of it; "" if there are none."""
     layers = (place_of(node._func) for node in model.walk() if is_users(node._func))
     builders = (node.attrs[MADE_BY] for node in model.walk() if MADE_BY in node.attrs)
     return next(chain(layers, builders), "")
 
 
-# What to do where a layer of Thinc's refuses.
+# Thinc layer to a hint that is shown if the layer refuses its input.
 _REMEDIES = {
     "add": "put concatenate.v1 in its place, and after it Linear.v1 with "
     "thincdialog.identity_init.v1 (docs/transformers.md), where what it gets are tokens"
@@ -130,8 +133,8 @@ _REMEDIES = {
 
 
 def refused_by_layer(error: BaseException) -> Optional[Problem]:
-    """What is wrong if a layer of Thinc's could not work with what it was given; None if the
-    error is not its own."""
+    """Return the problem if a Thinc layer could not work with its input; None if the error comes
+    from elsewhere."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -144,7 +147,7 @@ def refused_by_layer(error: BaseException) -> Optional[Problem]:
 
 
 def changed_rows(model: Model) -> Optional[CodeError]:
-    """The error for a user's layer that changed the number of rows; None if none did."""
+    """Return the error for a custom layer that changed the number of rows; None if none did."""
     forwards: List[Any] = [node._func for node in model.walk()]
     for forward in forwards:
         if isinstance(forward, WatchedForward) and forward.change:

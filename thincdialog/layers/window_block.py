@@ -1,4 +1,4 @@
-"""One convolution with a short cut."""
+"""A convolution with a residual connection."""
 
 from typing import Callable, Optional, Tuple, cast
 
@@ -17,15 +17,15 @@ OutT = Ragged
 def WindowBlock(
     nO: int, *, window_size: int = 1, n_pieces: int = 3, dropout: float = 0.0
 ) -> Model[InT, OutT]:
-    """Each token's vector, plus what a net makes of it and its neighbours.
+    """Apply a net to each token and its neighbours, and add the result to the token's vector.
 
         Y[t] = X[t] + dropout(layer_norm(maxout(W X[t-w .. t+w] + b)))
 
     nO (int): Width of input and output.
-    window_size (int): The w above: neighbours on each side, 1 or more; those beyond
-        the sequence's ends are zero.
+    window_size (int): The w above: neighbours on each side, 1 or more. Neighbours beyond the ends
+        of the sequence are zero.
     n_pieces (int): Pieces of the maxout, 1 or more.
-    dropout (float): Probability of zeroing a cell of the net's output, 0.0 to 1.0.
+    dropout (float): Probability of zeroing a value of the net's output, at least 0.0 and below 1.0.
     X (Ragged): Shape (n_tokens, nO), float32.
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     RAISES (ValueError): If window_size or n_pieces is below 1.

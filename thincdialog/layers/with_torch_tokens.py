@@ -17,17 +17,17 @@ OutT = Ragged
 def with_torch_tokens(
     make_module: Callable[[int], Any], nO: int, nV: Optional[int] = None
 ) -> Model[InT, OutT]:
-    """One vector for each token, from a PyTorch module that pads.
+    """Wrap a PyTorch module that reads padded tokens and gives one vector for each token.
 
     The module is called with `tokens`, shape (n_texts, n_longest, 2), int64: id and segment of each
     token; and with `mask`, shape (n_texts, n_longest), bool: True for tokens, False for padding.
-    It returns floats of shape (n_texts, n_longest, nO). Texts without tokens are left out.
+    It returns floats of shape (n_texts, n_longest, nO). Texts without tokens are omitted.
 
     make_module (Callable[[int], torch.nn.Module]): Builds the module, given the number of token
-        ids. It is called by `initialize`, after the random seed was set.
+        ids. `initialize` calls it, after the random seed was set.
     nO (int): Width of a vector.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
-    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
     RAISES (MissingPackageError): If PyTorch is not installed.
     """
@@ -47,7 +47,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
     ops: Any = model.ops
     shim: Any = model.shims[0]
-    if not len(X.dataXd):  # Few modules can read nothing.
+    if not len(X.dataXd):  # Few modules accept an empty batch.
         return Ragged(ops.alloc2f(0, model.get_dim("nO")), X.lengths), lambda dYr: X
     ids, lengths = host_tokens(X)
     lengths = lengths[lengths > 0]
@@ -55,7 +55,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     mask = torch.as_tensor(inside, device=shim.device)
     tokens = torch.zeros((*mask.shape, 2), dtype=torch.int64, device=shim.device)
     tokens[mask] = torch.as_tensor(ids.astype("int64"), device=shim.device)
-    # Not by the shim, which leaves the module in training mode after each prediction.
+    # Do not call the shim: it leaves the module in training mode after each prediction.
     shim._model.train(is_train)
     with torch.set_grad_enabled(is_train):
         Yt = shim._model(tokens, mask)  # (n_texts, n_longest, nO)

@@ -1,4 +1,4 @@
-"""Fills an embedding table with word vectors."""
+"""Embedding tables initialised with word vectors."""
 
 import math
 from contextlib import contextmanager
@@ -13,40 +13,41 @@ from thinc.types import Floats2d
 
 from ..errors import DataError
 
-# Gives the vectors of some words, in UTF-8: of a path, words and a width.
+# Reads vectors: (path, words in UTF-8, width) to pairs of a word and its vector.
 Reader = Callable[[str, Collection[bytes], int], Iterable[Tuple[bytes, np.ndarray]]]
 
-# Rows without a vector are drawn from +- this, as those of tables that begin with nothing.
+# Rows without a vector are drawn from +- this, as in tables without word vectors.
 _BOUND = 0.1
-_TINY = 1e-30  # keeps vectors of zeros what they are
-# Words, each with the number of its row.
+_TINY = 1e-30  # Avoids a division by zero if all vectors are zeros.
+# Word to the number of its row.
 Words = Dict[str, int]
 
 
 class TableRows:
-    """Which rows of embedding tables belong to which words, for those who fill tables.
+    """Map words to rows of embedding tables, for initializers that fill tables with word vectors.
 
     find (Callable[[], Words]): Called when the words are needed.
-    coming (Collection[Tuple[int, ...]]): Shapes of parameters that come from elsewhere: for a
-        table that may be one of them no file is read.
-    lines (List[str]): What they have to say to the user.
-    unread (List[Tuple[str, tuple]]): The files that were not read, and for which shape.
+    coming (Collection[Tuple[int, ...]]): Shapes of parameters that will be set from elsewhere. If
+        a table may be one of them, no file is read for it.
+    lines (List[str]): Messages for the user.
+    unread (List[Tuple[str, tuple]]): The files that were not read, and the shapes of their tables.
     """
 
     def __init__(self, find: Callable[[], Words], coming: Collection[Tuple[int, ...]] = ()):
         self._find, self._coming = find, coming
         self.unread: List[Tuple[str, tuple]] = []
         self.lines: List[str] = []
-        # Of files that were read, for tables alike.
+        # (path, width) to the rows and vectors of a file, for further tables of that width.
         self.known: Dict[Tuple[str, int], Any] = {}
 
     @cached_property
     def words(self) -> Words:
-        """All that have a row."""
+        """All words that have a row."""
         return self._find()
 
     def is_coming(self, path: str, shape: tuple) -> bool:
-        """Whether the table of a file comes from elsewhere."""
+        """Return whether a table will be set from elsewhere; if so, note that its file was not
+        read."""
         is_coming = any(holds_rows(other, shape) for other in self._coming)
         if is_coming:
             self.unread.append((path, shape))
@@ -54,12 +55,12 @@ class TableRows:
 
 
 def holds_rows(shape: tuple, rows: tuple) -> bool:
-    """Whether a parameter has the shape of a table of vectors, or of one with several rows for
-    each of its rows (BagEmbed has one for each segment)."""
+    """Return whether a parameter has the shape of a table of vectors, or of a table with several
+    rows for each vector (BagEmbed has one for each segment)."""
     return len(shape) == 2 and shape[1] == rows[1] and shape[0] % rows[0] == 0
 
 
-# An initializer gets nothing but a shape; what its rows mean is known where a model is set up.
+# An initializer only gets a shape. The code that sets up a model knows the words of the rows.
 _ROWS: ContextVar[Optional[TableRows]] = ContextVar("table_rows", default=None)
 
 
@@ -67,10 +68,10 @@ _ROWS: ContextVar[Optional[TableRows]] = ContextVar("table_rows", default=None)
 def rows_of_words(
     find: Callable[[], Words], coming: Collection[Tuple[int, ...]] = ()
 ) -> Iterator[TableRows]:
-    """A stretch in which a model is set up for the first time, with words in its tables. (Of one
-    whose weights are loaded next, no file is read.) Arguments as of ``TableRows``.
+    """Fill tables with word vectors while a model is set up for the first time in this context. (No
+    file is read for a model whose weights are loaded next.) Arguments are those of ``TableRows``.
 
-    YIELDS (TableRows): To be filled with lines for the user.
+    YIELDS (TableRows): Collects messages for the user.
     """
     rows = TableRows(find, coming)
     token = _ROWS.set(rows)
@@ -81,12 +82,13 @@ def rows_of_words(
 
 
 def word_vectors_init(read: Reader, path: str, ops: Ops, shape: tuple) -> Floats2d:
-    """A table of word vectors.
+    """Return an embedding table that is filled with word vectors.
 
     read (Reader): Reads the vectors.
-    path (str): What it reads.
+    path (str): File that ``read`` reads.
     shape (Tuple[int, int]): (n_rows, width).
-    RETURNS (Floats2d): Zeros outside of ``rows_of_words``, and for a table that is coming.
+    RETURNS (Floats2d): Zeros outside of ``rows_of_words``, and for a table that will be set from
+        elsewhere.
     """
     rows = _ROWS.get()
     if rows is None or rows.is_coming(path, shape):
@@ -104,7 +106,7 @@ def word_vectors_init(read: Reader, path: str, ops: Ops, shape: tuple) -> Floats
 def _find_vectors(
     read: Reader, path: str, rows: TableRows, width: int
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Numbers of rows, int64, shape (n,), and their vectors, shape (n, width)."""
+    """Return row numbers, int64, shape (n,), and their vectors, shape (n, width)."""
     words = {word.encode("utf8", "surrogatepass"): row for word, row in rows.words.items()}
     if not words:
         text = "gives vectors to words, but the tokenizer's ids are no words"
@@ -113,7 +115,7 @@ def _find_vectors(
     vectors: Dict[int, np.ndarray] = {}
     for word, vector in read(path, words, width):
         found.add(word)
-        # Of words that share a row the first one, which is the most frequent, has it.
+        # If words share a row, the first one, which is the most frequent, sets it.
         vectors.setdefault(words[word], vector)
     if not found:
         some = ", ".join(repr(word) for word in list(rows.words)[:3])
@@ -126,6 +128,6 @@ def _find_vectors(
         line += f"; {n_without:,} of them share a row with a more frequent word, and get its vector"
     rows.lines.append(line)
     found_vectors = np.stack(list(vectors.values()))
-    # As large, on average, as the rows that are drawn: a step changes them as much.
+    # Scale to the average size of drawn rows, so that a training step changes both as much.
     size = max(math.sqrt(float(np.square(found_vectors).mean())), _TINY)
     return np.array(list(vectors), dtype=np.int64), found_vectors * (_BOUND / 3**0.5 / size)

@@ -35,8 +35,8 @@ def MemoryReader(
     dropout (float): Probability of zeroing a value of a line's vectors.
     n_memories (int): Number of newest lines to read. A story with fewer lines gets empty memories,
         to which a hop can attend if no line is useful. 0 reads all lines, without empty memories.
-    noise (float): Probability of a gap before a line, drawn in training. At a gap, the line and
-        all older lines become older by one. At least 0 and below 1.
+    noise (float): Probability that a line, and all older ones, become older by one, drawn for each
+        line in training; at least 0 and below 1.
     linear_start (int): Number of training steps at the start in which the hops have no softmax,
         so that the model learns which words belong together before it learns to select lines.
     X (Ragged): Token ids and segments, int32, shape (n_tokens, 2).
