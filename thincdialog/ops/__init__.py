@@ -1,1 +1,2 @@
-"""Array operations: Thinc's ops with seeded dropout, and kernels over bags of ids."""
+"""Array operations: Thinc's ops with seeded dropout, and functions over sequences and bags of
+ids."""

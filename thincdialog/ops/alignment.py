@@ -1,23 +1,24 @@
-"""Arrays that begin where a line of the cache does."""
+"""Arrays that are aligned to cache lines."""
 
 from typing import Any
 
 import numpy
 from thinc.types import Floats1d
 
-# Bytes: a cache line, an AVX-512 register. Rows of 128 floats that begin elsewhere cost the
-# compiled steps up to a sixth more.
+# Bytes of a cache line and of an AVX-512 register. With unaligned rows of 128 floats, the
+# compiled steps take up to a sixth longer.
 ALIGNMENT = 64
 _FLOATS = ALIGNMENT // 4
 
 
 def aligned_size(size: int) -> int:
-    """Floats that a number of floats takes up, the gap to the next aligned one included."""
+    """Return the number of floats that an array takes up, including the gap before the next aligned
+    array."""
     return -(-size // _FLOATS) * _FLOATS
 
 
 def aligned_zeros(length: int, xp: Any = numpy) -> Floats1d:
-    """Zeros, float32, whose first byte lies at a multiple of ``ALIGNMENT``.
+    """Return zeros, float32, whose first byte lies at a multiple of ``ALIGNMENT``.
 
     xp (module): NumPy or CuPy.
     """
@@ -27,5 +28,5 @@ def aligned_zeros(length: int, xp: Any = numpy) -> Floats1d:
 
 
 def address(array: Any) -> int:
-    """Where the array's first byte lies, on its device."""
+    """Return the address of the array's first byte on its device."""
     return array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data

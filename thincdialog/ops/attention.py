@@ -1,4 +1,4 @@
-"""Attention among sequences that lie one after another, without padding."""
+"""Attention in sequences that lie one after another, without padding."""
 
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -18,12 +18,14 @@ Gradients = Tuple[Floats2d, Floats2d, Floats2d]
 
 
 class Spans(NamedTuple):
-    """Which keys each query attends to: those of its own sequence.
+    """Describe which keys each query attends to: those of its own sequence.
 
-    n_queries, n_keys (np.ndarray): Of each sequence, shape (n_sequences,), int64, on the host.
-    is_causal (bool): Whether each query attends only to keys up to its own. Queries are the
-        last ones of their sequence: the last query attends to all keys. (With fewer queries than
-        keys, the first keys are those of earlier steps, which a decoder has cached.)
+    n_queries, n_keys (np.ndarray): Numbers of queries and keys of each sequence, shape
+        (n_sequences,), int64, on the host.
+    is_causal (bool): Whether each query attends only to keys up to its own position. The queries
+        are the last positions of their sequence, so the last query attends to all keys. (If there
+        are fewer queries than keys, the first keys are those of earlier steps, which a decoder has
+        cached.)
     """
 
     n_queries: numpy.ndarray
@@ -31,9 +33,12 @@ class Spans(NamedTuple):
     is_causal: bool = False
 
     def groups(self) -> Iterator[Tuple[Any, Any, Any, Any]]:
-        """Sequences with as many queries and as many keys, which can be computed together: their
-        indices, shape (n,), those of their queries and keys, (n, n_queries) and (n, n_keys), all
-        int64; and, if it is causal, which keys each query attends to, (n_queries, n_keys).
+        """Yield groups of sequences with the same numbers of queries and of keys, which can be
+        computed together.
+
+        YIELDS (Tuple): The indices of the sequences, shape (n,); of their queries, (n, n_queries);
+            and of their keys, (n, n_keys), all int64. If attention is causal, also a mask of the
+            keys that each query attends to, (n_queries, n_keys), else None.
         """
         pairs = numpy.stack([self.n_queries, self.n_keys], axis=1)
         starts = pairs.cumsum(axis=0) - pairs
@@ -53,9 +58,12 @@ class Spans(NamedTuple):
                 yield some, queries, keys, seen
 
     def bounds(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """Index of the first key that each query attends to, and the end of these; and of each
-        key the same of the queries that attend to it: shapes (2, n_queries) and (2, n_keys),
-        int32, of all sequences."""
+        """Return the range of keys that each query attends to, and the range of queries that attend
+        to each key.
+
+        RETURNS (Tuple[np.ndarray, np.ndarray]): First index and end (exclusive) for each query,
+            shape (2, n_queries), and for each key, shape (2, n_keys), int32, over all sequences.
+        """
         n_queries, n_keys = self.n_queries, self.n_keys
         more = n_keys - n_queries
         first_queries, first_keys = (n.cumsum() - n for n in (n_queries, n_keys))
@@ -68,17 +76,17 @@ class Spans(NamedTuple):
 
 
 def within(lengths: HostInts, *, is_causal: bool = False) -> Spans:
-    """Each token attends to all tokens of its sequence, or to those up to itself.
+    """Let each token attend to all tokens of its sequence, or, if causal, to those up to itself.
 
-    lengths (Ints1d): Tokens of each sequence.
+    lengths (Ints1d): Number of tokens of each sequence.
     """
     return across(lengths, lengths, is_causal=is_causal)
 
 
 def across(n_queries: HostInts, n_keys: HostInts, *, is_causal: bool = False) -> Spans:
-    """Each query attends to keys that are no queries; see ``Spans``.
+    """Let queries attend to separate keys; see ``Spans``.
 
-    RAISES (ValueError): If it is causal, and a sequence has more queries than keys.
+    RAISES (ValueError): If attention is causal, and a sequence has more queries than keys.
     """
     sizes = [on_host(each).astype("int64") for each in (n_queries, n_keys)]
     if is_causal and (sizes[0] > sizes[1]).any():
@@ -97,21 +105,22 @@ def attend(
     scale: Optional[float] = None,
     is_train: bool = True,
 ) -> Tuple[Floats2d, Callable[[Floats2d], Gradients]]:
-    """Let queries attend to keys, several times side by side.
+    """Compute multi-head attention of queries to the keys of their sequence.
 
         Y = softmax(scale Q Kᵀ) V        of each sequence and head
 
-    Sequences with as many queries and keys are computed together, so no cell is padded; on a
-    GPU, and in compiled kernels, all are.
+    Sequences with the same numbers of queries and keys are computed together, so nothing is
+    padded. On a GPU and in compiled kernels, all sequences are computed together.
 
-    Q (Floats2d): Queries, each of all heads, shape (n_queries, width), float32.
+    Q (Floats2d): Queries, the heads side by side, shape (n_queries, width), float32.
     K, V (Floats2d): Keys and values, shape (n_keys, width), float32.
     spans (Spans): Which keys each query attends to.
-    n_heads (int): How many heads share the width.
+    n_heads (int): Number of heads, which share the width.
     scale (Optional[float]): 1 / sqrt(width of a head) if None.
-    is_train (bool): Whether the gradient is wanted: else it can be had, but is not prepared.
+    is_train (bool): Whether to prepare for the gradient. If False, the gradient can still be
+        computed, but takes longer.
     RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_queries, width), 0 for a query without keys;
-        and the function that takes its gradient to those of Q, K and V.
+        and the function that maps the gradient of Y to those of Q, K and V.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
     head = Q.shape[1] // n_heads
@@ -122,7 +131,7 @@ def attend(
     Y, prepared = forward(ops, (Q, K, V), spans, n_heads, factor, is_train)
 
     def backprop(dY: Floats2d) -> Gradients:
-        # Queries without keys, and keys without queries, are in no group.
+        # Queries without keys, and keys without queries, are in no group: their gradient is 0.
         is_partial = bool(((spans.n_queries > 0) != (spans.n_keys > 0)).any())
         dQ, dK, dV = (ops.alloc2f(*X.shape, zeros=is_partial) for X in (Q, K, V))
         matmul = ops.xp.matmul
@@ -145,7 +154,7 @@ def attend(
 def _attend_plainly(
     ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
 ) -> Tuple[Any, List[Any]]:
-    """Y; and of each group its queries and keys (see ``Spans.groups``), and P, shape
+    """Return Y; and for each group its queries and keys (see ``Spans.groups``), and P, shape
     (n_sequences, n_heads, n_queries, n_keys)."""
     Y, groups = ops.alloc2f(*QKV[0].shape), []
     for _, queries, keys, seen in spans.groups():
@@ -163,7 +172,8 @@ def _attend_plainly(
 def _attend_compiled(
     ops: Ops, QKV: Tuple[Any, Any, Any], spans: Spans, n_heads: int, factor: Any, is_train: bool
 ) -> Tuple[Any, List[Any]]:
-    """The same; groups are for training only."""
+    """Return the same as ``_attend_plainly``, computed by a compiled kernel; no groups unless
+    ``is_train``."""
     Y, n_cells = numpy.zeros(QKV[0].shape, dtype="f"), spans.n_queries * spans.n_keys * n_heads
     cells = numpy.empty(int(n_cells.sum()) if is_train else 0, dtype="f")
     if Y.size and n_cells.any():
@@ -179,8 +189,8 @@ def _attend_compiled(
 
 
 def _flat(X: Any) -> Tuple[Any, int, int]:
-    """Columns of a wider array, as kernels multiply them: floats, where the first row begins, and
-    how far apart rows are."""
+    """Return columns of a wider array in the form that kernels multiply: the floats, the index of
+    the first row among them, and the distance between rows."""
     X = X if X.strides[1] == X.itemsize else numpy.ascontiguousarray(X)
     stride = X.strides[0] // X.itemsize
     n_cells = (X.shape[0] - 1) * stride + X.shape[1]
@@ -188,12 +198,12 @@ def _flat(X: Any) -> Tuple[Any, int, int]:
 
 
 def _by_head(X: Any, n_heads: int) -> Any:
-    """(n, length, width) to (n, n_heads, length, head)."""
+    """Reshape (n, length, width) to (n, n_heads, length, head)."""
     return X.reshape((*X.shape[:2], n_heads, -1)).transpose(0, 2, 1, 3)
 
 
 def _side_by_side(X: Any) -> Any:
-    """The way back."""
+    """Reshape (n, n_heads, length, head) to (n, length, width), the inverse of ``_by_head``."""
     n, n_heads, length, head = X.shape
     return X.transpose(0, 2, 1, 3).reshape(n, length, n_heads * head)
 

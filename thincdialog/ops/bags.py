@@ -1,7 +1,7 @@
-"""Kernels over bags of ids: sums of table rows, and the gradient of such sums.
+"""Sums of table rows over bags of ids, and the gradients of such sums.
 
-They run on stock ops of the CPU, too, in blocks that stay in its cache; on ``DialogFastOps``
-they are compiled. On a GPU, the host sorts the ids, and a kernel adds up the rows.
+On stock CPU ops, they are computed in blocks that fit into the cache; on ``DialogFastOps``, by
+compiled kernels. On a GPU, the host sorts the ids, and a kernel sums the rows.
 """
 
 from typing import Any, Iterator, Tuple
@@ -28,7 +28,7 @@ def sum_bags(
 
     table (Floats2d): Shape (n_rows, width), float32.
     ids (Ints1d): Row numbers of all bags, one after another, on the host.
-    lengths (Ints1d): Ids of each bag, shape (n_bags,), on the host; 0 is allowed.
+    lengths (Ints1d): Number of ids of each bag, shape (n_bags,), on the host; 0 is allowed.
     scale (Optional[Floats2d]): Factor of each bag's sum, shape (n_bags, 1), on the host; None for
         1.
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
@@ -54,7 +54,8 @@ def sum_bags(
 def row_gradients(
     ops: Ops, d_sums: Floats2d, ids: HostInts, lengths: HostInts, scale: Floats2d
 ) -> Tuple[HostInts, Floats2d]:
-    """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
+    """Return the gradient of ``sum_bags`` for the distinct rows in the bags, summed over repeated
+    ids.
 
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
     ids, lengths, scale: As for ``sum_bags``.
@@ -68,11 +69,11 @@ def row_gradients(
 def sum_by_key(
     ops: Ops, values: Floats2d, keys: HostInts, sources: HostInts = None
 ) -> Tuple[HostInts, Floats2d]:
-    """Sum the rows that have the same key, in their order: reproducible bit for bit,
-    on a GPU too (where adding by key in parallel would not give them).
+    """Sum the rows that have the same key, in their order. The result is reproducible bit for bit,
+    also on a GPU (where parallel additions by key would not be).
 
     values (Floats2d): Shape (n_values, width), float32.
-    keys (Ints1d): From 0, below 2**31, shape (n,), on the host.
+    keys (Ints1d): At least 0 and below 2**31, shape (n,), on the host.
     sources (Optional[Ints1d]): Index of the row of ``values`` that each key belongs to, shape
         (n,), on the host; None if key i belongs to row i.
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
@@ -90,17 +91,17 @@ def sum_by_key(
 
 
 def bag_numbers(lengths: HostInts) -> HostInts:
-    """The bag each id lies in.
+    """Return the number of the bag that each id lies in.
 
-    lengths (Ints1d): Ids of each bag, shape (n_bags,), on the host.
+    lengths (Ints1d): Number of ids of each bag, shape (n_bags,), on the host.
     RETURNS (Ints1d): Shape (n_ids,), int64.
     """
     return numpy.arange(lengths.shape[0], dtype="i8").repeat(lengths)
 
 
 def places_in_bags(lengths: HostInts) -> HostInts:
-    """The place of each id in its bag, from 0; shape (n_ids,), int64. Arguments as of
-    ``bag_numbers``."""
+    """Return the position of each id in its bag, from 0; shape (n_ids,), int64. Arguments are those
+    of ``bag_numbers``."""
     sizes = on_host(lengths).astype("i8")
     return numpy.arange(sizes.sum()) - (sizes.cumsum() - sizes).repeat(sizes)
 
@@ -108,13 +109,13 @@ def places_in_bags(lengths: HostInts) -> HostInts:
 def split_bags(
     ops: Ops, tokens: HostInts, lengths: HostInts, n_segments: int
 ) -> Tuple[HostInts, HostInts]:
-    """Cut each bag into one bag for each segment.
+    """Split each bag into one bag per segment.
 
-    tokens (Ints2d): Ids and segments, int32, shape (n_tokens, 2).
-    lengths (Ints1d): Tokens of each bag, shape (n_bags,), int32.
-    n_segments (int): How many; tokens of later ones belong to the last.
-    RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape
-        (n_tokens,), and how many each has, shape (n_bags * n_segments,), int32.
+    tokens (Ints2d): Token ids and segments, int32, shape (n_tokens, 2).
+    lengths (Ints1d): Number of tokens of each bag, shape (n_bags,), int32.
+    n_segments (int): Number of segments; tokens of later segments belong to the last one.
+    RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape (n_tokens,), and
+        the number of ids of each (bag, segment), shape (n_bags * n_segments,), int32.
     """
     if isinstance(ops, DialogFastOps):
         ids = numpy.empty(tokens.shape[0], dtype="i")
@@ -128,8 +129,8 @@ def split_bags(
 
 
 def _order(keys: HostInts) -> HostInts:
-    """The order that sorts keys (0 to 2**31 - 1); equal ones keep theirs. NumPy sorts numbers of
-    16 bits by their digits, several times as fast as larger ones."""
+    """Return the indices that sort keys (0 to 2**31 - 1) stably. Keys are sorted by their two
+    16-bit halves, because NumPy uses radix sort for these, which is several times as fast."""
     order = keys.astype("uint16").argsort(kind="stable")
     upper = keys >> 16
     return order[upper[order].astype("uint16").argsort(kind="stable")] if upper.any() else order
@@ -140,7 +141,8 @@ def _ints(array: Any) -> Any:
 
 
 def _blocks(lengths: HostInts) -> Iterator[Tuple[slice, slice]]:
-    """Cut bags into blocks of about ``_BLOCK_IDS`` ids: (bags, their ids)."""
+    """Cut bags into blocks of about ``_BLOCK_IDS`` ids, and yield slices of the bags and of their
+    ids."""
     ends: Any = numpy.concatenate(([0], numpy.cumsum(numpy.asarray(lengths))))
     n_bags, first = lengths.shape[0], 0
     while first < n_bags:

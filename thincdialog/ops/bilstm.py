@@ -1,4 +1,4 @@
-"""Two LSTMs over each of several sequences, one from either end."""
+"""Two LSTMs over each of several sequences, one in each direction."""
 
 from typing import Any, Callable, List, Tuple
 
@@ -18,18 +18,20 @@ Gradients = Tuple[Floats2d, Floats3d, Floats3d, Floats2d]
 def bilstm(
     ops: Ops, X: Floats2d, lengths: Ints1d, W: Floats3d, U: Floats3d, b: Floats2d
 ) -> Tuple[Floats2d, Callable[[Floats2d], Gradients]]:
-    """Outputs of both directions side by side. No padding: a step computes the sequences that
-    are long enough for it. On a GPU, all steps are one kernel.
+    """Run an LSTM in both directions over each sequence, with the outputs side by side. There is no
+    padding: each step computes only the sequences that are long enough for it. On a GPU, one
+    kernel runs all steps.
 
         i, f, o = sigmoid(W x_t + U h_(t-1) + b);  g = tanh(likewise)
         c_t = f c_(t-1) + i g;  h_t = o tanh(c_t)
 
-    X (Floats2d): Of all sequences, one after another, one row or more; shape (n_rows, nI).
-    lengths (Ints1d): Rows of each sequence.
-    W, U, b: Of each direction and gate (i, f, o, g), shapes (2, 4 nH, nI), (2, 4 nH, nH) and
-        (2, 4 nH), float32.
-    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_rows, 2 nH); and the function that takes its
-        gradient to those of X, W, U and b.
+    X (Floats2d): Rows of all sequences, one sequence after another, at least one row; shape
+        (n_rows, nI).
+    lengths (Ints1d): Number of rows of each sequence.
+    W, U, b: Weights of each direction and gate (i, f, o, g), shapes (2, 4 nH, nI), (2, 4 nH, nH)
+        and (2, 4 nH), float32.
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n_rows, 2 nH); and the function that maps the
+        gradient of Y to those of X, W, U and b.
     SOURCE: Graves and Schmidhuber 2005, https://doi.org/10.1016/j.neunet.2005.06.042
     """
     lengths = on_host(lengths)  # type: ignore[assignment]
@@ -38,7 +40,7 @@ def bilstm(
     nH = U.shape[2]
     # n_steps numbers; 2 times (n_rows,); (n_rows - n_sequences,)
     sizes, orders, previous = _steps(lengths)
-    # Compiled, all steps run in one call; their products are never exact.
+    # The compiled kernel runs all steps in one call, but its products are never exact.
     compiled = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
     half: Any = _halves(ops, nH) if compiled is None else ops.xp.float32(1)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_rows, 4 * nH), in the order of steps
@@ -81,7 +83,7 @@ def _bilstm_on_device(
     C, H = kernels.lstm(G, U, b, *sequences)
 
     def backprop(dY: Any) -> Gradients:
-        # (n_rows, 8 nH), and of each row what W, U and b were multiplied with
+        # (n_rows, 8 nH), and for each row the values that W, U and b were multiplied by
         dG, Z = kernels.backprop_lstm(dY, X, (G, C, H), U, *sequences)
         D: Any = ops.gemm(dG, Z, trans1=True)
         D = D.reshape((2, 4 * nH, -1))
@@ -93,30 +95,32 @@ def _bilstm_on_device(
 
 
 def _steps(lengths: Any) -> Tuple[List[int], List[Any], Any]:
-    """Sequences in each step, for both directions the tokens in the order of steps (within a
-    step, longer sequences first), and the row before of each row that has one."""
+    """Return the number of sequences in each step; for each direction, the tokens in the order of
+    steps (within a step, longer sequences first); and for each row after the first step, the row
+    of the same sequence one step before."""
     by_length = numpy.argsort(-lengths, kind="stable")
     steps = numpy.arange(lengths.max())[:, None]
     is_there = steps < lengths[by_length][None]  # (n_steps, n_sequences)
     ends = numpy.cumsum(lengths)
     firsts = (ends - lengths)[by_length][None]
     sizes = is_there.sum(axis=1)
-    # Of each row but those of the first step, the same sequence one step before.
+    # For each row after the first step, the row of the same sequence one step before.
     previous = numpy.arange(sizes[0], sizes.sum()) - sizes[:-1].repeat(sizes[1:])
     backwards = (ends[by_length][None] - 1 - steps)[is_there]
     return sizes.tolist(), [(firsts + steps)[is_there], backwards], previous
 
 
 def _halves(ops: Ops, nH: int) -> Any:
-    """sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates."""
+    """Return factors that use sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all
+    gates."""
     half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
     half[3 * nH :] = 1
     return half
 
 
 def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
-    """Run over all steps in both directions at once: arrays of shape (2, n_tokens, ...). G
-    holds W x + b and is changed in place to the gates."""
+    """Run all steps in both directions at once, over arrays of shape (2, n_tokens, ...). G holds
+    W x + b and is overwritten with the gates."""
     xp, nH = ops.xp, U.shape[2]
     C, T, H = (ops.alloc3f(2, G.shape[1], nH) for _ in range(3))
     start = 0
@@ -150,7 +154,8 @@ def _backward(
     previous: Any,
     compiled: Any,
 ) -> Any:
-    """Gradient before the gates' activation, and outputs of the step before; changes dH."""
+    """Return the gradient before the gates' activation, and the outputs of the step before; changes
+    dH in place."""
     if compiled is not None:
         runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
         return zip(*map(compiled.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
@@ -179,8 +184,8 @@ def _backward(
 
 
 def _factors(xp: Any, run: LSTMRun, previous: Any, first: int) -> Tuple[Any, Any, Any]:
-    """What to multiply the gradient of the cell (for o, of the output) with, for each gate; the
-    factor from output to cell; and the forget gates."""
+    """Return the factors of the cell's gradient (for o, of the output's gradient) for each gate;
+    the factors from output to cell; and the forget gates."""
     nH = run.H.shape[2]
     i, f, o, g = (run.G[:, :, gate * nH : (gate + 1) * nH] for gate in range(4))
     factors = xp.empty_like(run.G)

@@ -1,4 +1,4 @@
-"""Which ops a run uses: the CPU's or a GPU's."""
+"""Selection of the ops for a run: for the CPU or a GPU."""
 
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,14 +18,14 @@ DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 
 
 def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
-    """Ops for the CPU, or for one GPU. Changes nothing but CuPy's current device.
+    """Return ops for the CPU or for one GPU. The only side effect is to set CuPy's current device.
 
     gpu_id (int): Number of the GPU, from 0; -1 for the CPU.
-    ops (str): The CPU's: "numpy", "fast" for compiled kernels, or "auto" (see ``cpu_ops``). A GPU
-        has its own.
-    RETURNS (DialogOps): New ops with a generator of their own.
-    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing, or compiled
-        kernels and numba is missing.
+    ops (str): Ops for the CPU: "numpy", "fast" for compiled kernels, or "auto" (see ``cpu_ops``).
+        Ignored for a GPU, which has its own ops.
+    RETURNS (DialogOps): New ops with their own random generator.
+    RAISES (DialogError): If a GPU is requested but CuPy or the GPU is missing, or compiled
+        kernels are requested but numba is missing.
     """
     if gpu_id < 0:
         return DialogFastOps() if cpu_ops(ops) == "fast" else DialogNumpyOps()
@@ -58,7 +58,8 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
 
 
 def cpu_ops(ops: str) -> str:
-    """What a setting chooses here: "auto" is "fast" where numba can be imported, else "numpy"."""
+    """Return the name of the CPU ops for a setting: "auto" becomes "fast" if numba can be imported,
+    else "numpy"."""
     if ops != "auto":
         return ops
     try:
@@ -69,7 +70,7 @@ def cpu_ops(ops: str) -> str:
 
 
 def _why_not() -> str:
-    """What an installed CuPy says that Thinc could not use."""
+    """Return the error message of an installed CuPy that Thinc could not use."""
     try:
         import cupy
         import cupy.cublas
@@ -82,11 +83,11 @@ def _why_not() -> str:
 
 
 def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
-    """The ops that the config of a trained model asks for. It needs no compiled kernels: if numba
-    is missing, NumPy computes (results differ in the last digit at most).
+    """Return the ops that the config of a trained model asks for. If numba is missing, NumPy
+    replaces compiled kernels (results differ in the last digit at most).
 
-    system (Mapping[str, Any]): The config's section of this name.
-    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    system (Mapping[str, Any]): Section [system] of the config.
+    RAISES (DialogError): If a GPU is requested but CuPy or the GPU is missing.
     """
     try:
         return get_dialog_ops(system["gpu_id"], system["ops"])
@@ -96,7 +97,7 @@ def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
 
 @contextmanager
 def using_ops(ops: Ops) -> Iterator[Ops]:
-    """Make ``ops`` Thinc's current ops, which new models take, for a while."""
+    """Make ``ops`` Thinc's current ops, which new models use, within a context."""
     before = get_current_ops()
     set_current_ops(ops)
     try:

@@ -1,4 +1,4 @@
-"""Finds compiled kernels, and says what arrays they can take."""
+"""Access to compiled kernels, and checks of the arrays for them."""
 
 from functools import lru_cache
 from importlib import import_module
@@ -13,10 +13,10 @@ FLOAT32, INT32 = numpy.dtype("f"), numpy.dtype("i")
 
 @lru_cache(maxsize=None)
 def load_kernels(family: str) -> Any:
-    """The module of some compiled kernels.
+    """Return a module of compiled kernels.
 
     family (str): Name of a file in ``ops/kernels``.
-    RETURNS (Any): The module; its kernels are compiled when they are called first.
+    RETURNS (Any): The module; each kernel is compiled at its first call.
     RAISES (MissingPackageError): If numba is not installed.
     """
     try:
@@ -27,9 +27,9 @@ def load_kernels(family: str) -> Any:
 
 
 def are_plain(*arrays: Any, dtype: numpy.dtype = FLOAT32, ndim: Optional[int] = None) -> bool:
-    """Whether kernels can take these: NumPy's, contiguous, of a type.
+    """Return whether kernels accept these arrays: contiguous NumPy arrays of one type.
 
-    ndim (Optional[int]): Number of dimensions; None for any.
+    ndim (Optional[int]): Required number of dimensions; None for any.
     """
     return all(
         isinstance(array, numpy.ndarray)
@@ -41,5 +41,6 @@ def are_plain(*arrays: Any, dtype: numpy.dtype = FLOAT32, ndim: Optional[int] = 
 
 
 def are_alike(first: Any, *others: Any) -> bool:
-    """Whether kernels can take these as cells that belong together."""
+    """Return whether kernels accept these arrays for computations cell by cell: float32, same
+    shape."""
     return are_plain(first, *others) and all(array.shape == first.shape for array in others)

@@ -1,4 +1,4 @@
-"""Bytes that a GPU's memory pool holds, and the error when the pool is full."""
+"""Size of a GPU's memory pool, and the error for a full GPU."""
 
 from typing import Any, Optional
 
@@ -8,15 +8,15 @@ from thinc.util import is_cupy_array
 
 from ..errors import DeviceMemoryError
 
-# What CUDA and cuBLAS say when there is no room for what they need in addition to the pool.
+# Messages of CUDA and cuBLAS if they cannot allocate memory outside of the pool.
 _NO_ROOM = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def held_bytes(array: Any) -> Optional[int]:
-    """What the pool has taken of the memory of a GPU: as much as was needed at once, for the
-    pool keeps what is free again. None on the CPU.
+    """Return the number of bytes that the memory pool has allocated on the array's GPU. This is the
+    peak use, because the pool keeps memory that was freed. None on the CPU.
 
-    array (Any): Which lies there, or not.
+    array (Any): Array on a GPU or on the CPU.
     """
     if not is_cupy_array(array):
         return None
@@ -24,7 +24,7 @@ def held_bytes(array: Any) -> Optional[int]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it is a GPU's error that it has no room left."""
+    """Return whether an error means that a GPU has no memory left."""
     if has_cupy and isinstance(error, cupy.cuda.memory.OutOfMemoryError):
         return True
     is_of_cupy = type(error).__module__.startswith("cupy")
@@ -32,9 +32,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def no_room(text: str) -> DeviceMemoryError:
-    """The error for what does not fit a GPU.
+    """Return the error for something that does not fit into the GPU's memory.
 
-    text (str): What it is, and what to do.
+    text (str): What does not fit, and what the user can do.
     """
     held = cupy.get_default_memory_pool().total_bytes() / 1e6
     return DeviceMemoryError(f"The memory of the GPU ({held:,.0f} MB taken) has no room for {text}")

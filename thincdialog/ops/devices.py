@@ -1,4 +1,4 @@
-"""Where arrays are: token ids, lengths and indices on the host, floats on the model's device."""
+"""Placement of arrays: token ids, lengths and indices on the host, floats on the model's device."""
 
 from contextlib import nullcontext
 from functools import wraps
@@ -11,13 +11,13 @@ from thinc.types import Ragged
 # Integers on the host: a NumPy array. (Thinc's types do not say where an array is.)
 HostInts = Any
 Method = TypeVar("Method", bound=Callable[..., Any])
-# Bytes at whose multiples arrays begin in a copy.
+# In one copy of several arrays, each array begins at a multiple of this number of bytes.
 _ALIGNMENT = 16
 
 
 def on_host(array: Any) -> numpy.ndarray:
-    """The array itself, or a copy of one that a layer of another library left on a device, for
-    which the host waits."""
+    """Return an array on the host: the array itself if it is a NumPy array, else a copy. A copy is
+    needed if a layer of another library left the array on a device; the host waits for it."""
     if isinstance(array, numpy.ndarray):
         return array
     copied: numpy.ndarray = array.get()
@@ -25,20 +25,22 @@ def on_host(array: Any) -> numpy.ndarray:
 
 
 def host_tokens(X: Ragged) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """Ids and segments, int32, shape (n_tokens, 2); and tokens of each example, shape
-    (n_examples,); both on the host."""
+    """Return token ids and segments, int32, shape (n_tokens, 2); and the number of tokens of each
+    example, shape (n_examples,); both on the host."""
     return on_host(X.dataXd), on_host(X.lengths)
 
 
 def no_gradient(X: Ragged) -> Ragged:
-    """The gradient of ids: zeros of an array of their own, as a layer may add to them in place."""
+    """Return zeros as the gradient of ids. The array is new each time, because a layer may add to
+    it in place."""
     return Ragged(numpy.zeros_like(on_host(X.dataXd)), X.lengths)  # type: ignore[arg-type]
 
 
 def upload(ops: Ops, *arrays: Any) -> Tuple[Any, ...]:
-    """Arrays of the host on the device of the ops, all in one copy; on the CPU themselves.
+    """Copy arrays from the host to the device of the ops, in one transfer. On the CPU, return them
+    unchanged.
 
-    arrays (np.ndarray): Of any types and shapes.
+    arrays (np.ndarray): Arrays of any types and shapes.
     RETURNS (Tuple): As many arrays, views of one buffer.
     """
     if ops.xp is numpy:
@@ -57,14 +59,14 @@ def upload(ops: Ops, *arrays: Any) -> Tuple[Any, ...]:
 
 
 def on_device(ops: Ops) -> ContextManager[Any]:
-    """Make the ops' device CuPy's current one, which is each thread's own, for a while."""
+    """Make the ops' device CuPy's current device in this thread, within a context."""
     if ops.xp is numpy:
         return nullcontext()
     return cast(ContextManager[Any], ops.xp.cuda.Device(ops.device_id))
 
 
 def on_own_device(method: Method) -> Method:
-    """A method of an object with a ``model``, which computes on the device of its ops."""
+    """Run a method on the device of the ops of its object's ``model``."""
 
     @wraps(method)
     def called(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -75,6 +77,6 @@ def on_own_device(method: Method) -> Method:
 
 
 def copied_to(ops: Ops, array: Any) -> Any:
-    """An array, or a copy of it where it lies on another device than the ops'."""
+    """Return the array, or a copy if the array lies on another device than the ops'."""
     with on_device(ops) as device:
         return array if device is None or array.device == device else array.copy()

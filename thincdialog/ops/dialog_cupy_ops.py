@@ -1,4 +1,4 @@
-"""Thinc's ops of a GPU, with kernels that never let the host wait."""
+"""Thinc's ops for a GPU, with kernels that never make the host wait."""
 
 from typing import Any, Optional, Tuple, cast
 
@@ -14,8 +14,8 @@ from .gpu import kernels
 
 @registry.ops("thincdialog_cupy")
 class DialogCupyOps(DrawsAndProducts, CupyOps):
-    """Thinc's CupyOps with products that can be exact (``exact_products``), dropout masks that
-    follow from ``seed`` alone, and groups of rows whose lengths are on the host.
+    """Extend Thinc's CupyOps: products can be exact (``exact_products``), dropout masks depend only
+    on ``seed``, and the lengths of sequences stay on the host.
 
     device_type (DeviceTypes): "gpu".
     device_id (int): Number of the GPU, from 0.
@@ -33,11 +33,11 @@ class DialogCupyOps(DrawsAndProducts, CupyOps):
         self._n_masks = 0
 
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
-        """Factors for dropout: 0 with probability ``drop``, else 1 / (1 - drop). The same on
-        every GPU.
+        """Return factors for dropout: 0 with probability ``drop``, else 1 / (1 - drop). They are
+        the same on every GPU.
 
         shape (Shape): Shape of the mask.
-        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
+        drop (Optional[float]): Probability of zeroing a value; None or 0 for no dropout.
         RETURNS (FloatsXd): Shape ``shape``, float32.
         """
         if drop is None or drop <= 0:
@@ -93,15 +93,16 @@ class DialogCupyOps(DrawsAndProducts, CupyOps):
 
 
 def starts_of(lengths: Any) -> Any:
-    """Index of the first row of each group, and the end of the last one; int32, on the host.
+    """Return the index of the first row of each group, and the end of the last one; int32, on the
+    host.
 
-    lengths (Ints1d): Rows of each group, shape (n_groups,).
+    lengths (Ints1d): Number of rows of each group, shape (n_groups,).
     """
     return numpy.concatenate(([0], on_host(lengths).cumsum())).astype("i")
 
 
 def _owners(lengths: Any) -> Any:
-    """The group of each row."""
+    """Return the group of each row."""
     lengths = on_host(lengths)
     return numpy.arange(len(lengths), dtype="i").repeat(lengths)
 
@@ -111,7 +112,7 @@ def _shares(lengths: Any) -> Any:
 
 
 def _bounds(lengths: Any) -> Any:
-    """Where each row's group begins and ends."""
+    """Return the begin and end of each row's group, shape (2, n_rows)."""
     lengths = on_host(lengths)
     ends = lengths.cumsum()
     return numpy.stack((ends - lengths, ends)).repeat(lengths, axis=1).astype("i")

@@ -1,4 +1,4 @@
-"""CPU ops whose kernels are compiled and run without the GIL."""
+"""CPU ops with compiled kernels, which run without the GIL."""
 
 from typing import Any, Callable, NamedTuple, Sequence, Tuple
 
@@ -10,7 +10,7 @@ from .dialog_ops import DialogNumpyOps
 
 
 class LSTMRun(NamedTuple):
-    """The arrays of one direction, packed step by step.
+    """Hold the arrays of one direction of an LSTM, in the order of steps.
 
     G (Floats2d): Gates i, f, o, g side by side, shape (n_rows, 4 nH).
     C (Floats2d): Cells, shape (n_rows, nH).
@@ -25,7 +25,7 @@ class LSTMRun(NamedTuple):
 
 
 def _activation(name: str) -> Tuple[Callable, Callable]:
-    """The methods of an activation without settings, and of its gradient."""
+    """Return methods for an activation without settings and for its gradient."""
 
     def activation(self: Any, X: Any, inplace: bool = False) -> Any:
         return self._cells(name, (X,), X if inplace else None)
@@ -37,7 +37,7 @@ def _activation(name: str) -> Tuple[Callable, Callable]:
 
 
 def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
-    """The methods of a sum or mean, and of its gradient."""
+    """Return methods for a sum or mean and for its gradient."""
 
     def reduce(self: Any, X: Any, lengths: Any) -> Any:
         if not (_are_sequences(X, lengths) and int(lengths.sum()) <= X.shape[0]):
@@ -58,9 +58,9 @@ def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
 
 @registry.ops("thincdialog_fast")
 class DialogFastOps(DialogNumpyOps):
-    """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
-    them at once. Results are the same except for the last digits. A kernel is compiled for this
-    machine when it is called first, in about a second, and is kept on disk.
+    """Extend DialogNumpyOps with compiled kernels, which are faster on one core and can run in
+    several threads at once. Results differ only in the last digits. A kernel is compiled for this
+    machine at its first call, in about a second, and cached on disk.
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -85,7 +85,7 @@ class DialogFastOps(DialogNumpyOps):
     ) -> Any:
         if self.has_exact_products or not (x.ndim == y.ndim == 2):
             return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
-        # ``dot``, which NumpyOps call, fills the result with zeros first, with the GIL.
+        # Not ``dot``, as in NumpyOps: it first fills the result with zeros while it holds the GIL.
         return numpy.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
 
     def softmax(
@@ -113,9 +113,9 @@ class DialogFastOps(DialogNumpyOps):
         return best, which
 
     def _cells(self, name: str, arrays: Tuple[Any, ...], out: Any) -> Any:
-        """Call a kernel for each cell of the arrays.
+        """Call a kernel for all cells of the arrays.
 
-        out (Optional[FloatsXd]): Where the result goes, one of the arrays; None for a new one.
+        out (Optional[FloatsXd]): One of the arrays, which is overwritten; None for a new array.
         """
         if not are_alike(*arrays):
             return getattr(super(), name)(*arrays, inplace=out is not None)
@@ -126,11 +126,11 @@ class DialogFastOps(DialogNumpyOps):
         return out
 
     def lstm_steps(self, G: Any, U: Any, sizes: Sequence[int]) -> LSTMRun:
-        """Run over all steps, from outputs and cells of 0.
+        """Run all steps, starting with outputs and cells of 0.
 
-        G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; is changed to the gates.
+        G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; overwritten with the gates.
         U (Floats2d): Shape (4 nH, nH).
-        sizes (Sequence[int]): Rows of each step, never more than of the one before.
+        sizes (Sequence[int]): Number of rows of each step, never more than in the step before.
         """
         C, T, H = (numpy.empty((G.shape[0], U.shape[1]), dtype="f") for _ in range(3))
         Ut = numpy.ascontiguousarray(U.T)
@@ -140,10 +140,10 @@ class DialogFastOps(DialogNumpyOps):
     def backprop_lstm_steps(
         self, dH: Any, U: Any, sizes: Sequence[int], run: LSTMRun
     ) -> Tuple[Any, Any]:
-        """Go back through all steps.
+        """Compute the gradient through all steps.
 
         dH (Floats2d): Gradient of the outputs, shape (n_rows, nH), float32.
-        U, sizes: As for ``lstm_steps``, which gave ``run``.
+        U, sizes: As for ``lstm_steps``, which returned ``run``.
         RETURNS (Tuple[Floats2d, Floats2d]): Gradient before the gates' activation, shape
             (n_rows, 4 nH), and the outputs of the step before, (n_rows, nH).
         """
@@ -169,7 +169,7 @@ def _rows(X: Any) -> Any:
 
 
 def beyond(table: Any) -> IndexError:
-    """The error of a row number that the table does not have."""
+    """Return the error for a row number that the table does not have."""
     return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")
 
 

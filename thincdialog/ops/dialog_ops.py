@@ -1,4 +1,4 @@
-"""Thinc's ops of the CPU and of a GPU, with products that can be exact and seeded dropout."""
+"""Thinc's ops for the CPU and a GPU, with exact products and seeded dropout."""
 
 import copy
 import ctypes
@@ -15,23 +15,22 @@ from threadpoolctl import threadpool_limits
 
 from ..registry import registry
 
-# glibc's numbers of these settings, and the highest it takes for the first.
+# Numbers of these settings in glibc, and the largest value that glibc accepts for the first.
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 _LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
-# Dropout draws 16 bits a cell on the host.
+# On the host, dropout draws 16 bits per cell.
 _LEVELS = 1 << 16
 # Per thread, because threads share ops.
 _is_exact: ContextVar[bool] = ContextVar("is_exact", default=False)
 
 
 class DrawsAndProducts:
-    """Part of our ops: random draws of the host that follow from ``seed`` alone, and ``gemm``,
-    which multiplies in double precision and rounds the result once while
-    ``has_exact_products`` is set.
+    """Add to ops random draws on the host that depend only on ``seed``, and a ``gemm`` that
+    multiplies in double precision and rounds the result once while ``has_exact_products`` is true.
 
-    BLAS adds up a row's products in an order that depends on the row's place and on the
-    number of rows, so that in single precision two replies that are equally good change
-    places with the batch size. Costs about twice the time of a product.
+    BLAS sums the products of a row in an order that depends on the row's position and on the
+    number of rows. So in single precision, two replies with equal scores may change places with
+    the batch size. An exact product takes about twice as long.
     """
 
     has_compiled_kernels = False
@@ -39,14 +38,14 @@ class DrawsAndProducts:
 
     @property
     def has_exact_products(self) -> bool:
-        """Whether this thread needs exact products (see ``exact_products``)."""
+        """Whether products in this thread are exact (see ``exact_products``)."""
         return _is_exact.get()
 
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
     ) -> Any:
-        """Product of two matrices, either of them transposed if wanted; shape
-        (rows of x, columns of y), float32."""
+        """Return the product of two matrices, each transposed if asked for; shape (rows of x,
+        columns of y), float32."""
         if not self.has_exact_products or out is not None:
             return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)  # type: ignore[misc]
         left, right = x.astype("d"), y.astype("d")
@@ -65,18 +64,18 @@ class DrawsAndProducts:
 
     @property
     def generator(self) -> numpy.random.Generator:
-        """Of all random draws since ``seed``; made when the first one is drawn."""
+        """Generator of all random draws since ``seed``; created at the first draw."""
         if self._generator is None:
             bits = numpy.random.SFC64(stream_seed(*self._stream))
             self._generator = numpy.random.Generator(bits)
         return self._generator
 
     def draw_mask(self, shape: Shape, drop: Optional[float]) -> numpy.ndarray:
-        """Factors for dropout, on the host: 0 with probability ``drop`` (to the nearest
-        1/65536), else what keeps the expected value at exactly 1.
+        """Draw factors for dropout on the host: 0 with probability ``drop`` (to the nearest
+        1/65536), else the factor that keeps the expected value at exactly 1.
 
         shape (Shape): Shape of the mask.
-        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
+        drop (Optional[float]): Probability of zeroing a value; None or 0 for no dropout.
         RETURNS (np.ndarray): Shape ``shape``, float32.
         """
         dropped = 0 if drop is None else max(0, round(drop * _LEVELS))
@@ -91,15 +90,15 @@ class DrawsAndProducts:
 
 @registry.ops("thincdialog_numpy")
 class DialogNumpyOps(DrawsAndProducts, NumpyOps):
-    """Thinc's NumpyOps, with three changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
-    time of BLIS on AVX-512) and can be exact (``exact_products``), dropout masks are drawn
-    from the ops' own generator, which ``seed`` sets, and ``adam`` is made of NumPy's vector
-    instructions (on 50,000 floats and more 0.6 of the time; on a thousand 20 microseconds more).
+    """Extend Thinc's NumpyOps with three changes: ``gemm`` is NumPy's (OpenBLAS takes a third of
+    the CPU time of BLIS on AVX-512) and can be exact (``exact_products``); dropout masks are drawn
+    from the ops' own generator, which ``seed`` sets; and ``adam`` uses NumPy's vector instructions
+    (0.6 of the time on 50,000 floats and more, 20 microseconds more on a thousand).
 
-    Making one limits BLAS to one thread in this process: results do not depend on the
-    number of cores, and there are no threads that wait for each other on a busy machine (where
-    small products in two threads took 100 times as long as in one). It also lets the process keep
-    the memory that it frees (see ``keep_memory``).
+    Creating an instance limits BLAS to one thread in this process. So results do not depend on the
+    number of cores, and threads do not wait for each other on a busy machine (where small products
+    in two threads took 100 times as long as in one). It also makes the process keep the memory that
+    it frees (see ``keep_memory``).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -114,21 +113,21 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
         self.seed(0)
 
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
-        """See ``draw_mask``."""
+        """Return ``draw_mask`` of the same arguments."""
         return cast(FloatsXd, self.draw_mask(shape, drop))
 
     def adam(self, weights: Any, gradient: Any, mom1: Any, mom2: Any, *settings: Any) -> Any:
-        """One step of Adam in place, which clears the gradient; on x86 with the bits of
-        NumpyOps'. Fastest on arrays that fit a core's cache together.
+        """Take one step of Adam in place, and clear the gradient. On x86, the result equals that of
+        NumpyOps bit for bit. Fastest if all four arrays fit into a core's cache together.
 
-        weights, gradient, mom1, mom2 (Floats1d): Of the same length.
-        settings (float): beta1, beta2, eps and the learning rate, with the corrections of the
-            moments for the number of the step.
-        RETURNS (Tuple[Floats1d, Floats1d, Floats1d, Floats1d]): The arrays.
+        weights, gradient, mom1, mom2 (Floats1d): Arrays of the same length.
+        settings (float): beta1, beta2, eps and the learning rate, which includes the correction of
+            the moments for the number of the step.
+        RETURNS (Tuple[Floats1d, Floats1d, Floats1d, Floats1d]): The same arrays.
         """
         single = numpy.float32
         b1, b2, eps, learn_rate = map(single, settings)
-        with numpy.errstate(all="ignore"):  # Thinc warns of nothing, either.
+        with numpy.errstate(all="ignore"):  # Thinc does not warn, either.
             mom1 *= b1
             mom1 += gradient * (single(1) - b1)
             mom2 *= b2
@@ -145,7 +144,7 @@ class DialogNumpyOps(DrawsAndProducts, NumpyOps):
 
 
 def replicate_ops(ops: Ops) -> Ops:
-    """Ops of the same settings with a generator of their own."""
+    """Return ops with the same settings and their own random generator."""
     twin = copy.copy(ops)
     if isinstance(twin, DrawsAndProducts):
         twin.seed(0)
@@ -153,12 +152,12 @@ def replicate_ops(ops: Ops) -> Ops:
 
 
 def is_compiled(ops: Ops) -> bool:
-    """Whether there are compiled kernels for arrays of the ops."""
+    """Return whether the ops have compiled kernels for their arrays."""
     return isinstance(ops, DrawsAndProducts) and ops.has_compiled_kernels
 
 
 def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
-    """A dropout mask on the host, of any ops; see ``DrawsAndProducts.draw_mask``."""
+    """Draw a dropout mask on the host, for any ops; see ``DrawsAndProducts.draw_mask``."""
     if isinstance(ops, DrawsAndProducts):
         return ops.draw_mask(shape, drop)
     mask: Any = ops.get_dropout_mask(shape, drop)
@@ -166,17 +165,16 @@ def draw_mask(ops: Ops, shape: Shape, drop: float) -> numpy.ndarray:
 
 
 def training_step(ops: Ops) -> float:
-    """Number of the optimizer step that the ops draw for, from 1; infinite for stock ops, which
-    do not count steps."""
+    """Return the number of the current optimizer step of the ops, from 1; infinity for stock ops,
+    which do not count steps."""
     return ops.step if isinstance(ops, DrawsAndProducts) else math.inf
 
 
 @contextmanager
 def exact_products(ops: Ops) -> Iterator[None]:
-    """Let the products of our ops be exact for a while, in this thread; stock ops stay as they
-    are.
+    """Make products of our ops exact in this thread, within a context; stock ops do not change.
 
-    ops (Ops): Those of the model.
+    ops (Ops): Ops of the model.
     """
     if not isinstance(ops, DrawsAndProducts):
         yield
@@ -189,26 +187,26 @@ def exact_products(ops: Ops) -> Iterator[None]:
 
 
 def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSequence:
-    """Entropy for the random draws of one microbatch: the same in any process, whatever was
-    drawn before, and never that of another microbatch.
+    """Return the seed for the random draws of one microbatch. It is the same in any process, does
+    not depend on earlier draws, and differs between microbatches.
 
     seed (int): The run's seed, 0 or more.
     step (int): Number of the optimizer step, counted from 1.
     microbatch (int): Number of the microbatch within the step, counted from 0.
-    RETURNS (SeedSequence): What the ops' generator is made of.
+    RETURNS (SeedSequence): Seed of the ops' generator.
     """
     return numpy.random.SeedSequence((seed, step, microbatch))
 
 
 @lru_cache(maxsize=None)
 def keep_memory() -> bool:
-    """Let glibc keep freed memory, from now on and for all of the process.
+    """Make glibc keep freed memory, permanently and for the whole process.
 
-    It hands large arrays back to the system and asks for them again in the next step, which
-    then fills them with zeros page by page: a fifth of the time of a training step, in which
-    threads wait for each other. The most memory that a run takes stays the same.
+    By default, glibc returns large arrays to the system and requests them again in the next step,
+    and the system then fills them with zeros page by page. That takes a fifth of the time of a
+    training step, in which threads wait for each other. The peak memory of a run stays the same.
 
-    RETURNS (bool): Whether it could be done; other C libraries have no such setting.
+    RETURNS (bool): Whether it worked; other C libraries have no such setting.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -220,5 +218,5 @@ def keep_memory() -> bool:
 
 @lru_cache(maxsize=None)
 def _limit_blas_threads() -> None:
-    """One BLAS thread from now on; asked for once, as it searches the loaded libraries."""
+    """Limit BLAS to one thread. Cached, because this searches the loaded libraries."""
     threadpool_limits(1, user_api="blas")

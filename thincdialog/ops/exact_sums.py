@@ -1,18 +1,20 @@
-"""Products of vectors that are exact, so that they do not depend on what else is multiplied."""
+"""Exact dot products, which do not depend on the other vectors in the same multiplication."""
 
 from typing import Any
 
 import numpy as np
 from thinc.types import Floats2d
 
-# Vectors multiplied at a time, so that few products in double precision are in memory.
+# The number of vectors multiplied at a time, to keep few double-precision products in memory.
 AT_ONCE = 16
 
 
 def on_grid(vectors: Floats2d) -> Floats2d:
-    """Round vectors so far that double precision holds the products of any two, and all sums of
-    these: each to whole multiples of a power of two, 2^21 of them or more up to its largest number
-    for a width of 256. So it does not matter in which order BLAS adds up.
+    """Round vectors so that double precision holds the product of any two numbers, and any sum of
+    such products, exactly. Then the result does not depend on the order in which BLAS adds.
+
+    Each vector is rounded to whole multiples of a power of two; for a width of 256, its largest
+    number is at least 2^21 such multiples.
 
     vectors (Floats2d): Shape (n, width).
     RETURNS (Floats2d): The same shape.
@@ -25,10 +27,10 @@ def on_grid(vectors: Floats2d) -> Floats2d:
 
 
 def all_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Multiply each vector with each, on the host.
+    """Return the dot products of all pairs of vectors, on the host.
 
-    left (np.ndarray): On the grid, shape (n_left, width), float64.
-    right (np.ndarray): On the grid, shape (n_right, width), float64; may be many.
+    left (np.ndarray): Vectors from ``on_grid``, shape (n_left, width), float64.
+    right (np.ndarray): Vectors from ``on_grid``, shape (n_right, width), float64; may be many.
     RETURNS (np.ndarray): Shape (n_left, n_right), float32.
     """
     products = np.empty((len(left), len(right)), dtype="f")

@@ -1,20 +1,21 @@
-"""Numbers that a device knows and the host does not yet."""
+"""Numbers that are still being computed on a device."""
 
 import math
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 Number = Union[float, "Later"]
-# Numbers that wait on a device, before they are read, whether they are needed or not.
+# The largest number of values to leave unread on a device; beyond it, they are read even if
+# they are not needed yet.
 MOST_WAITING = 4096
 
 
 class Later:
-    """A number on a device, such as the loss of a step. Reading it as a float waits for
-    it; ``settle`` waits for many at once.
+    """Hold a number on a device, such as the loss of a step. Converting it to a float waits for it;
+    ``settle`` waits for many at once.
 
-    value (Any): Device array of one number.
-    error (Callable[[], Exception]): The error to raise where it is not finite. Nothing that it
-        holds is kept once the number is known and finite.
+    value (Any): Device array with one number.
+    error (Callable[[], Exception]): Makes the error to raise if the number is not finite. It is
+        released, with everything it refers to, once the number is known to be finite.
     """
 
     __slots__ = ("_value", "_error")
@@ -31,9 +32,9 @@ class Later:
 
 
 def settle(numbers: Sequence[Number]) -> List[float]:
-    """Numbers as floats: those on a device come in one copy.
+    """Return numbers as floats; all those on a device are copied at once.
 
-    RAISES (Exception): The error of the first one that is not finite.
+    RAISES (Exception): The error of the first number that is not finite.
     """
     waiting: List[Any] = [
         each for each in numbers if isinstance(each, Later) and not isinstance(each._value, float)
@@ -52,7 +53,8 @@ def settle(numbers: Sequence[Number]) -> List[float]:
 
 
 def add_up(numbers: Sequence[Number]) -> Number:
-    """Their sum: a ``Later`` if one of them is, with the error of the first that is not finite."""
+    """Return the sum of numbers: a ``Later`` if one of them is, with the error of the first number
+    that is not finite."""
     if len(numbers) == 1 and isinstance(numbers[0], Later):
         return numbers[0]
     parts = [each for each in numbers if isinstance(each, Later) and each._error]
@@ -65,7 +67,7 @@ def add_up(numbers: Sequence[Number]) -> Number:
             settle(parts)
         except Exception as of_first:
             return of_first
-        return of_last()  # Each is finite, and only their sum is not.
+        return of_last()  # Each number is finite, only the sum is not.
 
     values = [each._value if isinstance(each, Later) else each for each in numbers]
     return Later(sum(values), error)

@@ -1,4 +1,4 @@
-"""Rows scaled to one length, or to mean 0 and variance 1."""
+"""Functions that scale rows to length 1, or to mean 0 and variance 1."""
 
 from typing import Any, Callable, Optional, Tuple
 
@@ -21,15 +21,15 @@ def layer_norm(
     *,
     added: Optional[Floats2d] = None,
 ) -> Tuple[Floats2d, Callable[[Floats2d], Tuple[Floats2d, Floats1d, Floats1d]]]:
-    """Rows of mean 0 and variance 1, times G, plus b.
+    """Normalise each row to mean 0 and variance 1, multiply by G and add b.
 
         Y = G (X - mean) / sqrt(variance + eps) + b        of each row
 
     X (Floats2d): Shape (n, width), float32.
     G, b (Floats1d): Shape (width,).
-    eps (float): What keeps the variance from zero.
+    eps (float): Added to the variance, so that it is never zero.
     added (Optional[Floats2d]): Added to X first; its gradient is that of X.
-    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that takes the
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that maps the
         gradient of Y to those of X, G and b.
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
     """
@@ -87,11 +87,11 @@ def _layer_norm_on_device(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Call
 def l2_normalise(
     ops: Ops, X: Floats2d, shortest: float
 ) -> Tuple[Floats2d, Callable[[Floats2d], Floats2d]]:
-    """Rows of length 1.
+    """Scale each row to length 1.
 
     X (Floats2d): Shape (n, width), float32.
-    shortest (float): Rows shorter than this stay shorter than 1.
-    RETURNS (Tuple[Floats2d, Callable]): The rows; and the function that takes their gradient to
+    shortest (float): Rows shorter than this are divided by it, so they stay shorter than 1.
+    RETURNS (Tuple[Floats2d, Callable]): The rows; and the function that maps their gradient to
         that of X.
     """
     if isinstance(ops, DialogFastOps):
@@ -102,7 +102,7 @@ def l2_normalise(
     Y = X * factors  # (n, width)
 
     def backprop(dY: Any) -> Any:
-        # What lies along Y changes the length only, and is lost.
+        # The part along Y would only change the length, which is fixed, so it is removed.
         along = (dY * Y).sum(axis=1, keepdims=True) * (lengths > shortest)  # (n, 1)
         return (dY - Y * along) * factors  # (n, width)
 

@@ -1,4 +1,4 @@
-"""Turns queries and keys by the places of their tokens."""
+"""Rotary position embeddings of queries and keys."""
 
 from functools import lru_cache
 from typing import Any, Callable, Tuple
@@ -13,17 +13,18 @@ from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
 from .gpu import kernels
 
-# Slowest turn: once in about this many tokens times two pi.
+# The slowest rotation takes about this many tokens times two pi for one turn.
 _BASE = 10000.0
 
 
 def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floats2d], None]:
-    """Turn queries and keys, in place: cells i and i + half of a head are a point, which is
-    turned by place / 10000^(2 i / width of a head).
+    """Rotate queries and keys by the positions of their tokens, in place. Cells i and i + half of a
+    head form a point, which is rotated by the angle place / 10000^(2 i / width of a head).
 
     QKV (Floats2d): Queries, keys and values side by side, shape (n_tokens, 3 * width).
-    places (Ints1d): Of each token in its sequence, from 0; shape (n_tokens,), int64, on the host.
-    RETURNS (Callable): Turns the gradient of QKV back, in place.
+    places (Ints1d): Position of each token in its sequence, from 0; shape (n_tokens,), int64, on
+        the host.
+    RETURNS (Callable): Rotates the gradient of QKV back, in place.
     SOURCE: Su et al. 2021, https://arxiv.org/abs/2104.09864
     """
     n_tokens = QKV.shape[0]
@@ -60,7 +61,7 @@ def _tables_on_device(ops: Ops, half: int, n_places: int) -> Tuple[Any, Any]:
 
 @lru_cache(maxsize=16)
 def _tables(half: int, n_places: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """Cosine and sine of each turn, shape (n_places, half), float32."""
+    """Return the cosine and sine of each angle, shape (n_places, half), float32."""
     speeds = _BASE ** (-numpy.arange(half) / half)
     angles = numpy.arange(n_places)[:, None] * speeds
     return numpy.cos(angles).astype("f"), numpy.sin(angles).astype("f")

@@ -1,4 +1,4 @@
-"""Copies of the rows that batches need often, apart from the weights that workers share."""
+"""Private copies of frequent rows, so that workers do not compete for the shared weights."""
 
 from typing import Any, NamedTuple, Sequence, Tuple
 
@@ -9,11 +9,11 @@ from .compiled import load_kernels
 
 
 class Tokens(NamedTuple):
-    """Tokens that a kernel looks up in a table.
+    """Describe tokens whose rows a kernel looks up in a table.
 
-    table (int): Where it begins in the weights.
+    table (int): Index of the table's first float in the weights.
     ids (Ints1d): The tokens' rows, int32.
-    uses (int): How often each is looked up, about.
+    uses (int): Approximate number of look-ups of each token.
     """
 
     table: int
@@ -22,14 +22,15 @@ class Tokens(NamedTuple):
 
 
 class FoundTokens(NamedTuple):
-    """Tokens, and the addresses from which a kernel finds their rows.
+    """Describe tokens, and the addresses at which a kernel finds their rows.
 
-    ids (Ints1d): As of ``Tokens``.
-    first (int): The number of the table's first row among all rows of the weights.
-    rows, numbers (Ints1d): The row that an entry is for, and the number of its copy; a row's
-        entry is the remainder of its number by their length. Empty if no row has a copy.
-    weights, squares (int): The table in the weights, and in Adagrad's sums.
-    copies, sums (int): The copies of rows, and of sums.
+    ids (Ints1d): The tokens' rows, as in ``Tokens``.
+    first (int): Number of the table's first row among all rows of the weights.
+    rows, numbers (Ints1d): A hash table from rows to copies: the row of each entry, and the number
+        of its copy. A row's entry is its number modulo the length of these arrays. Empty if no row
+        has a copy.
+    weights, squares (int): Addresses of the table in the weights, and in Adagrad's sums.
+    copies, sums (int): Addresses of the copies of rows, and of the copies of sums.
     """
 
     ids: Any
@@ -43,14 +44,15 @@ class FoundTokens(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What ``meet`` in ``ops/kernels/apart.py`` brings together.
+    """Hold the arrays that ``meet`` in ``ops/kernels/apart.py`` merges.
 
     width (int): Floats in a row.
     values (Floats1d): All weights, float32.
-    squares (Floats1d): Adagrad's sums, as long, each at its row's first place; or empty.
-    places (Ints1d): Where the rows that have copies begin in these; int64.
-    rows (Floats3d): The copies as they are and as they were; shape (2, n, width).
-    sums (Floats3d): The same of their sums; shape (2, n, 1).
+    squares (Floats1d): Adagrad's sums, of the same length; the sum of a row is at the index of the
+        row's first float. Or empty.
+    places (Ints1d): Index in the weights of each row that has a copy; int64.
+    rows (Floats3d): The copies now, and at the last merge; shape (2, n, width).
+    sums (Floats3d): The same for their sums; shape (2, n, 1).
     """
 
     width: int
@@ -62,18 +64,19 @@ class Copies(NamedTuple):
 
 
 class RowsApart:
-    """Copies of rows that one worker changes while others change the weights.
+    """Keep copies of rows that one worker changes while other workers change the weights.
 
-    Rows of frequent words are read and written many times in a batch. Two cores that do so in
-    the same memory wait for each other's cache again and again. With copies, they exchange the
-    changes once a batch. Rare rows have no copy.
+    Rows of frequent words are read and written many times in a batch. If two cores do so in the
+    same memory, they wait for each other's cache again and again. With copies, they exchange
+    their changes once a batch. Rare rows have no copy.
 
-    least (int): A row gets a copy if a batch needs it so often; 0 for never, where no other worker
-        learns. Every 16th batch decides for those that follow, too.
+    least (int): Number of uses in a batch from which on a row gets a copy; 0 for no copies, if no
+        other worker trains. Rows are selected in every 16th batch, for the batches up to the next
+        selection.
     """
 
     EVERY = 16
-    # Fit in a core's nearest cache: a batch looks up all its tokens.
+    # Small enough for a core's first-level cache, because a batch looks up all its tokens here.
     N_ENTRIES = 2048
 
     def __init__(self, least: int = 16) -> None:
@@ -85,10 +88,10 @@ class RowsApart:
     def prepare(
         self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
     ) -> Tuple[Copies, Tuple[FoundTokens, ...]]:
-        """Returns what a kernel takes that ends with ``meet``.
+        """Return the arguments for a kernel that ends with ``meet``.
 
-        values, squares, width: See ``Copies``; the same weights at each call.
-        tables (Sequence[Tokens]): What the batch needs; a table may come twice.
+        values, squares, width: See ``Copies``; pass the same weights in each call.
+        tables (Sequence[Tokens]): Tokens of the batch; a table may occur twice.
         """
         if self.least:
             if self._n_batches % self.EVERY == 0:

@@ -1,4 +1,4 @@
-"""A gated activation: one half of a row says how much of the other half counts."""
+"""SwiGLU, a gated activation: one half of a row gates the other half."""
 
 from typing import Any, Callable, Tuple
 
@@ -15,13 +15,13 @@ from .gpu import kernels
 def swiglu(
     ops: Ops, Z: Floats2d, b: Floats1d
 ) -> Tuple[Floats2d, Callable[[Floats2d], Tuple[Floats2d, Floats1d]]]:
-    """Gates, times their sigmoid, times values.
+    """Multiply values by their gates and by the sigmoid of the gates.
 
         Y = gates * sigmoid(gates) * values        gates, values = halves of each row of Z + b
 
-    Z (Floats2d): Shape (n, 2 * width), float32, contiguous; Z + b takes its place.
+    Z (Floats2d): Shape (n, 2 * width), float32, contiguous; overwritten with Z + b.
     b (Floats1d): Shape (2 * width,).
-    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that takes the
+    RETURNS (Tuple[Floats2d, Callable]): Y, shape (n, width); and the function that maps the
         gradient of Y to those of Z and b.
     SOURCE: Shazeer 2020, https://arxiv.org/abs/2002.05202
     """

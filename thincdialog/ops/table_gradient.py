@@ -1,4 +1,4 @@
-"""The gradient of an embedding table, kept as the rows that it has."""
+"""The gradient of an embedding table, stored as rows."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -11,12 +11,12 @@ from .devices import upload
 
 
 class TableGradient:
-    """What a batch adds to a table's gradient stays rows with values: they are much less
-    than the table, and need not go through its memory. The array of all rows gets them
-    when it is to be read or changed (``write``), or when they have become as many.
+    """Store the gradient of a table as the rows that batches add to, because these rows take much
+    less memory than the table. They are written to the dense array on ``write``, and as soon as
+    more rows are stored than the table has.
 
-    ops (Ops): Those of the table.
-    dense (Floats2d): The array of all rows, shape (n_rows, width), zero at first.
+    ops (Ops): Ops of the table.
+    dense (Floats2d): Array for the whole gradient, shape (n_rows, width), zero at first.
     """
 
     def __init__(self, ops: Ops, dense: Floats2d) -> None:
@@ -24,14 +24,14 @@ class TableGradient:
         self._dense: Any = dense
         self._kept: List[Tuple[Ints1d, Floats2d]] = []
         self._n_kept = 0
-        # Which rows of the array may not be zero, on the host; None while all are.
+        # Mask, on the host, of the dense rows that may be nonzero; None while all are zero.
         self._is_written: Any = None
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
         """Add values to some rows.
 
         rows (Ints1d): Row numbers, distinct and ascending, shape (n,), on the host.
-        values (Floats2d): Shape (n, width); not to be changed from now on.
+        values (Floats2d): Shape (n, width); do not change them afterwards.
         """
         self._kept.append((rows, values))
         self._n_kept += rows.shape[0]
@@ -39,7 +39,8 @@ class TableGradient:
             self.write()
 
     def put(self, rows: Any, values: Floats2d) -> None:
-        """A sum of what ``rows`` gave is the gradient from now on, in place of what was added.
+        """Replace the gradient by rows and values that ``rows`` returned, or by a sum of several of
+        them.
 
         rows, values: As for ``add``.
         """
@@ -48,7 +49,7 @@ class TableGradient:
             self.add(rows.astype("i", copy=False), values)
 
     def write(self) -> None:
-        """Put all that was added into the array."""
+        """Write all stored rows to the dense array."""
         for rows, values in self._kept:
             if self._is_written is None:
                 self._is_written = numpy.zeros((self._dense.shape[0],), dtype=bool)
@@ -57,8 +58,8 @@ class TableGradient:
         self._kept, self._n_kept = [], 0
 
     def rows(self) -> Tuple[Ints1d, Floats2d]:
-        """The rows added to since ``clear``, ascending, int64, shape (n,), on the host; and the
-        gradient of each, shape (n, width)."""
+        """Return the rows that were added to since ``clear``, ascending, int64, shape (n,), on the
+        host; and the gradient of each, shape (n, width)."""
         xp = self.ops.xp
         if self._is_written is not None:
             self.write()
@@ -74,9 +75,9 @@ class TableGradient:
         return rows.astype("int64"), values
 
     def clear(self, *, is_zero: bool = False) -> None:
-        """The gradient is zero again.
+        """Set the gradient to zero.
 
-        is_zero (bool): Whether the array is already.
+        is_zero (bool): Whether the dense array is already zero.
         """
         if self._is_written is not None and not is_zero:
             (rows,) = upload(self.ops, self._is_written.nonzero()[0])
@@ -86,10 +87,12 @@ class TableGradient:
 
 
 class TouchedRows:
-    """An embedding layer holds one in ``attrs["touched_rows"]`` and adds to the gradient of
-    its parameter "E" through ``add``. Nothing else is done until someone who updates the
-    weights calls ``keep_in``; then the rows are kept, and an optimizer step costs the batch's
-    rows and not the whole table. Never saved with a model; a copy keeps nothing.
+    """Pass the gradient of an embedding layer's parameter "E" to a ``TableGradient``.
+
+    A layer holds an instance in ``attrs["touched_rows"]`` and adds to the gradient with ``add``.
+    By default, rows are added to the dense gradient. After ``keep_in`` they are stored as rows, so
+    that an optimizer step costs the rows of the batch and not the whole table. An instance is
+    never saved with a model, and a copy starts without a ``TableGradient``.
     """
 
     def __init__(self) -> None:
@@ -99,13 +102,14 @@ class TouchedRows:
         return TouchedRows()
 
     def keep_in(self, kept: TableGradient) -> None:
-        """Keep what is added there from now on; the gradient must be zero."""
+        """Store rows in a ``TableGradient`` from now on; the gradient must be zero."""
         self._kept = kept
 
     def add(self, layer: Model, rows: Ints1d, values: Floats2d) -> None:
-        """Add values to rows of the gradient: in place, or where they are kept.
+        """Add values to rows of the gradient: in the ``TableGradient`` if there is one, else in
+        place.
 
-        layer (Model): The layer that holds this.
+        layer (Model): The layer that holds this object.
         rows, values: As for ``TableGradient.add``.
         """
         if self._kept is not None:

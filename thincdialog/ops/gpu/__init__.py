@@ -1,1 +1,1 @@
-"""Kernels for a GPU, in CUDA C++, each with the function that starts it."""
+"""CUDA C++ kernels for a GPU, and the functions that launch them."""

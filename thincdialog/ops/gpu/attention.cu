@@ -1,6 +1,7 @@
-// Attention of queries to the keys of their sequence, in each head of HEAD cells: right for any
-// number of threads in a block, and the same bits with each. Rows have n_heads * HEAD cells. spans[t] and spans[n + t] are the first key that query t attends to, and the end of these;
-// of_keys says the same of the queries that attend to each key.
+// Attention of queries to the keys of their sequence, in each head of HEAD cells. The results are
+// the same bit for bit for any number of threads in a block. Rows have n_heads * HEAD cells.
+// Query t attends to the keys from spans[t] to spans[n + t] (exclusive); of_keys gives the range of
+// queries that attend to each key in the same way.
 
 // Heads of up to 64 cells stay in registers.
 constexpr int N_UNROLLED = HEAD <= 64 ? HEAD : 4;
@@ -12,7 +13,7 @@ __device__ float along(const float* one, const float* other) {
     return total;
 }
 
-// A thread for a query and head, with a running softmax. logs are those of the sums of the weights.
+// One thread per query and head, with a running softmax. logs: logarithms of the sums of weights.
 extern "C" __global__ void attend(float* Y, float* logs, const float* Q, const float* K,
         const float* V, const int* spans, int n_queries, int n_heads, double factor) {
     long long width = n_heads * HEAD, n_pairs = (long long)n_queries * n_heads;
@@ -40,7 +41,7 @@ extern "C" __global__ void attend(float* Y, float* logs, const float* Q, const f
     }
 }
 
-// The gradient of queries: a thread for each query and head.
+// The gradient of queries: one thread per query and head.
 extern "C" __global__ void backprop_queries(float* dQ, const float* dY, const float* Y,
         const float* logs, const float* Q, const float* K, const float* V, const int* spans,
         int n_queries, int n_heads, double factor) {
@@ -62,7 +63,7 @@ extern "C" __global__ void backprop_queries(float* dQ, const float* dY, const fl
     }
 }
 
-// The gradients of keys and values: a thread for each key and head.
+// The gradients of keys and values: one thread per key and head.
 extern "C" __global__ void backprop_keys(float* dK, float* dV, const float* dY, const float* Y,
         const float* logs, const float* Q, const float* K, const float* V, const int* of_keys,
         int n_keys, int n_queries, int n_heads, double factor) {

@@ -1,7 +1,7 @@
-// Kernels of DialogCupyOps. Each is right for any number of threads in a block, and adds in an
-// order that depends on nothing but the block: the same bits each time. Rows are contiguous.
+// Kernels of DialogCupyOps. Each works with any number of threads in a block, and adds in an order
+// that depends only on the block, so results are reproducible bit for bit. Rows are contiguous.
 
-// The sum of each thread's value in all threads of the block. `part` has one place a thread.
+// The sum of a value over all threads of the block. `part` has one element per thread.
 __device__ float block_sum(float own, float* part) {
     part[threadIdx.x] = own;
     __syncthreads();
@@ -33,8 +33,8 @@ __device__ float block_max(float own, float* part) {
     return highest;
 }
 
-// Whether all other blocks have written what they had to: true in one block, the last to ask.
-// `turns` is 0 before and after.
+// Whether all other blocks have written their results: true in one block, the last one to ask.
+// `turns` is 0 before and after the kernel.
 __device__ bool is_last_block(unsigned int* turns) {
     __shared__ bool is_last;
     __syncthreads();
@@ -64,8 +64,8 @@ __device__ void philox(unsigned int* c, long long four, unsigned long long seed,
     }
 }
 
-// out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of table[i], with i = ids[j], or j
-// where there are no ids. Without factors these are 1.
+// out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of table[i], with i = ids[j], or
+// i = j if there are no ids. Factors are 1 by default.
 extern "C" __global__ void sum_rows(float* out, const float* table, const int* ids,
         const int* starts, const float* factors, int n_groups, int width) {
     for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
@@ -79,7 +79,7 @@ extern "C" __global__ void sum_rows(float* out, const float* table, const int* i
     }
 }
 
-// The highest cell of each column of each group, and its place in the group; 0 for an empty one.
+// The maximum of each column of each group, and its row in the group; 0 for an empty group.
 extern "C" __global__ void max_rows(float* highest, int* which, const float* X,
         const int* starts, int n_groups, int width) {
     for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
@@ -108,8 +108,8 @@ extern "C" __global__ void backprop_max_rows(float* dX, const float* d_highest, 
     }
 }
 
-// Each token with its neighbours on both sides, side by side: zeros beyond the ends of its
-// sequence. bounds[t] and bounds[n_tokens + t] are where that begins and ends.
+// Each token joined with its neighbours on both sides; zeros beyond the ends of its sequence,
+// which begins at bounds[t] and ends at bounds[n_tokens + t].
 extern "C" __global__ void windows(float* out, const float* X, const int* bounds, int n_tokens,
         int width, int size) {
     int n_cells = 2 * size + 1;
@@ -142,12 +142,12 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const in
     }
 }
 
-// --- recurrence: a block for each sequence and direction, through all of its steps. Gates i, f,
-// o, g lie side by side; of each row first those of the direction from the beginning.
+// --- recurrence: one block per sequence and direction runs all steps. Gates i, f, o, g lie side by
+// side; in each row, the gates of the forward direction come first.
 
 __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// G is W x and becomes the gates; C are the cells, H the outputs. Ut (2, width, 4 width).
+// G is W x, and is overwritten with the gates. C: cells. H: outputs. Ut: (2, width, 4 width).
 extern "C" __global__ void __launch_bounds__(1024) lstm(float* G, float* C, float* H, const float* Ut, const float* b,
         const int* order, const int* starts, int n_sequences, int width) {
     int n_gates = 4 * width;
@@ -178,9 +178,9 @@ extern "C" __global__ void __launch_bounds__(1024) lstm(float* G, float* C, floa
     }
 }
 
-// dG is the gradient of W x + U h + b. Z gets what the weights were multiplied with: x, the
-// outputs of the step before in both directions, and 1 0 0 0. `carried` (n_sequences, 2, 5 width)
-// is room for what goes from step to step: the gradient of the cell, and of the output in parts.
+// dG is the gradient of W x + U h + b. Z gets the values that the weights were multiplied by: x,
+// the outputs of the step before in both directions, and 1 0 0 0. `carried` (n_sequences, 2,
+// 5 width) is memory for gradients between steps: of the cell, and of the output in parts.
 extern "C" __global__ void __launch_bounds__(1024) backprop_lstm(float* dG, float* Z, float* carried, const float* dY,
         const float* X, const float* G, const float* C, const float* H, const float* U,
         const int* order, const int* starts, int n_sequences, int width, int n_in) {
@@ -232,10 +232,10 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_lstm(float* dG, floa
     }
 }
 
-// Sums of squares, one for each block: of some stretches of X (bounds: where each begins and
-// ends), and of all cells of Z. The last block adds up all n_sums that there are (if asked):
-// found[0] is the norm of the scaled gradient, found[1] what the gradient is to be multiplied by
-// (clipped; 0 if the norm is not finite, which is counted).
+// Sums of squares, one per block, of some ranges of X (bounds: begin and end of each) and of all
+// cells of Z. If asked for, the last block adds all n_sums: found[0] is the norm of the scaled
+// gradient, found[1] the factor that scales and clips the gradient (0 if the norm is not finite,
+// which is counted).
 extern "C" __global__ void square_sums(float* sums, float* found, int* n_skipped,
         unsigned int* turns,
         const float* X, const long long* bounds, int n_stretches, const float* Z, long long n,
@@ -264,7 +264,7 @@ extern "C" __global__ void square_sums(float* sums, float* found, int* n_skipped
     if (!is_finite && n_skipped) n_skipped[0]++;
 }
 
-// Of each stretch of X (bounds: where it begins and ends) the sum of squares; a block has one.
+// The sum of squares of each range of X (bounds: begin and end); one block per range.
 extern "C" __global__ void stretch_squares(double* sums, const float* X, const long long* bounds) {
     __shared__ float part[1024];
     float own = 0;
@@ -289,9 +289,9 @@ __device__ void adam_cell(float* W, float* mom1, float* mom2, float d, double b1
     *W = decay != 0 ? keep * w : w;
 }
 
-// One step of Adam for some stretches of W (bounds: where each begins and ends), whose gradients
-// in dW are 0 afterwards, and for some rows of the table that begins at `table`. No weights are
-// changed where the factor of the gradient is 0.
+// One step of Adam for some ranges of W (bounds: begin and end of each), whose gradients in dW are
+// 0 afterwards, and for some rows of the table that begins at `table`. If the factor of the
+// gradient is 0, no weights are changed.
 extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
         const float* found, const long long* bounds, int n_stretches, long long table,
         const int* rows, const float* d_rows, long long n_rows, int width, double b1, double b2,
@@ -316,8 +316,8 @@ extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
     }
 }
 
-// Softmax cross-entropy of each row's right cell: its gradient and loss. Cells that are not allowed
-// do not count, the right one always does. Without weights, each row's is 1.
+// Softmax cross-entropy of each row's right cell: gradient and loss. Cells that are not allowed are
+// excluded, except the right one. The weight of a row is 1 by default.
 extern "C" __global__ void softmax_loss(float* gradient, float* losses, const float* Z,
         const int* targets, const bool* allowed, const float* weights, int n_rows, int width,
         double smoothing) {
@@ -351,7 +351,7 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, const fl
     }
 }
 
-// --- layer normalisation: a block for each row
+// --- layer normalisation: one block per row
 
 extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const float* X,
         const float* G, const float* b, int n_rows, int width, double eps) {
@@ -390,9 +390,9 @@ extern "C" __global__ void backprop_layer_norm(float* dX, const float* dY, const
     }
 }
 
-// --- a cell for each thread
+// --- one cell per thread
 
-// Factors of dropout: 0 at a rate, else what keeps the mean.
+// Factors for dropout: 0 with probability `rate`, else the factor that keeps the mean.
 extern "C" __global__ void dropout_mask(float* Y, long long n, unsigned long long seed,
         unsigned long long number, double rate) {
     unsigned int limit = (unsigned int)(rate * 4294967296.0);
@@ -406,7 +406,7 @@ extern "C" __global__ void dropout_mask(float* Y, long long n, unsigned long lon
     }
 }
 
-// Gates times their sigmoid times values: the halves of each row of Z + b, which takes Z's place.
+// Gates times their sigmoid times values, the halves of each row of Z + b, which overwrites Z.
 extern "C" __global__ void swiglu(float* Y, float* Z, const float* b, long long n, int width) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
@@ -429,8 +429,8 @@ extern "C" __global__ void backprop_swiglu(float* dZ, const float* dY, const flo
     }
 }
 
-// Turns queries and keys, in place: X (n_tokens, 3 * width), of which the first 2 * width cells of
-// each row are points of cells i and i + half of each head; tables (n_places, half).
+// Rotates queries and keys in place: X (n_tokens, 3 * width). In the first 2 * width cells of each
+// row, cells i and i + half of each head are a point. Tables have the shape (n_places, half).
 extern "C" __global__ void rotate(float* X, const int* places, const float* cosines,
         const float* sines, int n_tokens, int width, int half, double direction) {
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-"""Starts the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's, float32 or
-int32, contiguous where nothing else is said."""
+"""Functions that launch the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's,
+float32 or int32, and contiguous unless stated otherwise."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -7,18 +7,18 @@ from typing import Any, Sequence, Tuple
 
 import numpy
 
-# Threads in a block; blocks where a kernel has no number of its own.
+# Threads in a block; largest number of blocks unless a kernel defines its own.
 _THREADS, _BLOCKS = 128, 256
-# Blocks of kernels that add up all cells: one place each in the sums.
+# Number of blocks in kernels that sum all cells; each block writes one partial sum.
 _N_SUMS = 64
 _NO_ARRAY = numpy.int64(0)
 
 
 @lru_cache(maxsize=None)
 def source(file: str = "kernels") -> str:
-    """Kernels, in CUDA C++.
+    """Return the source of kernels in CUDA C++.
 
-    file (str): "kernels", or "attention" for those that are compiled for one width of heads.
+    file (str): "kernels", or "attention" for kernels that are compiled for one width of heads.
     """
     return (Path(__file__).parent / f"{file}.cu").read_text(encoding="utf8")
 
@@ -34,7 +34,8 @@ def _kernel(name: str, head: int) -> Any:
 
 @lru_cache(maxsize=None)
 def _turns(device: int, stream: int) -> Any:
-    """Where the blocks of a kernel count, to find the last one; 0 between kernels."""
+    """Return a counter for the blocks of a kernel, which finds the last block; 0 between
+    kernels."""
     import cupy
 
     return cupy.zeros((1,), dtype="u4")
@@ -49,7 +50,7 @@ def _own_turns() -> Any:
 def _start(
     name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0
 ) -> None:
-    if n_blocks:  # Without rows there is nothing to do, and CUDA refuses no blocks.
+    if n_blocks:  # Without rows there is nothing to do, and CUDA raises an error for 0 blocks.
         plain = (_NO_ARRAY if each is None else each for each in arguments)
         _kernel(name, head)((n_blocks,), (threads,), tuple(plain))
 
@@ -75,17 +76,18 @@ def _empty(shape: Any, dtype: str = "f") -> Any:
 
 
 def _of_size(n: int) -> int:
-    """Blocks for a number of cells."""
+    """Return the number of blocks for a number of cells."""
     return min(_BLOCKS, -(-n // _THREADS))
 
 
 def sum_rows(table: Any, ids: Any, starts: Any, factors: Any = None) -> Any:
-    """Of each group the sum of some rows of a table.
+    """Return the sum of some rows of a table for each group.
 
     table (Floats2d): Shape (n_rows, width).
-    ids (Optional[Ints1d]): Rows of all groups, one after the other; None for all in their order.
-    starts (Ints1d): Where each group begins in them, and the end of the last.
-    factors (Optional[Floats1d]): Of each group's sum.
+    ids (Optional[Ints1d]): Rows of all groups, one group after another; None for all rows in their
+        order.
+    starts (Ints1d): Index of each group's first id, and the end of the last group.
+    factors (Optional[Floats1d]): Factor of each group's sum.
     RETURNS (Floats2d): Shape (n_groups, width), zeros for an empty group.
     """
     n, width = starts.shape[0] - 1, table.shape[1]
@@ -96,7 +98,8 @@ def sum_rows(table: Any, ids: Any, starts: Any, factors: Any = None) -> Any:
 
 
 def max_rows(X: Any, starts: Any) -> Tuple[Any, Any]:
-    """The highest cell of each column of each group, and its place; 0 for a group without rows."""
+    """Return the maximum of each column of each group, and its row in the group; 0 for an empty
+    group."""
     n, width = starts.shape[0] - 1, X.shape[1]
     highest, which = _empty((n, width)), _empty((n, width), "i")
     _start("max_rows", n, highest, which, _floats(X), starts, _int(n), _int(width))
@@ -104,7 +107,7 @@ def max_rows(X: Any, starts: Any) -> Tuple[Any, Any]:
 
 
 def backprop_max_rows(d_highest: Any, which: Any, starts: Any, n_rows: int) -> Any:
-    """The gradient of the rows."""
+    """Return the gradient of the rows."""
     n, width = which.shape
     dX = _empty((n_rows, width))
     arguments = (dX, _floats(d_highest), which, starts, _int(n), _int(width))
@@ -113,9 +116,9 @@ def backprop_max_rows(d_highest: Any, which: Any, starts: Any, n_rows: int) -> A
 
 
 def windows(X: Any, bounds: Any, size: int) -> Any:
-    """Each row with its neighbours, ``size`` on each side.
+    """Return each row joined with its neighbours, ``size`` on each side.
 
-    bounds (Ints2d): Where each row's sequence begins and ends, shape (2, n_rows).
+    bounds (Ints2d): Begin and end of each row's sequence, shape (2, n_rows).
     """
     n, width = X.shape
     out = _empty((n, width * (2 * size + 1)))
@@ -124,7 +127,7 @@ def windows(X: Any, bounds: Any, size: int) -> Any:
 
 
 def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
-    """The gradient of the rows."""
+    """Return the gradient of the rows."""
     n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
     dX = _empty((n, width))
     _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
@@ -132,13 +135,13 @@ def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
 
 
 def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
-    """Both directions of an LSTM over sequences: all steps in one kernel.
+    """Run both directions of an LSTM over sequences, all steps in one kernel.
 
-    G (Floats2d): W x of both, shape (n_rows, 8 nH); becomes the gates.
+    G (Floats2d): W x of both directions, shape (n_rows, 8 nH); overwritten with the gates.
     U (Floats3d): Shape (2, 4 nH, nH).
     b (Floats2d): Shape (2, 4 nH).
-    order (Ints1d): The sequences, those first that take longest.
-    starts (Ints1d): Where each begins, and the end of the last.
+    order (Ints1d): The sequences, longest first.
+    starts (Ints1d): Index of the first row of each sequence, and the end of the last.
     RETURNS (Tuple[Floats3d, Floats3d]): Cells and outputs, shape (n_rows, 2, nH).
     """
     n, nH = order.shape[0], U.shape[2]
@@ -152,13 +155,13 @@ def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
 def backprop_lstm(
     dY: Any, X: Any, run: Tuple[Any, Any, Any], U: Any, order: Any, starts: Any
 ) -> Tuple[Any, Any]:
-    """Back through all steps of ``lstm``.
+    """Compute the gradient through all steps of ``lstm``.
 
     dY (Floats2d): Gradient of the outputs, shape (n_rows, 2 nH).
     X (Floats2d): The input, shape (n_rows, nI).
     run (Tuple): Gates, cells and outputs.
-    RETURNS (Tuple[Floats2d, Floats2d]): Gradient of W x, shape (n_rows, 8 nH), and all that the
-        weights were multiplied with: x, the outputs of the step before in both directions, and
+    RETURNS (Tuple[Floats2d, Floats2d]): Gradient of W x, shape (n_rows, 8 nH), and the values that
+        the weights were multiplied by: x, the outputs of the step before in both directions, and
         1 0 0 0; shape (n_rows, nI + 2 nH + 4).
     """
     n, nH, nI = order.shape[0], U.shape[2], X.shape[1]
@@ -172,13 +175,13 @@ def backprop_lstm(
 
 
 def _of_gates(nH: int) -> int:
-    """Threads for a cell of each gate."""
+    """Return the number of threads for one cell of each gate."""
     return min(1024, -(-4 * nH // 32) * 32)
 
 
 def bounds(stretches: Sequence[Tuple[int, int]]) -> Any:
-    """Where stretches of an array begin and end, on the device, to which they are copied once;
-    int64, shape (n_stretches, 2)."""
+    """Return the begin and end of ranges of an array, on the device, where they are cached; int64,
+    shape (n_stretches, 2)."""
     import cupy
 
     return _bounds(cupy.cuda.runtime.getDevice(), tuple(stretches))
@@ -199,14 +202,14 @@ def found_factor(
     limit: float,
     n_skipped: Any = None,
 ) -> Any:
-    """Of a whole gradient: its norm once it is scaled; and what it is to be multiplied by to be
-    scaled and clipped, 0 if it is not finite. Shape (2,).
+    """Return the norm of a whole gradient after scaling, and the factor that scales and clips the
+    gradient, which is 0 if the norm is not finite. Shape (2,).
 
-    gradients (Floats1d): Most of it.
-    bounds (Ints2d): Stretches of ``gradients`` that count, int64, shape (n_stretches, 2).
-    tables (Sequence[Floats2d]): And the rest.
-    limit (float): Of the norm; 0 for none.
-    n_skipped (Optional[Ints1d]): Raised by 1 if it is not finite; int32, shape (1,).
+    gradients (Floats1d): The dense part of the gradient.
+    bounds (Ints2d): Ranges of ``gradients`` to include, int64, shape (n_stretches, 2).
+    tables (Sequence[Floats2d]): The other part: gradients of table rows.
+    limit (float): Largest norm; 0 for no limit.
+    n_skipped (Optional[Ints1d]): Raised by 1 if the norm is not finite; int32, shape (1,).
     """
     found, n = _empty((2,)), max(1, len(tables))
     sums = _empty((n, _N_SUMS))
@@ -229,13 +232,13 @@ def adam(
     tables: Sequence[Tuple[int, Any, Any]],
     settings: Tuple[float, ...],
 ) -> None:
-    """A step of Adam, in place.
+    """Take a step of Adam in place.
 
     arrays (Sequence[Floats1d]): Weights, their gradients, which become 0, and both moments.
-    found (Floats1d): Of ``found_factor``.
-    bounds (Ints2d): Stretches of them, int64, shape (n_stretches, 2).
-    tables (Sequence[Tuple]): Where a table begins in them, the rows that have a gradient (int32),
-        and that gradient.
+    found (Floats1d): Result of ``found_factor``.
+    bounds (Ints2d): Ranges of the arrays to update, int64, shape (n_stretches, 2).
+    tables (Sequence[Tuple]): For each table the index of its first float in the arrays, the rows
+        that have a gradient (int32), and that gradient.
     settings (Tuple[float, ...]): See the kernel.
     """
     for number in range(max(1, len(tables))):
@@ -249,10 +252,10 @@ def adam(
 
 
 def stretch_squares(X: Any, bounds: Any) -> Any:
-    """The sum of the squares of each stretch of an array, float64, shape (n_stretches,): the
-    same bit for bit wherever in an array it lies.
+    """Return the sum of the squares of each range of an array, float64, shape (n_stretches,). The
+    sum is the same bit for bit, whatever the position of the range.
 
-    bounds (Ints2d): Where each begins and ends, int64, shape (n_stretches, 2).
+    bounds (Ints2d): Begin and end of each range, int64, shape (n_stretches, 2).
     """
     sums = _empty((bounds.shape[0],), "d")
     _start("stretch_squares", bounds.shape[0], sums, X, bounds)
@@ -262,12 +265,12 @@ def stretch_squares(X: Any, bounds: Any) -> Any:
 def softmax_loss(
     Z: Any, targets: Any, allowed: Any = None, weights: Any = None, smoothing: float = 0.0
 ) -> Tuple[Any, Any]:
-    """Softmax cross-entropy: the gradient, and the loss of each row.
+    """Compute the softmax cross-entropy: the gradient, and the loss of each row.
 
     Z (Floats2d): Scores, shape (n, width).
-    targets (Ints1d): The right cell of each row, shape (n,).
-    allowed (Optional[Array2d]): Bools like Z: the cells that count.
-    weights (Optional[Floats1d]): Of each right cell, shape (width,).
+    targets (Ints1d): The right column of each row, shape (n,).
+    allowed (Optional[Array2d]): Mask of the cells to include, bool, shape as Z.
+    weights (Optional[Floats1d]): Weight of a row by its right column, shape (width,).
     smoothing (float): See ``ClassSoftmax``.
     """
     (n, width), Z = Z.shape, _floats(Z)
@@ -280,10 +283,10 @@ def softmax_loss(
 
 
 def layer_norm(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Any, Any]:
-    """See ``ops.normalise``.
+    """Normalise rows; see ``ops.normalise``.
 
-    RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b, and what
-        they were multiplied with.
+    RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The result, the rows before G and b are applied,
+        and the scale of each row.
     """
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = _empty(X.shape), _empty(X.shape), _empty((n,))
@@ -293,7 +296,7 @@ def layer_norm(X: Any, G: Any, b: Any, eps: float) -> Tuple[Any, Any, Any]:
 
 
 def backprop_layer_norm(dY: Any, G: Any, hat: Any, scales: Any) -> Any:
-    """The gradient of X; hat and scales as ``layer_norm`` gave them."""
+    """Return the gradient of X; hat and scales are those that ``layer_norm`` returned."""
     (n, width), dX = hat.shape, _empty(hat.shape)
     given = (dX, _floats(dY), _floats(G), hat, scales)
     _start("backprop_layer_norm", n, *given, _int(n), _int(width))
@@ -301,9 +304,9 @@ def backprop_layer_norm(dY: Any, G: Any, hat: Any, scales: Any) -> Any:
 
 
 def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
-    """Factors: 0 with the probability of the rate, else 1 / (1 - rate).
+    """Return factors for dropout: 0 with probability ``rate``, else 1 / (1 - rate).
 
-    seed, number (int): Masks of other numbers and seeds are independent.
+    seed, number (int): Masks with another seed or number are independent.
     """
     mask = _empty(shape)
     place = (numpy.uint64(seed), numpy.uint64(number), float(rate))
@@ -312,14 +315,14 @@ def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
 
 
 def swiglu(Z: Any, b: Any) -> Any:
-    """See ``ops.swiglu``."""
+    """Apply SwiGLU; see ``ops.swiglu``."""
     Y = _empty((Z.shape[0], Z.shape[1] // 2))
     _start("swiglu", _of_size(Y.size), Y, Z, _floats(b), numpy.int64(Y.size), _int(Y.shape[1]))
     return Y
 
 
 def backprop_swiglu(dY: Any, Z: Any) -> Any:
-    """The gradient of Z, as ``swiglu`` left it."""
+    """Return the gradient of Z, which ``swiglu`` has overwritten."""
     dZ, dY = _empty(Z.shape), _floats(dY)
     sizes = (numpy.int64(dY.size), _int(dY.shape[1]))
     _start("backprop_swiglu", _of_size(dY.size), dZ, dY, Z, *sizes)
@@ -327,9 +330,9 @@ def backprop_swiglu(dY: Any, Z: Any) -> Any:
 
 
 def rotate(X: Any, places: Any, tables: Tuple[Any, Any], direction: float) -> None:
-    """See ``ops.rotation``: turn X in place.
+    """Rotate X in place; see ``ops.rotation``.
 
-    places (Ints1d): Of each token, shape (n_tokens,), int32.
+    places (Ints1d): Position of each token, shape (n_tokens,), int32.
     tables (Tuple[Floats2d, Floats2d]): Cosines and sines, shape (n_places, half) each.
     """
     n, width, half = X.shape[0], X.shape[1] // 3, tables[0].shape[1]
@@ -338,10 +341,10 @@ def rotate(X: Any, places: Any, tables: Tuple[Any, Any], direction: float) -> No
 
 
 def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float) -> Tuple[Any, Any]:
-    """Attention; and logarithms of sums of weights. See ``ops.attention``.
+    """Compute attention, and the logarithms of the sums of its weights; see ``ops.attention``.
 
     Q, K, V (Floats2d): Shapes (n_queries, width) and (n_keys, width), contiguous.
-    of_queries (Ints2d): Of ``Spans.bounds``.
+    of_queries (Ints2d): Ranges of keys from ``Spans.bounds``.
     RETURNS (Tuple[Floats2d, Floats2d]): Shapes (n_queries, width) and (n_heads, n_queries).
     """
     n, width = Q.shape
@@ -355,9 +358,9 @@ def attend(Q: Any, K: Any, V: Any, of_queries: Any, n_heads: int, factor: float)
 def backprop_attend(
     dY: Any, run: Tuple[Any, ...], of_queries: Any, of_keys: Any, factor: float
 ) -> Tuple[Any, Any, Any]:
-    """The gradients of Q, K and V.
+    """Return the gradients of Q, K and V.
 
-    run (Tuple): Y and logs as ``attend`` gave them, and what it was given: Q, K and V.
+    run (Tuple): Y and logs that ``attend`` returned, and its arguments Q, K and V.
     """
     _, logs, Q, K, _ = run
     (n, width), n_keys, n_heads = Q.shape, K.shape[0], logs.shape[0]

@@ -1,4 +1,4 @@
-"""Compiled kernels, one family per file; they need numba (``thincdialog[fast]``).
+"""Compiled kernels, one family per file. They need numba (``thincdialog[fast]``).
 
-Nothing here is imported before it is used: ask ``compiled.load_kernels``.
+Do not import these modules directly, because numba is optional: use ``compiled.load_kernels``.
 """

@@ -1,7 +1,8 @@
 """Activations and their gradients, cell by cell.
 
-All arrays are float32 of one shape (n,). The last one is written; it may be the first one.
-What a cell becomes does not depend on the others, so it is the same in a batch of any size.
+All arrays are float32 with the same shape (n,). The last one is the output; it may be the same
+array as the first one. A cell's result does not depend on other cells, so it does not depend on
+the size of the batch.
 """
 
 import math
@@ -20,35 +21,36 @@ _ROOT_HALF, _DENSITY = _F(math.sqrt(0.5)), _F(1 / math.sqrt(2 * math.pi))
 
 @ordered_kernel
 def relu(X: Any, Y: Any) -> None:
-    """max(x, 0)"""
+    """Compute max(x, 0)."""
     for i in range(X.shape[0]):
         Y[i] = _ZERO if X[i] <= _ZERO else X[i]
 
 
 @ordered_kernel
 def backprop_relu(dY: Any, Y: Any, dX: Any) -> None:
-    """dy where y > 0"""
+    """Compute dy where y > 0, else 0."""
     for i in range(Y.shape[0]):
         dX[i] = _ZERO if Y[i] <= _ZERO else dY[i]
 
 
 @ordered_kernel
 def sigmoid(X: Any, Y: Any) -> None:
-    """1 / (1 + exp(-x))"""
+    """Compute 1 / (1 + exp(-x))."""
     for i in range(X.shape[0]):
         Y[i] = elementary.sigmoid(X[i])
 
 
 @ordered_kernel
 def gelu(X: Any, Y: Any) -> None:
-    """x times the normal distribution's probability of less than x"""
+    """Compute x times the probability that a standard normal variable is less than x."""
     for i in range(X.shape[0]):
         Y[i] = X[i] * (_HALF * (_ONE + erf(X[i] * _ROOT_HALF)))
 
 
 @ordered_kernel
 def backprop_gelu(dY: Any, X: Any, dX: Any) -> None:
-    """dy (that probability + x times its density)"""
+    """Compute dy (P(x) + x p(x)), with the distribution P and the density p of a standard normal
+    variable."""
     for i in range(X.shape[0]):
         x = X[i]
         density = _DENSITY * exp(-_HALF * x * x)

@@ -1,5 +1,5 @@
-"""Copies of rows that a worker changes in place of the weights that all share: which rows they are,
-where a token finds its own, and how the copies meet the weights (see ``ops/rows_apart.py``)."""
+"""Private copies of rows that a worker changes instead of the shared weights: which rows have a
+copy, how a token finds its row, and how copies are merged (see ``ops/rows_apart.py``)."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from .vectors import place
 
 @kernel
 def choose(tables: Any, width: int, least: int, rows: Any, numbers: Any, places: Any) -> int:
-    """Number the rows that a batch needs often. Of two that share an entry, the first gets it.
+    """Number the rows that a batch uses often. If two rows share an entry, the first one gets it.
 
     tables (Tuple[Tokens, ...]): The batch's tokens.
     width (int): Floats in a row.
-    least (int): Uses from which on a row is one of them, 127 at most.
-    rows, numbers (Ints1d): Each entry's row of the weights, negative if it has none, and the
-        number of that row; a power of 2 of entries, int32, written.
-    places (Ints1d): Where the rows with a number begin in the weights; int64, written.
-    RETURNS (int): How many they are.
+    least (int): Number of uses from which on a row gets a number, 127 at most.
+    rows, numbers (Ints1d): For each entry, its row of the weights, negative if it has none, and
+        the number of that row; int32, the length a power of 2; written.
+    places (Ints1d): Index in the weights of each row with a number; int64, written.
+    RETURNS (int): Number of rows with a number.
     """
     n_rows, n = 0, 0
     for tokens in tables:
@@ -28,7 +28,7 @@ def choose(tables: Any, width: int, least: int, rows: Any, numbers: Any, places:
     uses = np.zeros(n_rows, np.int8)
     for tokens in tables:
         own = uses[tokens.table // width :]
-        for row in tokens.ids:  # No further than needed: no count overflows.
+        for row in tokens.ids:  # Counts stop at ``least``, so that they do not overflow.
             own[row] = min(own[row] + tokens.uses, least)
     rows[:] = -1
     for tokens in tables:
@@ -44,7 +44,8 @@ def choose(tables: Any, width: int, least: int, rows: Any, numbers: Any, places:
 
 @kernel
 def rows_of(tokens: Any, width: int) -> Any:
-    """Addresses of the rows of tokens: of the copy of a row if it has one, else of the row.
+    """Return the address of each token's row: that of the row's copy if it has one, else of the
+    row.
 
     tokens (FoundTokens): The tokens.
     width (int): Floats in a row.
@@ -55,7 +56,7 @@ def rows_of(tokens: Any, width: int) -> Any:
 
 @kernel
 def sums_of(tokens: Any, width: int) -> Any:
-    """Addresses of Adagrad's sums of the same."""
+    """Return the address of Adagrad's sum for each token's row, or of the sum's copy."""
     return _find(tokens, tokens.squares, width, tokens.sums, 1)
 
 
@@ -75,10 +76,10 @@ def _find(tokens: Any, table: int, width: int, copies: int, step: int) -> Any:
 
 @kernel
 def meet(copies: Any) -> None:
-    """Add to the weights, which others may have changed, what the copies have changed by, and
-    begin again with the sums.
+    """Merge copies and weights: add the changes of the copies to the weights, which other workers
+    may have changed, and update the copies to the sums.
 
-    copies (Copies): All but ``places`` is written.
+    copies (Copies): Every array except ``places`` is written.
     """
     _meet(copies.values, copies.places, copies.rows[0], copies.rows[1])
     if len(copies.squares):
@@ -93,7 +94,7 @@ def _meet(values: Any, places: Any, rows: Any, before: Any) -> None:
         has_changed = False
         for j in range(width):
             has_changed |= now[j] != old[j]
-        if has_changed:  # A row that is not written need not leave other cores' caches.
+        if has_changed:  # An unchanged row is not written, so it stays in other cores' caches.
             for j in range(width):
                 row[j] += now[j] - old[j]
         for j in range(width):

@@ -1,6 +1,7 @@
-"""Attention of sequences that lie one after another.
+"""Attention in sequences that lie one after another.
 
-Head by head, some queries at once with all keys. Keys are turned first and fill vectors.
+For each head, a block of queries is computed at once with all keys. Keys are transposed first, so
+that the loops over them use vector instructions.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from .products import VECTOR, add_product, at
 from .rows import highest
 
 _F = np.float32
-# Queries at once.
+# Number of queries computed at once.
 _ROWS = 64
 
 
@@ -29,7 +30,7 @@ def _turn(X: Any, n: int, Y: Any) -> None:
 
 @kernel
 def _center(scores: Any, n_seen: int, factor: Any) -> None:
-    # Take the highest away, so that no power is too large; those that are not seen become 0.
+    # Subtract the highest score, so that exp does not overflow. Unseen keys get the weight 0.
     scores[n_seen:] = -np.inf
     most = highest(scores) if n_seen else _F(0)
     for j in range(scores.shape[0]):
@@ -38,7 +39,7 @@ def _center(scores: Any, n_seen: int, factor: Any) -> None:
 
 @kernel
 def _exp(X: Any) -> None:
-    # Of all rows at once: short ones would not fill vectors.
+    # Over all rows at once, because short rows would not fill vector registers.
     for j in range(X.shape[0]):
         X[j] = exp(X[j])
 
@@ -48,12 +49,12 @@ def attend(
     Q: Any, K: Any, V: Any, n_queries: Any, n_keys: Any, is_causal: bool,
     n_heads: int, factor: float, Y: Any, kept: Any,
 ) -> None:  # fmt: skip
-    """Y = softmax(factor Q Kᵀ) V of each head and sequence; Y begins as zeros.
+    """Compute Y = softmax(factor Q Kᵀ) V of each head and sequence; Y must be zeros.
 
-    Q, K, V (Tuple[Floats1d, int, int]): As ``products`` takes them.
-    n_queries, n_keys (Ints1d): Of each sequence, int64.
+    Q, K, V (Tuple[Floats1d, int, int]): Matrices in the form of ``products``.
+    n_queries, n_keys (Ints1d): Numbers of queries and keys of each sequence, int64.
     Y (Floats2d): Shape (n_queries, width), float32.
-    kept (Floats1d): Takes the weights of each sequence, head, query and key in turn; or is empty.
+    kept (Floats1d): Filled with the weights by sequence, head, query and key; or empty.
     """
     width, most = Y.shape[1], n_keys.max() + VECTOR
     head, out = width // n_heads, (Y.reshape(-1), 0, width)

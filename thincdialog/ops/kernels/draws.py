@@ -11,13 +11,13 @@ _U = np.uint64
 
 @kernel
 def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
-    """Draw from a pool for every example; in place of its right one any other comes.
+    """Draw numbers from a pool for every example; replace draws of the right number by other ones.
 
-    seed (int): Of the draws, uint64.
-    rights (Ints1d): Number of each example's right one, from 0, shape (n_examples,), int32.
+    seed (int): Seed of the draws, uint64.
+    rights (Ints1d): The right number of each example, from 0, shape (n_examples,), int32.
     pool (Ints1d): Numbers to draw from, from 0, at least two different ones, int32.
     drawn (Ints2d): Shape (n_examples, n), int32; written.
-    RETURNS (bool): Whether there were two to draw from.
+    RETURNS (bool): Whether the pool has two different numbers.
     """
     is_there = np.zeros(pool.max() + 1, np.bool_)
     for k in range(len(pool)):
@@ -34,7 +34,7 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
             state += more
             number = pool[_below(state, len(pool))]
             if number == right:
-                # One number less than there are; the last replaces the right one.
+                # Draw among all numbers but one; if it is the right one, take the last number.
                 state += more
                 number = others[_below(state, n - 1)]
                 if number == right:
@@ -45,8 +45,8 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
 
 @kernel
 def _below(state: Any, n: int) -> Any:
-    """A whole number from 0 to n - 1, for n below 2**31: of the state's upper 32 bits, well
-    mixed, which favours none by more than n / 2**32."""
+    """Return a whole number from 0 to n - 1, for n below 2**31. It comes from the upper 32 bits of
+    the mixed state; no number is favoured by more than n / 2**32."""
     z = state
     z = (z ^ (z >> _U(30))) * _U(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> _U(27))) * _U(0x94D049BB133111EB)

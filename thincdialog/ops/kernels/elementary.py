@@ -1,5 +1,5 @@
-"""exp, tanh, sigmoid and erf of one float32, written so that loops over them are turned
-into vectors (calls of the C library are not). Right to a few units in the last place."""
+"""exp, tanh, sigmoid and erf of one float32, accurate to a few units in the last place. The
+compiler can vectorise loops over them (unlike loops over calls of the C library)."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ _A3, _A4, _A5 = _F(1.421413741), _F(-1.453152027), _F(1.061405429)
 
 @ordered_kernel
 def exp(x: Any) -> Any:
-    """e to the power of x; 0 below -87, infinity above 88.
+    """Return e to the power of x; 0 below -87, infinity above 88.
 
     x (float32): Any number; NaN stays NaN.
     SOURCE: Moshier, Cephes, expf
@@ -53,7 +53,7 @@ def exp(x: Any) -> Any:
 
 @ordered_kernel
 def tanh(x: Any) -> Any:
-    """Hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     x (float32): Any number; NaN stays NaN.
     SOURCE: Eigen's rational function, generic_fast_tanh_float
@@ -75,7 +75,7 @@ def tanh(x: Any) -> Any:
 
 @ordered_kernel
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)).
+    """Return 1 / (1 + exp(-x)).
 
     x (float32): Any number; NaN stays NaN.
     """
@@ -84,7 +84,7 @@ def sigmoid(x: Any) -> Any:
 
 @ordered_kernel
 def erf(x: Any) -> Any:
-    """The error function, to 2e-7.
+    """Return the error function, accurate to 2e-7.
 
     x (float32): Any number; NaN stays NaN.
     SOURCE: Abramowitz and Stegun, 7.1.26, as in Thinc

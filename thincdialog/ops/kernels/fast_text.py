@@ -1,4 +1,4 @@
-"""The whole training step of the fastText-like classifier: one example after another."""
+"""The training step of the fastText classifier in one kernel, one example after another."""
 
 from typing import Any, Tuple
 
@@ -10,8 +10,8 @@ from .kernel import kernel
 from .vectors import add, dot, floats_at, sum_rows
 
 _F = np.float32
-# Examples after which copies meet the weights: four workers that waited for 1,000 trained a worse
-# model.
+# The number of examples after which copies are merged with the weights. With 1,000, four workers
+# trained a worse model.
 _ALONE = 256
 
 
@@ -20,23 +20,23 @@ def learn_batch(
     copies: Any, tables: Any, starts: Any, targets: Any, candidates: Any,
     class_weights: Any, rate: float, grad_clip: float, losses: Any
 ) -> Tuple[int, float]:  # fmt: skip
-    """Learn from examples, each by a step of its own: mean of embeddings, scores of the classes,
-    loss, gradient, update. Several workers may do so at once with the same weights, unlocked.
+    """Train on examples, one step for each: mean of embeddings, scores of the classes, loss,
+    gradient, update. Several workers may train the same weights at once, without locks.
 
-    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, of
-        the tokens of all texts one after another, and of all classes: the output layer's rows.
-        The weights are changed in place.
-    starts (Ints1d): Where each text begins, and the end of the last; int64.
+    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, for
+        the tokens of all texts one after another, and for all classes (the rows of the output
+        layer). The weights are changed in place.
+    starts (Ints1d): Index of each text's first token, and the end of the last text; int64.
     targets (Ints1d): The right class of each example, int32.
-    candidates (Ints2d): Of each example the right class and then wrong ones, int32, for the
-        loss of negative sampling; of width 0 for the softmax over all classes.
+    candidates (Ints2d): The right class of each example, then wrong ones, int32, for the loss
+        with negative sampling; of width 0 for the softmax over all classes.
     class_weights (Floats1d): Weight of each class's examples, float32.
     rate (float): Learning rate.
     grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
-    RETURNS (Tuple[int, float]): Examples trained on: all, or those before the first
-        whose loss is not finite, which changes nothing; and the sum of their gradients'
-        squared norms before clipping (a row counts as often as the example has it).
+    RETURNS (Tuple[int, float]): Number of examples trained on: all, or those before the first
+        example whose loss is not finite, which changes nothing; and the sum of the squared norms of
+        their gradients before clipping (a row counts once for each time that it is in an example).
     """
     width = copies.width
     words, classes = rows_of(tables[0], width), rows_of(tables[1], width)
@@ -96,7 +96,7 @@ def learn_batch(
 
 @kernel
 def _scores(classes: Any, rows: Any, X: Any, scores: Any) -> None:
-    """Of the classes that have these rows."""
+    """Compute the scores of the classes that have these rows."""
     width = len(X)
     for c in range(len(scores)):
         scores[c] = dot(X, floats_at(classes[rows[c]], width))
@@ -104,7 +104,7 @@ def _scores(classes: Any, rows: Any, X: Any, scores: Any) -> None:
 
 @kernel
 def _exchange(dX: Any, d: Any, w: Any, step: Any, X: Any) -> None:
-    """dX += d w, and then w += step X."""
+    """Compute dX += d w, and then w += step X."""
     for j in range(len(X)):
         dX[j] += d * w[j]
         w[j] += step * X[j]
@@ -112,7 +112,7 @@ def _exchange(dX: Any, d: Any, w: Any, step: Any, X: Any) -> None:
 
 @kernel
 def _softmax(scores: Any, right: int) -> Any:
-    """Cross-entropy of the right class; the scores become their gradient."""
+    """Return the cross-entropy of the right class, and overwrite the scores with their gradient."""
     high, of_right = scores.max(), scores[right]
     total = _F(0)
     for c in range(len(scores)):
@@ -126,7 +126,8 @@ def _softmax(scores: Any, right: int) -> Any:
 
 @kernel
 def _sigmoids(scores: Any) -> Any:
-    """Binary cross-entropy, the first being right; the scores become their gradient."""
+    """Return the binary cross-entropy, in which only the first class is right, and overwrite the
+    scores with their gradient."""
     loss = _F(0)
     for c in range(len(scores)):
         z = -scores[c] if c == 0 else scores[c]

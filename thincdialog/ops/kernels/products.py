@@ -1,7 +1,8 @@
-"""A matrix product for few rows, inside a kernel; large products are left to BLAS.
+"""A matrix product for few rows, for use inside a kernel; large products are left to BLAS.
 
-A matrix is given as three things: floats, the place of its first cell among them, and the number of
-floats from one row to the next. So it can be some columns of a wider one."""
+A matrix is a tuple of floats, the index of its first cell among them, and the distance from one
+row to the next. So it can also be some columns of a wider matrix.
+"""
 
 from typing import Any, Tuple
 
@@ -11,13 +12,13 @@ from numba.extending import intrinsic
 
 from .kernel import kernel
 
-# Sums that are computed together: they fit in a processor's registers.
+# The numbers of rows and columns that are computed together: their sums fit into registers.
 _ROWS, _COLUMNS, VECTOR = 4, 16, 8
 
 
 @kernel
 def at(X: Any, row: int, column: int) -> Any:
-    """The part of a matrix that begins at a row and a column."""
+    """Return the part of a matrix that begins at a row and a column."""
     return X[0], X[1] + row * X[2] + column, X[2]
 
 
@@ -25,7 +26,7 @@ def at(X: Any, row: int, column: int) -> Any:
 def _add_part(
     typing: Any, A: Any, B: Any, C: Any, n_inner: Any, n_rows: Any, n_columns: Any
 ) -> Tuple[Any, Any]:
-    """``add_product`` for a number of rows and columns that the compiler knows."""
+    """Compute ``add_product`` for numbers of rows and columns that are known at compile time."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         vector = ir.VectorType(ir.FloatType(), n_columns.literal_value)
@@ -72,9 +73,9 @@ def _add_columns(A: Any, B: Any, C: Any, n: int, n_inner: int, columns: Any) -> 
 
 @kernel
 def add_product(A: Any, B: Any, C: Any, n: int, n_inner: int, m: int) -> None:
-    """C += A B
+    """Compute C += A B.
 
-    A (Tuple[Floats1d, int, int]): Shape (n, n_inner), float32; see above.
+    A (Tuple[Floats1d, int, int]): Shape (n, n_inner), float32; see the module's docstring.
     B (Tuple[Floats1d, int, int]): Shape (n_inner, m).
     C (Tuple[Floats1d, int, int]): Shape (n, m).
     """

@@ -1,7 +1,7 @@
-"""LSTM over packed sequences in one direction: all steps in one call.
+"""An LSTM in one direction over packed sequences, all steps in one call.
 
-Rows lie step by step; ``sizes`` (int64): rows of each step, never more than of the one
-before, since longer sequences come first. Gates i, f, o, g lie side by side.
+Rows lie step by step. ``sizes`` (int64) is the number of rows of each step, never more than in the
+step before, because longer sequences come first. Gates i, f, o, g lie side by side.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _ONE = np.float32(1)
 def _gates(gates: Any, c_before: Any, c: Any, t: Any, h: Any) -> None:
     n = h.shape[0]
     i, f, o, g = gates[:n], gates[n : 2 * n], gates[2 * n : 3 * n], gates[3 * n :]
-    # Loops of few arrays each are turned into vectors.
+    # Separate loops over few arrays each, because the compiler can vectorise them.
     for j in range(gates.shape[0] - n):
         gates[j] = sigmoid(gates[j])
     for j in range(g.shape[0]):
@@ -33,9 +33,9 @@ def _gates(gates: Any, c_before: Any, c: Any, t: Any, h: Any) -> None:
 
 @kernel
 def lstm(G: Any, Ut: Any, sizes: Any, C: Any, T: Any, H: Any) -> None:
-    """Run over all steps, from outputs and cells of 0.
+    """Run all steps, starting with outputs and cells of 0.
 
-    G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; becomes the gates.
+    G (Floats2d): W x + b, shape (n_rows, 4 nH), float32; overwritten with the gates.
     Ut (Floats2d): Shape (nH, 4 nH).
     C (Floats2d): Cells, shape (n_rows, nH); written.
     T (Floats2d): tanh of the cells; written.
@@ -80,11 +80,11 @@ def _backprop_gates(
 def backprop_lstm(
     dH: Any, U: Any, sizes: Any, G: Any, C: Any, T: Any, H: Any, dG: Any, before: Any
 ) -> None:
-    """The gradient, back through all steps.
+    """Compute the gradient through all steps.
 
     dH (Floats2d): Gradient of the outputs, shape (n_rows, nH).
     U (Floats2d): Shape (4 nH, nH).
-    sizes, G, C, T, H: As ``lstm`` had and left them.
+    sizes, G, C, T, H: Arguments of ``lstm`` after its call.
     dG (Floats2d): Gradient before the gates' activation, shape (n_rows, 4 nH); written.
     before (Floats2d): Output of the step before, shape (n_rows, nH); written.
     """

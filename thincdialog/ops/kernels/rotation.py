@@ -1,4 +1,4 @@
-"""Queries and keys turned by the places of their tokens."""
+"""Rotary position embeddings of queries and keys."""
 
 from typing import Any
 
@@ -7,11 +7,13 @@ from .kernel import kernel
 
 @kernel
 def rotate(X: Any, places: Any, cos: Any, sin: Any, n_parts: int, direction: float) -> None:
-    """Turn points in place: cells i and i + half of each head.
+    """Rotate points in place: cells i and i + half of each head.
 
-    X (n_tokens, 3 * n_parts * 2 * half) float32, of which the first 2 * n_parts heads are
-    turned; places (n_tokens,) int64, below the tables' rows; cos and sin (n_places, half).
-    direction: 1, or -1 to turn back.
+    X (Floats2d): Shape (n_tokens, 3 * n_parts * 2 * half), float32; the first 2 * n_parts heads are
+        rotated.
+    places (Ints1d): Position of each token, shape (n_tokens,), int64, below n_places.
+    cos, sin (Floats2d): Tables, shape (n_places, half).
+    direction (float): 1, or -1 to rotate back.
     """
     half = cos.shape[1]
     sign = sin.dtype.type(direction)

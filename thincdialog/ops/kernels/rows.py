@@ -14,9 +14,9 @@ _ZERO, _ONE = _F(0), _F(1)
 
 @kernel
 def highest(x: Any) -> Any:
-    """The highest of some floats."""
-    # The bits of floats, as whole numbers with those of negative ones turned round, are in
-    # the floats' order, and the highest whole number is found in vectors.
+    """Return the highest of some floats."""
+    # If the bits of negative floats are inverted (except the sign), the bits as integers have
+    # the order of the floats, and the compiler can vectorise the maximum of integers.
     best = np.int32(-(2**31))
     bits = x.view(np.int32)
     for j in range(x.shape[0]):
@@ -27,7 +27,7 @@ def highest(x: Any) -> Any:
 
 @kernel
 def softmax(X: Any, factor: float, Y: Any) -> None:
-    """Y[i] = exp(factor X[i]) over its sum; shape (n, width), float32, width above 0."""
+    """Compute Y[i] = exp(factor X[i]) over its sum; shape (n, width), float32, width above 0."""
     scale = _F(factor)
     for i in range(X.shape[0]):
         x, y = X[i], Y[i]
@@ -42,7 +42,7 @@ def softmax(X: Any, factor: float, Y: Any) -> None:
 
 @kernel
 def backprop_softmax(Y: Any, dY: Any, factor: float, dX: Any) -> None:
-    """factor y (dy - sum of y dy)"""
+    """Compute dX = factor y (dy - sum of y dy)."""
     scale = _F(factor)
     for i in range(Y.shape[0]):
         y, dy, dx = Y[i], dY[i], dX[i]
@@ -55,7 +55,8 @@ def backprop_softmax(Y: Any, dY: Any, factor: float, dX: Any) -> None:
 
 @kernel
 def maxout(X: Any, best: Any, which: Any) -> None:
-    """Highest piece of each cell, and its number; X of shape (n, n_pieces), int32 which."""
+    """Find the highest piece of each cell and its number. X has shape (n, n_pieces); ``which`` is
+    int32."""
     if X.shape[1] == 3:
         for i in range(best.shape[0]):
             a, b, c = X[i, 0], X[i, 1], X[i, 2]
@@ -74,7 +75,7 @@ def maxout(X: Any, best: Any, which: Any) -> None:
 
 @kernel
 def l2_normalise(X: Any, shortest: float, Y: Any, lengths: Any) -> None:
-    """Y[i] = X[i] / max(|X[i]|, shortest); lengths (n,): |X[i]|."""
+    """Compute Y[i] = X[i] / max(|X[i]|, shortest), and lengths[i] = |X[i]|."""
     least = _F(shortest)
     for i in range(X.shape[0]):
         x, y, total = X[i], Y[i], _ZERO
@@ -89,7 +90,7 @@ def l2_normalise(X: Any, shortest: float, Y: Any, lengths: Any) -> None:
 
 @kernel
 def backprop_l2_normalise(dY: Any, Y: Any, lengths: Any, shortest: float, dX: Any) -> None:
-    """What lies along Y is lost, where rows are stretched."""
+    """Compute the gradient. In rows with length 1, the part along Y is removed."""
     least = _F(shortest)
     for i in range(dY.shape[0]):
         y, dy, dx, along = Y[i], dY[i], dX[i], _ZERO
@@ -103,8 +104,8 @@ def backprop_l2_normalise(dY: Any, Y: Any, lengths: Any, shortest: float, dX: An
 
 @kernel
 def layer_norm(X: Any, Z: Any, G: Any, b: Any, eps: float, Y: Any, hat: Any, scales: Any) -> None:
-    """Y[i] = G hat[i] + b, hat[i] = (X[i] + Z[i] - mean) scales[i]; scales (n,): 1 / deviation; Z
-    may be empty."""
+    """Compute hat[i] = (X[i] + Z[i] - mean) scales[i] and Y[i] = G hat[i] + b, where scales[i] is
+    1 / deviation of row i. Z may be empty."""
     width, least = _F(X.shape[1]), _F(eps)
     for i in range(X.shape[0]):
         x, y, h, mean, variance = X[i], Y[i], hat[i], _ZERO, _ZERO
@@ -130,7 +131,7 @@ def layer_norm(X: Any, Z: Any, G: Any, b: Any, eps: float, Y: Any, hat: Any, sca
 
 @kernel
 def backprop_layer_norm(dY: Any, G: Any, hat: Any, scales: Any, dX: Any, dG: Any, db: Any) -> None:
-    """The gradient; dG and db (width,) begin as zeros."""
+    """Compute the gradient; dG and db, shape (width,), must be zeros."""
     width = _F(dY.shape[1])
     for i in range(dY.shape[0]):
         dy, h, dx, total, along = dY[i], hat[i], dX[i], _ZERO, _ZERO

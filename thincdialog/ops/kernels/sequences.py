@@ -1,7 +1,7 @@
 """Sums over the rows of sequences, and their gradients.
 
-X has shape (n_rows, width), float32; ``lengths`` int32, shape (n_sequences,), none below 0, whose
-sum must be no more than n_rows.
+X has shape (n_rows, width), float32. ``lengths`` is int32, shape (n_sequences,), with no value
+below 0; its sum must not exceed n_rows.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ _F = np.float32
 
 @kernel
 def reduce_sum(X: Any, lengths: Any, is_mean: bool, Y: Any) -> None:
-    """Y[b] = sum (or mean) of the rows of sequence b; Y begins as zeros."""
+    """Compute Y[b] = sum (or mean) of the rows of sequence b; Y must be zeros."""
     start = 0
     for b in range(lengths.shape[0]):
         y = Y[b]
@@ -32,7 +32,7 @@ def reduce_sum(X: Any, lengths: Any, is_mean: bool, Y: Any) -> None:
 
 @kernel
 def backprop_reduce_sum(dY: Any, lengths: Any, is_mean: bool, dX: Any) -> None:
-    """Each row of sequence b gets dY[b] (or its share of it)."""
+    """Set each row of sequence b to dY[b], divided by the sequence's length for a mean."""
     start = 0
     for b in range(lengths.shape[0]):
         dy = dY[b]

@@ -1,4 +1,4 @@
-"""The whole training step of the embedding agent: examples one after another, in place."""
+"""The training step of the StarSpace agent in one kernel, one example after another, in place."""
 
 import numpy as np
 
@@ -6,44 +6,45 @@ from .apart import meet, rows_of, sums_of
 from .kernel import kernel
 from .vectors import add, dot, floats_at, sum_rows
 
-# Shorter vectors are not stretched to length 1: as in the layer L2Normalise.
+# Shorter vectors do not get length 1, as in the layer L2Normalise.
 _SHORTEST = np.float32(1e-6)
-# Floats; more than a compiled loop reads at once.
+# A number of floats that is more than a compiled loop reads at once.
 _GAP = 128
 
 
 @kernel
 def learn_batch(copies, tables, context_starts, label_starts, candidates, settings, losses):
-    """Learn from examples, each by a step of its own: scores, loss, gradient, and update of
-    the rows that it has. Several workers may do so at once with the same weights, unlocked.
+    """Train on examples, one step for each: scores, loss, gradient, and update of the rows of the
+    example. Several workers may train the same weights at once, without locks.
 
-    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, of
-        the tokens of all contexts one after another, and of all labels. The weights are changed
-        in place, and so are their squares: the sums, for each row, of the means of its
-        squared gradients (Adagrad); without any, it is plain SGD.
-    context_starts, label_starts (Ints1d): Where texts begin, and the end of the last; int64.
+    copies (Copies), tables (Tuple[FoundTokens, FoundTokens]): From ``RowsApart.prepare``, for
+        the tokens of all contexts one after another, and for all labels. The weights are changed
+        in place, and so are their squares: for each row, the sum of the means of its squared
+        gradients (Adagrad). Without squares, the update is plain SGD.
+    context_starts, label_starts (Ints1d): Index of each text's first token, and the end of the last
+        text; int64.
     candidates (Ints2d): Right label, then wrong ones, int32, (n_examples, 1 + n_negatives).
-    settings (Tuple): What follows.
+    settings (Tuple): The following values.
         is_cosine (bool): Whether a score is a cosine; else it is a dot product.
         is_softmax (bool): Whether the loss is the softmax; else it is the hinge.
-        power (float): A text's vector is the sum of its n rows divided by n to this.
+        power (float): The sum of a text's n rows is divided by n to this power.
         scale (float): Factor of the score.
-        margin (float): Of the hinge.
+        margin (float): Margin of the hinge.
         rate (float): Learning rate.
         eps (float): Added to the root of a row's squares.
         grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
-    RETURNS (Tuple[int, float]): Examples trained on: all, or those before the first
-        whose loss is not finite, which changes nothing; and the sum of their gradients'
-        squared norms before clipping (a row counts as often as the example has it).
+    RETURNS (Tuple[int, float]): Number of examples trained on: all, or those before the first
+        example whose loss is not finite, which changes nothing; and the sum of the squared norms of
+        their gradients before clipping (a row counts once for each time that it is in an example).
     """
     width, has_squares = copies.width, len(copies.squares) > 0
     contexts, labels = rows_of(tables[0], width), rows_of(tables[1], width)
     of_contexts, of_labels = sums_of(tables[0], width), sums_of(tables[1], width)
     is_cosine, is_softmax, power, scale, margin, rate, eps, grad_clip = settings
     n_candidates = candidates.shape[1]
-    # A compiled loop takes another path, with other roundings, where two arrays lie close
-    # to each other: these lie equally far apart in every run, and far from all others.
+    # If two arrays are close to each other, a compiled loop takes another path, which rounds
+    # differently. So these have the same distances in every run, and are far from other arrays.
     vectors = np.empty((n_candidates + 4, width + _GAP), np.float32)
     X, dX, dY = vectors[1][:width], vectors[2][:width], vectors[3][:width]
     numbers = np.empty((7, n_candidates + _GAP), np.float32)
@@ -71,7 +72,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
         losses[example] = loss
         n_learnt += 1
         # With x = f X, the context's vector, and y_c = g_c Y_c, the labels':
-        # dX = f (sum_c d_c y_c - x sum_c d_c x.y_c), the latter where x has length 1.
+        # dX = f (sum_c d_c y_c - x sum_c d_c x.y_c); the second term only if x has length 1.
         along = np.float32(0)
         dX[:] = 0
         for c in range(n_candidates):
@@ -85,7 +86,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
         norm = square * (end - begin)
         of_x = factor * factor * dot(X, X)
         for c in range(n_candidates):
-            # |dY_c|^2, without another look at Y_c.
+            # |dY_c|^2, computed without reading Y_c again.
             along = cosines[c] * cosines[c] if are_unit[c] else np.float32(0)
             squares_of[c] = (factors[c] * d_scores[c]) ** 2 * max(of_x - along, np.float32(0))
             label = candidates[example, c]
@@ -113,7 +114,7 @@ def learn_batch(copies, tables, context_starts, label_starts, candidates, settin
 
 @kernel
 def _factor(X, n, power, is_cosine):
-    """What a sum of n rows is multiplied by, and whether that makes its length 1."""
+    """Return the factor for a sum of n rows, and whether the product has length 1."""
     pooled = np.float32(max(n, 1)) ** -power
     if not is_cosine:
         return pooled, False
@@ -123,7 +124,8 @@ def _factor(X, n, power, is_cosine):
 
 @kernel
 def _hinge(scores, margin, d_scores):
-    """Mean over the wrong ones of how far each comes into the right one's margin."""
+    """Return the mean over the wrong labels of the amount by which their scores violate the
+    margin."""
     n = len(scores) - 1
     loss, n_within, share = np.float32(0), 0, np.float32(1 / max(n, 1))
     for c in range(1, n + 1):
@@ -139,7 +141,7 @@ def _hinge(scores, margin, d_scores):
 
 @kernel
 def _softmax(scores, d_scores):
-    """Cross-entropy of the first, the right one."""
+    """Return the cross-entropy of the first label, the right one."""
     high = scores.max()
     total = np.float32(0)
     for c in range(len(scores)):
@@ -153,7 +155,7 @@ def _softmax(scores, d_scores):
 
 @kernel
 def _update(rows, sums, begin, end, d, square, settings):
-    """Step of the rows of a text: all have the gradient d, of squared norm ``square``."""
+    """Update the rows of a text, which all have the gradient d, of squared norm ``square``."""
     rate, eps, to_mean, has_squares = settings
     width, step = len(d), rate
     for t in range(begin, end):

@@ -1,11 +1,11 @@
 """Steps of the optimizers: one pass over weights, gradient and state, in place.
 
-`<name>_dense` changes whole vectors, shape (n,), float32: the weights W and the state, by the
-gradient dW. `<name>_rows` changes some rows of tables, shape (n_rows, width): those with the
+`<name>_dense` updates whole vectors, shape (n,), float32: the weights W and the state, from the
+gradient dW. `<name>_rows` updates some rows of tables, shape (n_rows, width): those with the
 numbers ``rows``, distinct, int64, shape (n,), whose gradient is dW, shape (n, width).
 
-``settings`` is a tuple of Python floats (each other type would be compiled again). Its last,
-``decay``, is the share of the weights that is lost: learning rate times L2.
+``settings`` is a tuple of Python floats (any other type would cause another compilation). Its last
+value, ``decay``, is the fraction of the weights that is subtracted: learning rate times L2.
 """
 
 import math
@@ -18,7 +18,7 @@ from .kernel import kernel
 
 @kernel
 def sgd_dense(W: Any, dW: Any, settings: Any) -> None:
-    """W = (1 - decay) (W - rate dW)
+    """Compute W = (1 - decay) (W - rate dW).
 
     settings: rate (times the scale of the gradient), decay.
     """
@@ -30,14 +30,14 @@ def sgd_dense(W: Any, dW: Any, settings: Any) -> None:
 
 @kernel
 def sgd_rows(W: Any, dW: Any, rows: Any, settings: Any) -> None:
-    """The same over some rows."""
+    """Apply ``sgd_dense`` to some rows."""
     for place in range(rows.shape[0]):
         sgd_dense(W[rows[place]], dW[place], settings)
 
 
 @kernel
 def adagrad_dense(W: Any, dW: Any, S: Any, settings: Any) -> None:
-    """S = S + g²;   g = scale dW;   W = (1 - decay) (W - rate g / (sqrt(S) + eps))
+    """Compute S = S + g²;   g = scale dW;   W = (1 - decay) (W - rate g / (sqrt(S) + eps)).
 
     settings: scale, eps, rate, decay.
     """
@@ -53,7 +53,7 @@ def adagrad_dense(W: Any, dW: Any, S: Any, settings: Any) -> None:
 
 @kernel
 def adagrad_rows(W: Any, dW: Any, S: Any, rows: Any, settings: Any) -> None:
-    """The same over some rows."""
+    """Apply ``adagrad_dense`` to some rows."""
     for place in range(rows.shape[0]):
         row = rows[place]
         adagrad_dense(W[row], dW[place], S[row], settings)
@@ -61,7 +61,8 @@ def adagrad_rows(W: Any, dW: Any, S: Any, rows: Any, settings: Any) -> None:
 
 @kernel
 def momentum_dense(W: Any, dW: Any, V: Any, settings: Any) -> None:
-    """V = momentum V + g;   g = scale dW;   W = (1 - decay) (W - rate (speed V + newest g))
+    """Compute V = momentum V + g;   g = scale dW;   W = (1 - decay) (W - rate (speed V + newest
+    g)).
 
     settings: scale, momentum, speed, newest, rate, decay.
     """
@@ -78,7 +79,7 @@ def momentum_dense(W: Any, dW: Any, V: Any, settings: Any) -> None:
 
 @kernel
 def momentum_rows(W: Any, dW: Any, V: Any, rows: Any, settings: Any) -> None:
-    """The same over some rows."""
+    """Apply ``momentum_dense`` to some rows."""
     for place in range(rows.shape[0]):
         row = rows[place]
         momentum_dense(W[row], dW[place], V[row], settings)
@@ -86,18 +87,18 @@ def momentum_rows(W: Any, dW: Any, V: Any, rows: Any, settings: Any) -> None:
 
 @kernel
 def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any) -> None:
-    """Adam, with the newest gradient by itself in the step if wanted:
+    """Take a step of Adam, in which the newest gradient can have a weight of its own.
 
         m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g², at least least m1²;   g = scale dW
         W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
 
     m1, m2 (Floats1d): The moments.
     settings: scale, b1, b2, least, eps, rate, momentum, newest, decay. In step n, ``rate`` is
-        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ). ``least`` is for moments that others change, too
-        (``least_second_moment``). Adam itself has least = 0, momentum = 1, newest = 0.
+        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ). ``least`` is for moments that other workers change,
+        too (``least_second_moment``). Plain Adam has least = 0, momentum = 1, newest = 0.
     """
     scale, b1, b2, least, eps, rate, momentum, newest, decay = settings
-    # From 0 to the length: a range whose ends are unknown is not turned into vectors.
+    # The loop below runs from 0 to the length, because other ranges are not vectorised.
     s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
     n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
     at_least = np.float32(least)
@@ -115,7 +116,7 @@ def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any) -> None:
 
 @kernel
 def adam_rows(W: Any, dW: Any, m1: Any, m2: Any, rows: Any, settings: Any) -> None:
-    """The same over some rows."""
+    """Apply ``adam_dense`` to some rows."""
     for place in range(rows.shape[0]):
         row = rows[place]
         adam_dense(W[row], dW[place], m1[row], m2[row], settings)
@@ -123,9 +124,9 @@ def adam_rows(W: Any, dW: Any, m1: Any, m2: Any, rows: Any, settings: Any) -> No
 
 @kernel
 def square_sum(X: Any) -> float:
-    """Sum of the squares of a vector, float32; the same however many threads there are."""
+    """Return the sum of the squares of a vector, float32; the same for any number of threads."""
     total = 0.0
-    # Short runs in single precision, added up in double.
+    # Sum short runs in single precision, and the runs in double precision.
     for start in range(0, X.shape[0], 1024):
         run = X[start : start + 1024]
         part = np.float32(0)
@@ -137,7 +138,7 @@ def square_sum(X: Any) -> float:
 
 @kernel
 def move_average(average: Any, values: Any, share: float) -> None:
-    """average += share (values - average); shape (n,), float32."""
+    """Compute average += share (values - average); shape (n,), float32."""
     part = np.float32(share)
     for i in range(average.shape[0]):
         average[i] += part * (values[i] - average[i])

@@ -1,4 +1,4 @@
-"""A gated activation, row by row: of each row (2 * width), the left half are gates of the right."""
+"""SwiGLU, a gated activation: the left half of each row (2 * width) gates the right half."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _ONE = np.float32(1)
 
 @ordered_kernel
 def swiglu(Z: Any, b: Any, Y: Any) -> None:
-    """z += b, and y = gate sigmoid(gate) value; Y of shape (n, width)."""
+    """Compute z += b, and y = gate sigmoid(gate) value; Y has shape (n, width)."""
     width = Y.shape[1]
     for i in range(Y.shape[0]):
         gate, value, y = Z[i, :width], Z[i, width:], Y[i]
@@ -24,7 +24,7 @@ def swiglu(Z: Any, b: Any, Y: Any) -> None:
 
 @ordered_kernel
 def backprop_swiglu(dY: Any, Z: Any, dZ: Any, db: Any) -> None:
-    """The gradient of Z; its rows are added to db."""
+    """Compute the gradient of Z, and add its rows to db."""
     width = dY.shape[1]
     for i in range(dY.shape[0]):
         gate, value, dy = Z[i, :width], Z[i, width:], dY[i]

@@ -1,7 +1,7 @@
-"""Rows of tables: gathered and added up.
+"""Sums of table rows, and bags of row numbers.
 
-Tables are float32, shape (n_rows, width); row numbers int32. A kernel that RETURNS False
-has met a number beyond the table.
+Tables are float32, shape (n_rows, width); row numbers are int32. A kernel returns False if a
+row number is beyond the table.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from .kernel import kernel
 
 @kernel
 def sum_bags(table: Any, ids: Any, lengths: Any, Y: Any) -> bool:
-    """Y[b] = sum of the rows of bag b; Y begins as zeros."""
+    """Compute Y[b] = sum of the rows of bag b; Y must be zeros."""
     start = 0
     for b in range(lengths.shape[0]):
         y = Y[b]
@@ -30,7 +30,8 @@ def sum_bags(table: Any, ids: Any, lengths: Any, Y: Any) -> bool:
 
 @kernel
 def split_bags(tokens: Any, lengths: Any, n_segments: int, ids: Any, sizes: Any) -> None:
-    """Ids of each bag sorted by segment, stably; sizes (zeros): ids of each (bag, segment)."""
+    """Sort the ids of each bag by segment, stably, and count the ids of each (bag, segment) in
+    ``sizes``, which must be zeros."""
     start = 0
     places = np.empty(n_segments, np.int64)
     for b in range(lengths.shape[0]):

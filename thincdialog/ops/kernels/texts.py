@@ -1,4 +1,4 @@
-"""Texts from a store of tokens, put together for a batch (see ``data.turn_store``)."""
+"""Texts from a store of tokens, gathered for a batch (see ``data.turn_store``)."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from .kernel import kernel
 
 @kernel
 def gather_slices(values: Any, starts: Any, lengths: Any, added: Any, gathered: Any) -> None:
-    """Copy slices of an array, and add a number to each.
+    """Copy slices of an array, and add a number to the values of each.
 
     values (Ints1d): int64.
-    starts, lengths, added (Ints1d): Of each slice where it begins, its length, and what to
-        add to all its values; shape (n_slices,), int64.
+    starts, lengths, added (Ints1d): Begin of each slice, its length, and the number to add to its
+        values; shape (n_slices,), int64.
     gathered (Ints1d): As long as all slices together; written.
     """
     place = 0
@@ -30,13 +30,13 @@ def measure_conversations(
 ) -> None:
     """Count the tokens of conversations.
 
-    conversations (Ints1d): Their numbers, int64.
-    bounds (Ints1d): Where the turns of each conversation of the store begin, and end.
-    turns (Ints1d): Entries of all their turns.
-    entries (Ints2d): Of each entry its first token row, the number of its rows, and of its
-        units; the last row is the delimiter; shape (3, n_entries), int64.
-    delimiter (bool): Whether all turns but the last keep theirs.
-    totals (Ints1d): Tokens of each, int64; written.
+    conversations (Ints1d): Numbers of the conversations, int64.
+    bounds (Ints1d): Begin and end of each conversation of the store in ``turns``.
+    turns (Ints1d): Entry of each turn.
+    entries (Ints2d): For each entry its first token row, the number of its rows, and of its units;
+        the last row is the delimiter; shape (3, n_entries), int64.
+    delimiter (bool): Whether all turns except the last keep their delimiter.
+    totals (Ints1d): Number of tokens of each conversation, int64; written.
     """
     for c in range(len(conversations)):
         begin, end = bounds[conversations[c]], bounds[conversations[c] + 1]
@@ -51,19 +51,19 @@ def gather_conversations(
     conversations: Any, bounds: Any, turns: Any, entries: Any, tokens: Any, delimiter: bool,
     one_segment: int, totals: Any, gathered: Any
 ) -> None:  # fmt: skip
-    """Copy the token rows of conversations, the last ones of each.
+    """Copy the last token rows of each conversation.
 
-    conversations, bounds, turns, entries, delimiter: As above.
+    conversations, bounds, turns, entries, delimiter: As for ``measure_conversations``.
     tokens (Ints1d): Token rows of the store, int64.
-    one_segment (int): What adds one to the segment of a row.
-    totals (Ints1d): How many rows to keep of each, at most as many as it has; int64.
-    gathered (Ints1d): As long as all of them; written.
+    one_segment (int): Number that adds one to the segment of a row.
+    totals (Ints1d): Number of rows to keep of each conversation, at most its number of rows; int64.
+    gathered (Ints1d): As long as all kept rows together; written.
     """
     start = 0
     for c in range(len(conversations)):
         begin, k = bounds[conversations[c]], bounds[conversations[c] + 1]
         is_last, units = True, np.int64(0)
-        at = stop = start + totals[c]  # From the end, where a turn's place is known.
+        at = stop = start + totals[c]  # Copy backwards, from the newest turn.
         while k > begin and at > start:
             k -= 1
             entry = turns[k]
@@ -80,13 +80,13 @@ def gather_conversations(
 
 @kernel
 def number_by_first_sight(keys: Any, slots: Any, numbers: Any, firsts: Any) -> int:
-    """Number equal keys alike, in the order of first sight.
+    """Number the distinct keys in the order of their first occurrence.
 
     keys (Ints1d): From 0, int64.
     slots (Ints1d): Zeros, one for each possible key, int32; zeros again afterwards.
-    numbers (Ints1d): Of each key, int32; written.
-    firsts (Ints1d): Of each number the place of its first key, int64; written.
-    RETURNS (int): How many numbers there are.
+    numbers (Ints1d): Number of each key, int32; written.
+    firsts (Ints1d): Index of the first key with each number, int64; written.
+    RETURNS (int): Number of distinct keys.
     """
     n = 0
     for i in range(len(keys)):
@@ -105,21 +105,22 @@ def pack_texts(
     store: Any, conversations: Any, labels: Any, speaker_tokens: bool, delimiter: bool,
     one_segment: int, n_segments: int, most: Any, limits: Any, slots: Any
 ) -> Any:  # fmt: skip
-    """Conversations and different replies as rows of tables, one text after another.
+    """Gather conversations and distinct replies as rows of tables, one text after another.
 
-    store (StoredTurns): It has the following.
-    conversations (Ints1d): Their numbers, int64.
-    labels (Ints1d): Entries of replies, some the same, int64.
-    speaker_tokens (bool): Whether each turn begins with its speaker's, which replies lose.
-    delimiter, one_segment: As above.
-    n_segments (int): Rows that the conversations' table has for each id, one a segment.
-    most (Tuple[int, int]): Tokens to keep of a conversation, the last; of a reply, the first.
-    limits (Tuple[Ints1d, Ints1d]): The same for each by itself, int64; or empty. Of equal
-        replies the lowest holds.
+    store (StoredTurns): Has the arrays bounds, turns, entries and tokens.
+    conversations (Ints1d): Numbers of the conversations, int64.
+    labels (Ints1d): Entries of replies, some of them equal, int64.
+    speaker_tokens (bool): Whether each turn begins with a speaker token, which replies lose.
+    delimiter, one_segment: As for ``gather_conversations``.
+    n_segments (int): Number of rows of the conversations' table for each id, one per segment.
+    most (Tuple[int, int]): Number of tokens to keep of a conversation (the last ones) and of a
+        reply (the first ones).
+    limits (Tuple[Ints1d, Ints1d]): The same for each conversation and label separately, int64; or
+        empty. For equal replies, the lowest limit applies.
     slots (Ints1d): As for ``number_by_first_sight``.
-    RETURNS (Tuple): Rows of the conversations, int32, where each begins and the end of the
-        last, int64; the same of the replies; the number of each label's reply, int32; how
-        many conversations were cut, and tokens cut off; the same of the replies.
+    RETURNS (Tuple): Rows of the conversations, int32, the begin of each and the end of the last,
+        int64; the same for the replies; the number of each label's reply, int32; how many
+        conversations were cut, and how many tokens were cut off; the same for the replies.
     """
     n = len(conversations)
     totals = np.empty(n, np.int64)
@@ -159,13 +160,13 @@ def pack_texts(
 
 @kernel
 def _lay_out(lengths: Any, most: int, limits: Any) -> Any:
-    """Cut texts to what is allowed, and lay them out one after another.
+    """Cut texts to the allowed length, and lay them out one after another.
 
-    lengths (Ints1d): Of the texts, int64; changed in place.
-    most (int): Tokens of a text.
-    limits (Ints1d): The same for each; or empty.
-    RETURNS (Tuple[Ints1d, Tuple[int, int]]): Where each begins, and the end of the last,
-        int64; how many were cut, and by how many tokens together.
+    lengths (Ints1d): Lengths of the texts, int64; changed in place.
+    most (int): Largest number of tokens of any text.
+    limits (Ints1d): The same for each text; or empty.
+    RETURNS (Tuple[Ints1d, Tuple[int, int]]): Begin of each text, and the end of the last, int64;
+        how many texts were cut, and by how many tokens in total.
     """
     starts = np.zeros(len(lengths) + 1, np.int64)
     n_texts, n_tokens = 0, 0

@@ -1,5 +1,4 @@
-"""Vectors and rows of tables that lie in one vector with all other weights: inlined into
-the training steps that are one kernel."""
+"""Operations on vectors and table rows in memory, inlined into the one-kernel training steps."""
 
 from typing import Any, Tuple
 
@@ -13,7 +12,7 @@ from .kernel import kernel
 
 @kernel
 def place(table: int, row: int, width: int) -> Any:
-    """Where a row begins."""
+    """Return the index of a row's first float."""
     return table + np.int64(row) * width
 
 
@@ -27,21 +26,22 @@ def _pointer(typing: Any, address: Any) -> Tuple[Any, Any]:
 
 @kernel
 def floats_at(address: int, n: int) -> Any:
-    """Floats that lie in memory from an address on; an array elsewhere keeps them alive."""
+    """Return the floats in memory at an address, as an array. The caller must keep the memory
+    alive."""
     return carray(_pointer(address), (n,), np.float32)  # type: ignore[call-arg]
 
 
 @kernel
 def sum_rows(rows: Any, begin: int, end: int, X: Any) -> None:
-    """Sum of some tokens' rows, into X.
+    """Write the sum of some tokens' rows to X.
 
     rows (Ints1d): The address of each token's row, int64.
-    begin, end (int): The tokens.
+    begin, end (int): Range of the tokens.
     """
     width = len(X)
     X[:] = 0
     t = begin
-    while t + 4 <= end:  # Four at a time: X is read and written less often.
+    while t + 4 <= end:  # Four rows at a time, so that X is read and written less often.
         a = floats_at(rows[t], width)
         b = floats_at(rows[t + 1], width)
         c = floats_at(rows[t + 2], width)
@@ -58,7 +58,7 @@ def sum_rows(rows: Any, begin: int, end: int, X: Any) -> None:
 
 @kernel
 def dot(X: Any, Y: Any) -> Any:
-    """Sum of the products; as long as X."""
+    """Return the dot product of two vectors; Y may be longer than X."""
     total = np.float32(0)
     for j in range(len(X)):
         total += X[j] * Y[j]
@@ -67,6 +67,6 @@ def dot(X: Any, Y: Any) -> Any:
 
 @kernel
 def add(X: Any, factor: Any, Y: Any) -> None:
-    """X += factor Y"""
+    """Compute X += factor Y."""
     for j in range(len(X)):
         X[j] += factor * Y[j]
