@@ -1,4 +1,4 @@
-"""Metrics: exact, mergeable values, and one family of example metrics per file."""
+"""Metrics: values that merge exactly, and example metrics, one family per file."""
 
 from ..registry import import_files
 from .exact import ExactSum

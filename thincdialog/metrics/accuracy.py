@@ -1,4 +1,4 @@
-"""Accuracy: the share of replies that are one of the labels."""
+"""Accuracy: the fraction of replies that are one of the labels."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -9,14 +9,14 @@ from .words import normalize_answer
 
 @registry.metrics("thincdialog.Accuracy.v1")
 class Accuracy(TextAverages):
-    """Share of examples whose reply is one of the labels; higher is better.
+    """Measure the fraction of examples whose reply is one of the labels; higher is better.
 
     Reports `accuracy`, 0.0 to 1.0.
 
-    normalize (Optional[bool]): Compare after ParlAI's normalisation (case, ASCII punctuation
-        and English articles do not count); false compares the texts as they are. null
-        normalises, except in an experiment whose agent replies with classes: names of classes
-        may differ in punctuation only.
+    normalize (Optional[bool]): true compares texts after ParlAI's normalisation (which ignores
+        case, ASCII punctuation and English articles); false compares them unchanged. null
+        normalises, except in an experiment whose agent replies with classes, because the names of
+        classes may differ only in punctuation.
     """
 
     names = ("accuracy",)
@@ -26,7 +26,7 @@ class Accuracy(TextAverages):
         self.reset()
 
     def text_scores(self, labels: Sequence[str], text: str) -> Tuple[bool]:
-        """Whether the reply is one of the labels."""
+        """Return whether the reply is one of the labels."""
         if text in labels:
             return (True,)
         if self.normalize is False:

@@ -1,4 +1,4 @@
-"""Area under the ROC curve: do examples of a class get higher probabilities for it?"""
+"""Area under the ROC curve: whether examples of a class get higher probabilities for it."""
 
 import math
 from array import array
@@ -16,13 +16,14 @@ Scores = Dict[str, array]
 
 @registry.metrics("thincdialog.AUC.v1")
 class AUC(ExampleMetric):
-    """Chance that an example of a class gets a higher probability for it than one of another
-    class, ties counting half; the mean over classes. Higher is better, 0.5 is a guess.
+    """Measure the chance that an example of a class gets a higher probability for the class than an
+    example of another class, where ties count half; averaged over classes. Higher is better; 0.5
+    is random guessing.
 
-    Reads from a reply `classes` and `probabilities` (of each of them), as classifiers
-    give; a reply without them (a ranker's, whose scores cannot be compared between
-    examples) is not counted. Classes that all examples have, or none, are left out. Keeps
-    every probability: 8 bytes for each example and class.
+    Reads `classes` and `probabilities` (one for each class) from a reply, which classifiers set.
+    A reply without them is not counted, such as a ranker's, whose scores cannot be compared
+    between examples. Classes that all examples have, or none, are left out. The metric keeps every
+    probability: 8 bytes for each example and class.
 
     Reports `auc`, 0.0 to 1.0.
 
@@ -34,7 +35,7 @@ class AUC(ExampleMetric):
         self.add_batch([labels], [reply])
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
-        """Count many examples; reads only two columns."""
+        """Count many examples, reading only two columns."""
         columns = (column(replies, name) for name in ("classes", "probabilities"))
         for right, classes, probabilities in zip(labels, *columns):
             if classes is None or probabilities is None:
@@ -46,7 +47,7 @@ class AUC(ExampleMetric):
                 scores[name].append(probability)
 
     def report(self) -> Dict[str, Metric]:
-        """`auc`; nothing if no reply had probabilities, as those of rankers."""
+        """Return `auc`; empty if no reply had probabilities, as for rankers."""
         if not self.inside and not self.outside:
             return {}
         return {"auc": AUCValue(self.inside, self.outside)}
@@ -58,10 +59,10 @@ class AUC(ExampleMetric):
 
 
 class AUCValue(Metric):
-    """Mean of the areas of all classes, from the probabilities that were given to a class.
+    """Hold the probabilities of all classes, and return the mean of their areas.
 
-    inside (Mapping[str, array]): Class name to those of its own examples.
-    outside (Mapping[str, array]): Class name to those of all other examples.
+    inside (Mapping[str, array]): Class name to the probabilities of the class in its own examples.
+    outside (Mapping[str, array]): Class name to its probabilities in all other examples.
     """
 
     higher_is_better = True
@@ -71,7 +72,7 @@ class AUCValue(Metric):
         self.outside = {name: _sorted(values) for name, values in outside.items()}
 
     def value(self) -> float:
-        """The mean, 0.0 to 1.0; 0.0 without a class that has both."""
+        """Return the mean area, 0.0 to 1.0; 0.0 if no class has both kinds of examples."""
         names = [name for name in self.inside if name in self.outside]
         if not names:
             return 0.0
@@ -84,10 +85,10 @@ class AUCValue(Metric):
 
 
 def area(inside: Sequence[float], outside: Sequence[float]) -> float:
-    """Share of all pairs in which the one inside is higher, ties counting half.
+    """Return the fraction of all pairs in which the value inside is higher; ties count half.
 
-    inside (Sequence[float]): At least one.
-    outside (Sequence[float]): At least one, sorted.
+    inside (Sequence[float]): At least one value.
+    outside (Sequence[float]): At least one value, sorted.
     """
     below = numpy.searchsorted(outside, inside, side="left")
     not_above = numpy.searchsorted(outside, inside, side="right")

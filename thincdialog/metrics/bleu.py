@@ -1,4 +1,4 @@
-"""BLEU, by sacrebleu: n-grams that replies share with the labels."""
+"""BLEU, computed by sacrebleu: n-grams that replies share with the labels."""
 
 from typing import Any, Dict, Literal, Optional, Sequence, Tuple
 
@@ -13,16 +13,16 @@ from .metric import Metric, Sums, merged
 
 @registry.metrics("thincdialog.BLEU.v1")
 class BLEU(ExampleMetric):
-    """Corpus BLEU of all replies against all labels of each; higher is better. The same
-    number as ``sacrebleu.corpus_bleu`` with the same options. Needs the extra `bleu`.
+    """Compute corpus BLEU of all replies, each against all its labels; higher is better. Equal to
+    ``sacrebleu.corpus_bleu`` with the same options. Needs the extra `bleu`.
 
     Reports `bleu`, 0.0 to 100.0.
 
     tokenize (str): One of sacrebleu's tokenizers: "13a", "intl", "char", "zh", "none", ...
-    lowercase (bool): Whether case does not count.
-    max_ngram_order (int): Longest n-grams counted, 1 or more.
-    smooth_method (str): For orders without a match: "exp", "floor", "add-k" or "none".
-    smooth_value (Optional[float]): For "floor" and "add-k"; sacrebleu's own if null.
+    lowercase (bool): Whether to ignore case.
+    max_ngram_order (int): Longest n-grams to count, 1 or more.
+    smooth_method (str): Smoothing for orders without a match: "exp", "floor", "add-k" or "none".
+    smooth_value (Optional[float]): Value for "floor" and "add-k"; sacrebleu's default if null.
     effective_order (bool): Leave out orders longer than all replies.
     RAISES (ConfigError): If there is no such tokenizer, or the order is less than 1.
     RAISES (MissingPackageError): If sacrebleu is not installed.
@@ -42,7 +42,7 @@ class BLEU(ExampleMetric):
         if max_ngram_order < 1:
             text = f"'max_ngram_order' of thincdialog.BLEU.v1 is {max_ngram_order}"
             raise ConfigError([Problem("", text, "give 1 or more")])
-        # Of the score that the counts make.
+        # Settings for the score that is computed from the counts.
         self.sums: Tuple[int, ...] = ()
         self.settings: Dict[str, Any] = {
             "smooth_method": smooth_method,
@@ -54,7 +54,7 @@ class BLEU(ExampleMetric):
         if tokenize not in bleu.TOKENIZERS:
             text = f"'tokenize' of thincdialog.BLEU.v1 is {tokenize!r}"
             raise ConfigError([Problem("", text, f"choose one of: {', '.join(bleu.TOKENIZERS)}")])
-        # Counts alone: smoothing and orders come in when they are summed.
+        # For counting only: smoothing and orders are applied to the summed counts.
         self.counter = bleu(
             tokenize=tokenize,
             lowercase=lowercase,
@@ -66,13 +66,13 @@ class BLEU(ExampleMetric):
         self.reset()
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
-        """Count one example; one without text is an empty reply."""
+        """Count one example; a reply without text counts as an empty reply."""
         score = self.counter.sentence_score(reply.get("text") or "", list(labels))
         counts = (score.sys_len, score.ref_len, *score.counts, *score.totals)
         self.sums = merged(self.sums, counts)
 
     def report(self) -> Dict[str, Metric]:
-        """`bleu`."""
+        """Return `bleu`."""
         return {"bleu": CorpusBLEU(self.sums, self.settings)}
 
     def reset(self) -> None:
@@ -81,9 +81,9 @@ class BLEU(ExampleMetric):
 
 
 class CorpusBLEU(Metric):
-    """BLEU of summed counts.
+    """Compute BLEU from summed counts.
 
-    counts (Sequence[int]): Words of the replies, words of the nearest labels, matching
+    counts (Sequence[int]): Number of words in the replies and in the nearest labels, matching
         n-grams of each order, all n-grams of each order.
     settings (Dict[str, Any]): Arguments of sacrebleu's ``compute_bleu``.
     """
@@ -96,7 +96,7 @@ class CorpusBLEU(Metric):
         self.settings = settings
 
     def value(self) -> float:
-        """BLEU, 0.0 to 100.0."""
+        """Return BLEU, 0.0 to 100.0."""
         return self._score(self.counts)
 
     def _score(self, counts: Sequence[int]) -> float:
@@ -111,11 +111,11 @@ class CorpusBLEU(Metric):
         return float(score.score)
 
     def sums(self) -> Optional[Sums]:
-        """The counts."""
+        """Return the counts."""
         return dict(enumerate(self.counts))
 
     def value_of(self, sums: Sums) -> numpy.ndarray:
-        """BLEU of each resample."""
+        """Return BLEU of each resample."""
         columns = numpy.stack([sums[place] for place in range(len(self.counts))], axis=1)
         return numpy.array([self._score(row) for row in columns.astype(int).tolist()])
 

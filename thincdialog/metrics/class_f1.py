@@ -1,4 +1,4 @@
-"""F1 of classes: how well each class is found, averaged over the classes."""
+"""F1 of classes, averaged over the classes."""
 
 import math
 from collections import Counter
@@ -13,7 +13,8 @@ from .metric import Metric, Sums
 
 
 class LabelCounts(ExampleMetric):
-    """Base of scores that follow from how often each label is right, found and wanted."""
+    """Count, for each label, how often it is right, predicted and expected. Base of scores that are
+    computed from these counts."""
 
     def reset(self) -> None:
         """Forget all counts."""
@@ -24,14 +25,14 @@ class LabelCounts(ExampleMetric):
 
 @registry.metrics("thincdialog.ClassF1.v1")
 class ClassF1(LabelCounts):
-    """F1 of each class, averaged over classes; higher is better.
+    """Compute F1 of each class, averaged over classes; higher is better.
 
-    The class of an example is its label (with several: the one replied, else the first), the
-    class found is the reply's text, compared as they are. The classes are all that occur as
-    either. A reply without text finds no class.
+    The true class of an example is its label (if it has several: the one replied, else the first).
+    The predicted class is the reply's text; both are compared unchanged. All texts that occur as
+    either are classes. A reply without text predicts no class.
 
-    Reports `macro_f1`, in which all classes count the same, and `weighted_f1`, in which each
-    counts as often as it is the label; 0.0 to 1.0.
+    Reports `macro_f1`, in which all classes have the same weight, and `weighted_f1`, in which a
+    class is weighted by the number of its examples; 0.0 to 1.0.
     """
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
@@ -44,13 +45,13 @@ class ClassF1(LabelCounts):
             self.n_right[label] += found == label
 
     def report(self) -> Dict[str, Metric]:
-        """`macro_f1` and `weighted_f1`."""
+        """Return `macro_f1` and `weighted_f1`."""
         counts = (self.n_right, self.n_found, self.n_labels)
         return {"macro_f1": MacroF1Metric(*counts), "weighted_f1": WeightedF1Metric(*counts)}
 
 
 def class_of(labels: Sequence[str], found: Optional[str]) -> str:
-    """The class of an example.
+    """Return the true class of an example.
 
     labels (Sequence[str]): At least one.
     found (Optional[str]): The class that was replied.
@@ -59,11 +60,11 @@ def class_of(labels: Sequence[str], found: Optional[str]) -> str:
 
 
 class MacroF1Metric(Metric):
-    """Mean of the F1 of all classes.
+    """Compute the mean of the F1 of all classes.
 
-    n_right (Mapping[str, int]): Examples of the class that were found.
-    n_found (Mapping[str, int]): Examples for which the class was replied.
-    n_labels (Mapping[str, int]): Examples of the class.
+    n_right (Mapping[str, int]): Number of examples of the class for which it was replied.
+    n_found (Mapping[str, int]): Number of examples for which the class was replied.
+    n_labels (Mapping[str, int]): Number of examples of the class.
     """
 
     higher_is_better = True
@@ -75,7 +76,7 @@ class MacroF1Metric(Metric):
         self.n_labels = Counter(n_labels)
 
     def value(self) -> float:
-        """The mean, 0.0 to 1.0; 0.0 without examples."""
+        """Return the mean, 0.0 to 1.0; 0.0 without examples."""
         shares, total = [], 0
         for name in self.n_labels + self.n_found:
             found, labels = self.n_found[name], self.n_labels[name]
@@ -86,12 +87,12 @@ class MacroF1Metric(Metric):
         return math.fsum(shares) / total if total else 0.0
 
     def sums(self) -> Optional[Sums]:
-        """The three counts of each class that has any."""
+        """Return the nonzero counts by kind and class."""
         counts = {"right": self.n_right, "found": self.n_found, "labels": self.n_labels}
         return {(kind, name): n for kind, by in counts.items() for name, n in by.items() if n}
 
     def value_of(self, sums: Sums) -> numpy.ndarray:
-        """The means; a resample has the classes that occur in it."""
+        """Return the means. Each resample is averaged over the classes that occur in it."""
         total: Any = 0.0
         weight: Any = 0.0
         for name in self.n_labels + self.n_found:
@@ -102,21 +103,22 @@ class MacroF1Metric(Metric):
         return total / numpy.maximum(weight, 1)
 
     def score(self, right: Any, found: Any, labels: Any) -> Any:
-        """Compute the score of one class from its counts; of many resamples, for each."""
+        """Compute the score of one class from its counts; for arrays of resamples, one score
+        each."""
         return 2 * right / numpy.maximum(found + labels, 1)
 
     def weight(self, n: Any, labels: Any) -> Any:
-        """How much a class counts; of many resamples, for each.
+        """Return the weight of a class; for arrays of resamples, one weight each.
 
-        n (Union[int, numpy.ndarray]): How often it is a label or found.
+        n (Union[int, numpy.ndarray]): How often the class is a label or a reply.
         labels (Union[int, numpy.ndarray]): How often it is a label.
         """
         return n > 0
 
 
 class WeightedF1Metric(MacroF1Metric):
-    """Mean of the F1 of all classes, weighted by the number of their examples."""
+    """Compute the mean of the F1 of all classes, weighted by the number of their examples."""
 
     def weight(self, n: Any, labels: Any) -> Any:
-        """The number of its examples."""
+        """Return the number of the class's examples."""
         return labels

@@ -1,4 +1,4 @@
-"""Which class was found for which: exact counts, and how well each class is found."""
+"""Confusion matrix: exact counts of predicted classes by true class, and scores per class."""
 
 from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -9,17 +9,17 @@ from ..errors import DataError
 from ..messages import Message
 from .class_f1 import class_of
 
-# So often, on average, a text must be the label of an example to be called a class.
+# Labels are taken to be classes if each is the label of at least this many examples on average.
 USUAL = 10
 
 
 class ClassScores(NamedTuple):
-    """How well one class is found.
+    """Hold the scores of one class.
 
-    precision (float): Share of the examples for which it was replied that are of it.
-    recall (float): Share of its examples for which it was replied.
-    f1 (float): Harmonic mean of the two.
-    support (int): Its examples.
+    precision (float): Fraction of the examples for which the class was replied that belong to it.
+    recall (float): Fraction of the class's examples for which it was replied.
+    f1 (float): Harmonic mean of precision and recall.
+    support (int): Number of examples of the class.
     """
 
     precision: float
@@ -29,11 +29,11 @@ class ClassScores(NamedTuple):
 
 
 class ConfusionMatrix:
-    """Counts of (class of the example, class replied).
+    """Count pairs of (class of the example, class replied).
 
-    counts (Counter): The pairs; None is a reply without text. Of sets of labels, each label is a
-        pair by itself: None in place of the class is a label too many, and in place of the reply a
-        label that was missed.
+    counts (Counter): Number of examples for each pair; None is a reply without text. For
+        sets of labels, each label is a pair of its own: None instead of the class is a label too
+        many, and None instead of the reply is a missed label.
     """
 
     def __init__(self) -> None:
@@ -53,12 +53,12 @@ class ConfusionMatrix:
 
     @property
     def classes(self) -> List[str]:
-        """All that are a label or a reply, sorted."""
+        """All labels and replies, sorted."""
         names = {name for pair in self.counts for name in pair}
         return sorted(name for name in names if name is not None)
 
     def table(self) -> Tuple[List[Optional[str]], numpy.ndarray]:
-        """The replies, and the counts: a row for each class, a column for each reply.
+        """Return the replies, and the counts with a row for each class and a column for each reply.
 
         RETURNS (Tuple): ``classes``, and None last if some replies had no text; the counts,
             shape (n_classes, n_replies), int64.
@@ -75,7 +75,7 @@ class ConfusionMatrix:
         return replies, table
 
     def by_class(self) -> Dict[str, ClassScores]:
-        """How well each class is found; 0.0 where nothing was."""
+        """Return the scores of each class; 0.0 if a denominator is 0."""
         n_labels: Counter = Counter()
         n_found: Counter = Counter()
         for (label, found), n in self.counts.items():
@@ -90,16 +90,18 @@ class ConfusionMatrix:
         return scores
 
     def most_confused(self, n: int = 20) -> List[Tuple[str, Optional[str], int]]:
-        """The pairs (class, other class replied, examples) that are confused most often."""
+        """Return the n pairs that are confused most often, as (class, other class replied,
+        examples)."""
         pairs = [(label, found, count) for (label, found), count in self.counts.items()]
         wrong = [pair for pair in pairs if pair[0] != pair[1]]
         return sorted(wrong, key=lambda pair: (-pair[2], pair[0], pair[1] or ""))[:n]
 
     def summed(self, n: int, others: str) -> "ConfusionMatrix":
-        """The same counts, with all but the classes that are confused most often as one.
+        """Return the same counts, in which only the classes that are confused most often are kept,
+        and the others are merged into one.
 
-        n (int): Classes that are kept.
-        others (str): Name of the one class.
+        n (int): Number of classes to keep.
+        others (str): Name of the merged class.
         """
         pairs = self.most_confused(len(self.counts))
         confused = [name for label, found, _ in pairs for name in (label, found)]
@@ -115,10 +117,10 @@ class ConfusionMatrix:
 def confusion_matrix(
     examples: Sequence[Tuple[Sequence[str], Message]], data: str
 ) -> ConfusionMatrix:
-    """The matrix of (labels, reply) pairs; those without labels are left out.
+    """Return the confusion matrix of (labels, reply) pairs, without pairs that have no labels.
 
-    data (str): What they are, for the error.
-    RAISES (DataError): If labels are no classes: they rarely recur, and no classifier replied.
+    data (str): Name of the data for the error message.
+    RAISES (DataError): If labels are not classes: they rarely recur, and no classifier replied.
     """
     matrix = ConfusionMatrix()
     known = [(labels, reply) for labels, reply in examples if labels or "predicted_labels" in reply]

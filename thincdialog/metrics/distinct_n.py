@@ -1,4 +1,4 @@
-"""Distinct n-grams: how varied the replies are."""
+"""Distinct n-grams: how diverse the replies are."""
 
 from typing import Dict, FrozenSet, List, Literal, Optional, Sequence, Set
 
@@ -11,14 +11,15 @@ from .words import word_list
 
 @registry.metrics("thincdialog.DistinctN.v1")
 class DistinctN(ExampleMetric):
-    """Different n-grams of all replies together, as a share; higher is more varied.
+    """Measure the fraction of distinct n-grams in all replies together; higher is more diverse.
 
-    Words are runs of letters and digits in lower case. The share falls with the number of
-    replies: compare evaluations on the same examples. Keeps every different n-gram: some 100
-    bytes each. Reports `distinct_<n>` for each n, 0.0 to 1.0.
+    Words are runs of letters and digits in lower case. The fraction falls with the number of
+    replies, so compare only evaluations on the same examples. The metric keeps every distinct
+    n-gram, about 100 bytes each. Reports `distinct_<n>` for each n, 0.0 to 1.0.
 
-    ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
-    per (str): Of what a share: all "words", as in the paper, or "ngrams" of that n, as in ParlAI.
+    ns (Optional[List[int]]): Lengths n of the n-grams, 1 or more; 1 and 2 if null.
+    per (str): Denominator of the fraction: all "words", as in the paper, or all "ngrams" of that
+        length, as in ParlAI.
     RAISES (ConfigError): If an n is less than 1.
     SOURCE: Li et al. 2016, https://arxiv.org/abs/1510.03055, section 5.2
     """
@@ -37,7 +38,7 @@ class DistinctN(ExampleMetric):
             self.seen[n].update(" ".join(words[i : i + n]) for i in range(n_ngrams))
 
     def report(self) -> Dict[str, Metric]:
-        """`distinct_<n>` for each n."""
+        """Return `distinct_<n>` for each n."""
         return {
             f"distinct_{n}": DistinctMetric(frozenset(self.seen[n]), self.n_all[n]) for n in self.ns
         }
@@ -49,10 +50,10 @@ class DistinctN(ExampleMetric):
 
 
 class DistinctMetric(Metric):
-    """How many different things there are, as a share.
+    """Compute the number of distinct items as a fraction of a total.
 
-    seen (FrozenSet[str]): The different ones.
-    n_all (int): What they are a share of.
+    seen (FrozenSet[str]): The distinct items.
+    n_all (int): The total.
     """
 
     higher_is_better = True
@@ -63,5 +64,5 @@ class DistinctMetric(Metric):
         self.n_all = n_all
 
     def value(self) -> float:
-        """The share, 0.0 to 1.0; 0.0 without any."""
+        """Return the fraction, 0.0 to 1.0; 0.0 if the total is 0."""
         return len(self.seen) / self.n_all if self.n_all else 0.0

@@ -1,19 +1,19 @@
-"""A sum of floats without rounding, so that the order of adding never matters."""
+"""A sum of floats without rounding, which does not depend on the order of additions."""
 
 from typing import Any, Iterable, List
 
-# Every finite double is a whole number of 2 ** -1074, the smallest positive one.
+# Every finite double is an integer multiple of 2 ** -1074, the smallest positive double.
 EXPONENT = 1074
 
 
 class ExactSum:
-    """An exact sum of numbers, held as one integer in units of 2 ** -1074.
+    """Hold an exact sum of numbers as one integer in units of 2 ** -1074.
 
-    Two sums of the same numbers are equal bit for bit, in whatever order and through whatever
-    partial sums they were made. Infinities and NaN are kept apart and win.
+    Two sums of the same numbers are equal bit for bit, in any order and with any partial sums.
+    Infinities and NaN are summed separately, and replace the finite part in the result.
 
     units (int): The finite part, in units of 2 ** -1074.
-    special (float): Sum of what was infinite or NaN, else 0.0.
+    special (float): Sum of the infinities and NaN, else 0.0.
     """
 
     __slots__ = ("units", "special")
@@ -39,21 +39,21 @@ class ExactSum:
             self.units += numerator << (EXPONENT + 1 - denominator.bit_length())
 
     def state(self) -> List[Any]:
-        """The exact value, as JSON values."""
+        """Return the exact value, as JSON values."""
         return [self.units, self.special]
 
     def restore(self, state: List[Any]) -> None:
-        """Take the value that ``state`` gave."""
+        """Restore a value from ``state``."""
         self.units, self.special = int(state[0]), float(state[1])
 
     def __add__(self, other: "ExactSum") -> "ExactSum":
-        """The sum of both; changes neither."""
+        """Return the sum of both, which are not changed."""
         total = ExactSum()
         total.units, total.special = self.units + other.units, self.special + other.special
         return total
 
     def __truediv__(self, other: "ExactSum") -> float:
-        """The quotient of the exact values, rounded once.
+        """Return the quotient of the exact values, rounded once.
 
         RAISES (ZeroDivisionError): If ``other`` is zero.
         """
@@ -65,8 +65,8 @@ class ExactSum:
             return float("inf") if (self.units < 0) == (other.units < 0) else float("-inf")
 
     def __float__(self) -> float:
-        """The exact value, rounded once to the nearest double."""
-        if self.special:  # NaN is true, too
+        """Return the exact value, rounded once to the nearest double."""
+        if self.special:  # NaN is truthy, too
             return self.special
         try:
             return self.units / (1 << EXPONENT)
@@ -86,7 +86,7 @@ class ExactSum:
 
 
 def exact_sum(values: Iterable[float]) -> ExactSum:
-    """The sum of some numbers."""
+    """Return the exact sum of numbers."""
     total = ExactSum()
     for value in values:
         total.add(value)

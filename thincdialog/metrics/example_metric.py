@@ -1,4 +1,4 @@
-"""The contract of a metric that is counted example by example."""
+"""The interface of a metric that counts example by example."""
 
 from copy import copy
 from typing import Any, Dict, List, Optional, Sequence, TypeVar
@@ -14,14 +14,14 @@ ExampleMetricT = TypeVar("ExampleMetricT", bound="ExampleMetric")
 
 
 class ExampleMetric(Contract):
-    """Compares replies with labels and counts; register one with ``registry.metrics``.
+    """Compare replies with labels and count; register a subclass with ``registry.metrics``.
 
-    The counts must be exact (ints, ``ExactSum``), so that a report never depends
-    on the order of the examples or on who counted which.
+    The counts must be exact (ints, ``ExactSum``), so that a report does not depend on the order of
+    the examples or on their distribution among workers.
 
-    A subclass gives ``add``, ``report`` and ``reset``; an ``__init__`` keeps settings and
-    calls ``reset``. What is reported as an ``AverageMetric`` (or another ``Metric`` with
-    ``sums``) gets intervals and is compared directly.
+    A subclass implements ``add``, ``report`` and ``reset``; its ``__init__`` keeps settings and
+    calls ``reset``. A value that is reported as an ``AverageMetric`` (or another ``Metric`` with
+    ``sums``) gets confidence intervals and paired comparisons.
     """
 
     returns = {
@@ -29,11 +29,11 @@ class ExampleMetric(Contract):
         "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
 
-    # How many candidates of a reply's ranking (``text_candidates``) it looks at; our agents rank at
-    # least 100.
+    # The number of candidates of a reply's ranking (``text_candidates``) that the metric reads. Our
+    # agents rank at least 100.
     n_ranked: int = 0
-    # Whether it compares all labels with all `predicted_labels` of a reply; then it also counts
-    # examples that are known to have no label.
+    # Whether the metric compares all labels with all `predicted_labels` of a reply. Then it also
+    # counts examples that are known to have no label.
     compares_sets: bool = False
 
     def __init__(self) -> None:
@@ -42,21 +42,20 @@ class ExampleMetric(Contract):
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example.
 
-        labels (Sequence[str]): What would have been right; at least one, unless it
-            ``compares_sets``.
-        reply (Message): What the agent answered. One without ``text`` (and without
-            ``text_candidates``) is wrong, whatever the label.
+        labels (Sequence[str]): Right answers; at least one, unless the metric ``compares_sets``.
+        reply (Message): Reply of the agent. A reply without ``text`` (and without
+            ``text_candidates``) is wrong for any label.
         """
         raise NotImplementedError
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
-        """Count many examples, one reply for each. The same as ``add`` for each;
-        a family whose loop can use columns (``MessageBatch``) overrides it."""
+        """Count many examples, with one reply for each. The result is the same as with ``add`` for
+        each; a subclass overrides it if it can be faster with columns (``MessageBatch``)."""
         for row, reply in zip(labels, replies):
             self.add(row, reply)
 
     def report(self) -> Dict[str, Metric]:
-        """Name to metric. All names are there before the first example, too."""
+        """Return the metrics by name. All names must be present even before the first example."""
         raise NotImplementedError
 
     def reset(self) -> None:
@@ -64,7 +63,7 @@ class ExampleMetric(Contract):
         raise NotImplementedError
 
     def fresh(self: ExampleMetricT) -> ExampleMetricT:
-        """An empty one with the same settings."""
+        """Return an empty metric with the same settings."""
         empty = copy(self)
         empty.reset()
         return empty
@@ -74,9 +73,9 @@ registry.metrics.makes(ExampleMetric)
 
 
 def can_score(labels: Optional[Sequence[str]], metrics: Sequence[ExampleMetric]) -> bool:
-    """Whether metrics can compare replies to an example with its labels.
+    """Return whether the metrics can score replies to an example with these labels.
 
-    labels (Optional[Sequence[str]]): None if they are not known.
+    labels (Optional[Sequence[str]]): Labels of the example; None if they are not known.
     """
     has_none = labels is not None and any(metric.compares_sets for metric in metrics)
     return bool(labels) or has_none
@@ -85,10 +84,10 @@ def can_score(labels: Optional[Sequence[str]], metrics: Sequence[ExampleMetric])
 def distinct_numbers(
     metric: str, setting: str, given: Optional[List[int]], default: List[int]
 ) -> List[int]:
-    """The different numbers of a setting, ascending.
+    """Return the distinct numbers of a setting, in ascending order.
 
-    given (Optional[List[int]]): From the config; the default if None.
-    RAISES (ConfigError): If there is none, or one is less than 1.
+    given (Optional[List[int]]): Value from the config; None for the default.
+    RAISES (ConfigError): If there are no numbers, or one is less than 1.
     """
     numbers = default if given is None else given
     if not numbers or min(numbers) < 1:
@@ -98,12 +97,13 @@ def distinct_numbers(
 
 
 class ExampleAverages(ExampleMetric):
-    """Base of averages over examples: a subclass gives ``names``, and an example's ``scores``."""
+    """Average scores over examples. A subclass defines ``names``, and the ``scores`` of an
+    example."""
 
     names: Sequence[str] = ()
 
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[Any]:
-        """One number for each name, or none where all are 0."""
+        """Return one number for each name, or an empty sequence if all are 0."""
         raise NotImplementedError
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
@@ -112,14 +112,14 @@ class ExampleAverages(ExampleMetric):
         self.add_scores(self.scores(labels, reply))
 
     def add_scores(self, scores: Sequence[Any]) -> None:
-        """Add the scores of an example that is counted already."""
+        """Add the scores of an example that is already counted."""
         if any(scores):
             for total, score in zip(self.totals, scores):
                 if score:
                     total.add(score)
 
     def report(self) -> Dict[str, Metric]:
-        """The averages."""
+        """Return the averages."""
         pairs = zip(self.names, self.totals)
         return {name: AverageMetric(total, self.n_examples) for name, total in pairs}
 
@@ -130,20 +130,20 @@ class ExampleAverages(ExampleMetric):
 
 
 class TextAverages(ExampleAverages):
-    """Base of averages that look only at the text of a reply, and are 0 where it has none: a
-    subclass gives ``names``, and the ``text_scores`` of a text."""
+    """Average scores that depend only on the text of a reply, and are 0 without a text. A subclass
+    defines ``names``, and the ``text_scores`` of a text."""
 
     def text_scores(self, labels: Sequence[str], text: str) -> Sequence[Any]:
-        """One number for each name, or none where all are 0."""
+        """Return one number for each name, or an empty sequence if all are 0."""
         raise NotImplementedError
 
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[Any]:
-        """The scores of its text."""
+        """Return the scores of the reply's text."""
         text = reply.get("text")
         return () if text is None else self.text_scores(labels, text)
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
-        """Count many examples; reads only the column of texts."""
+        """Count many examples, reading only the column of texts."""
         self.n_examples += len(replies)
         for row, text in zip(labels, column(replies, "text")):
             if text is not None:

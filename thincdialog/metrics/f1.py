@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of the words of a reply against those of the labels."""
+"""Precision, recall and F1 of the words of a reply against the words of the labels."""
 
 from collections import Counter
 from typing import Sequence, Tuple
@@ -10,10 +10,10 @@ from .words import normalize_answer
 
 @registry.metrics("thincdialog.F1.v1")
 class F1(TextAverages):
-    """Word overlap of reply and label, averaged over examples; higher is better.
+    """Measure the word overlap of reply and label, averaged over examples; higher is better.
 
-    Words are those of ParlAI's normalisation, counted as often as they occur.
-    With several labels each of the three is the best over the labels.
+    Words are those of ParlAI's normalisation, and repeated words count repeatedly. With several
+    labels, each of the three scores is the best over the labels.
 
     Reports `precision`, `recall` and `f1`, 0.0 to 1.0.
     """
@@ -21,12 +21,12 @@ class F1(TextAverages):
     names = ("precision", "recall", "f1")
 
     def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
-        """The best of each over the labels."""
+        """Return the best of each score over the labels."""
         return list(map(max, zip(*[overlap(text, label) for label in labels])))
 
 
 def overlap(guess: str, label: str) -> Tuple[float, float, float]:
-    """Precision, recall and F1 of a guess against one label, each 0.0 to 1.0."""
+    """Return precision, recall and F1 of a guess against one label, each 0.0 to 1.0."""
     guess_words = normalize_answer(guess).split()
     label_words = normalize_answer(label).split()
     n_same = (Counter(guess_words) & Counter(label_words)).total()

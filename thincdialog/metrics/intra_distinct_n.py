@@ -1,4 +1,4 @@
-"""Distinct n-grams within each reply: how little it repeats itself."""
+"""Distinct n-grams within each reply: how little a reply repeats itself."""
 
 from typing import List, Optional, Sequence
 
@@ -9,13 +9,13 @@ from .words import word_list
 
 @registry.metrics("thincdialog.IntraDistinctN.v1")
 class IntraDistinctN(TextAverages):
-    """Different n-grams of a reply as a share of its n-grams, averaged over replies; higher is
-    less repetition, 1.0 none. A reply with fewer than n words counts 0, as in ParlAI.
+    """Measure the fraction of distinct n-grams within each reply, averaged over replies; higher is
+    less repetition, and 1.0 is none. A reply with fewer than n words counts as 0, as in ParlAI.
 
-    Words are those of ``thincdialog.DistinctN.v1``, which measures how much replies repeat each
-    other. Reports `intra_distinct_<n>` for each n, 0.0 to 1.0.
+    Words are those of ``thincdialog.DistinctN.v1``, which measures repetition between replies.
+    Reports `intra_distinct_<n>` for each n, 0.0 to 1.0.
 
-    ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
+    ns (Optional[List[int]]): Lengths n of the n-grams, 1 or more; 1 and 2 if null.
     RAISES (ConfigError): If an n is less than 1.
     """
 
@@ -25,7 +25,7 @@ class IntraDistinctN(TextAverages):
         self.reset()
 
     def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
-        """The share of each n."""
+        """Return the fraction for each n."""
         words = word_list(text)
         found = []
         for n in self.ns:

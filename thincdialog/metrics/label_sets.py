@@ -1,4 +1,4 @@
-"""Scores of sets of labels: each label counts by itself, or the whole set."""
+"""Scores of sets of labels, for each label and for whole sets."""
 
 from typing import Any, Dict, Sequence
 
@@ -12,11 +12,11 @@ from .metric import AverageMetric, Metric
 
 @registry.metrics("thincdialog.LabelSets.v1")
 class LabelSets(LabelCounts):
-    """Compares all labels of an example with the `predicted_labels` of the reply (or with its text,
+    """Compare all labels of an example with the `predicted_labels` of the reply (or with its text,
     if it has none), for agents that predict several labels per text. Higher is better.
 
     Reports `micro_f1`, `micro_precision` and `micro_recall`, in which each label of each example
-    counts the same; `macro_f1`, `macro_precision` and `macro_recall`, which are means over the
+    has the same weight; `macro_f1`, `macro_precision` and `macro_recall`, which are means over the
     labels that occur in the data or in the replies; and `exact_match`, the fraction of examples for
     which all labels are right. All are 0.0 to 1.0.
     """
@@ -55,7 +55,8 @@ class LabelSets(LabelCounts):
 
 
 class MicroMetric(AverageMetric):
-    """A quotient of counts over all examples, which is not the mean of the examples' own."""
+    """Compute a quotient of counts over all examples, which is not the mean of the examples'
+    quotients."""
 
     def value(self) -> float:
         """Return the quotient; 0.0 while the numerator is 0."""
@@ -63,7 +64,7 @@ class MicroMetric(AverageMetric):
 
 
 class MacroPrecisionMetric(MacroF1Metric):
-    """Mean of the precision of all labels; 0.0 for a label that is never predicted."""
+    """Compute the mean of the precision of all labels; 0.0 for a label that is never predicted."""
 
     def score(self, right: Any, found: Any, labels: Any) -> Any:
         """Compute the precision of one label."""
@@ -71,7 +72,8 @@ class MacroPrecisionMetric(MacroF1Metric):
 
 
 class MacroRecallMetric(MacroF1Metric):
-    """Mean of the recall of all labels; 0.0 for a label that is predicted, but never right."""
+    """Compute the mean of the recall of all labels; 0.0 for a label that is predicted, but never
+    right."""
 
     def score(self, right: Any, found: Any, labels: Any) -> Any:
         """Compute the recall of one label."""

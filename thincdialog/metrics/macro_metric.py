@@ -1,18 +1,18 @@
-"""Reports of several tasks as one: each by itself, their mean, and all together."""
+"""Merged reports of several tasks: each task, their mean, and all tasks together."""
 
 import math
 from typing import Dict, Mapping
 
 from .metric import Metric, Report, merge_reports
 
-# Begins the names of the means over tasks.
+# The first part of the names of means over tasks.
 MACRO = "macro"
-# Counts, of which a mean over tasks says nothing.
+# Counts, whose mean over tasks has no meaning.
 COUNTS = ("examples",)
 
 
 class MacroMetric(Metric):
-    """The mean of what several parts are worth, however many examples each has.
+    """Average the values of several parts, each with the same weight.
 
     parts (Mapping[str, Metric]): Part name to its metric; merged name by name.
     """
@@ -24,7 +24,7 @@ class MacroMetric(Metric):
             (self.higher_is_better,) = directions
 
     def value(self) -> float:
-        """The mean of the parts' values; 0.0 while there are none."""
+        """Return the mean of the parts' values; 0.0 without parts."""
         if not self.parts:
             return 0.0
         return math.fsum(part.value() for part in self.parts.values()) / len(self.parts)
@@ -34,10 +34,10 @@ class MacroMetric(Metric):
 
 
 def merge_tasks(reports: Mapping[str, Report]) -> Dict[str, Metric]:
-    """One report of several tasks. It can be merged with others of its kind exactly.
+    """Merge the reports of several tasks into one, which can itself be merged exactly.
 
     reports (Mapping[str, Report]): Task name to its report.
-    RETURNS (Dict[str, Metric]): `<name>`, of all examples together (micro);
+    RETURNS (Dict[str, Metric]): `<name>`, over all examples together (micro);
         `<task>/<name>`; and `macro/<name>`, the mean over the tasks that have examples.
     """
     merged = merge_reports(*reports.values())

@@ -1,8 +1,8 @@
 """Metrics: values that can be merged exactly, and which direction is better.
 
-A report is a dict from a metric's name to a ``Metric``. Reports of parts of the
-data, of workers or of steps are merged by ``+``; the outcome is the same in every
-bit for any parts and any order, because nothing is rounded before ``value()``.
+A report is a dict from a metric's name to a ``Metric``. Reports of parts of the data, of workers or
+of steps are merged by ``+``. The result is the same bit for bit for any parts and any order,
+because nothing is rounded before ``value()``.
 """
 
 import math
@@ -18,12 +18,13 @@ from ..contract import Contract, Returned, is_kind
 from .exact import ExactSum
 
 Number = Union[int, float, ExactSum]
-# What a value is made of, by name: one number each, or one for each of many resamples.
+# The sums that a value is computed from, by name: one number each, or one per resample.
 Sums = Mapping[Hashable, Any]
 MetricT = TypeVar("MetricT", bound="Metric")
 Report = Mapping[str, "Metric"]
 
-# Names (their last part, for names such as `task/accuracy`) by what is better.
+# Patterns for names of metrics (the last part of names such as `task/accuracy`): fractions, 0.0 to
+# 1.0, and metrics of which a higher or a lower value is better.
 SHARE = re.compile(
     r"hits@\d+|(intra_)?distinct_\d+|rouge_l|exact_match|(.*_)?(accuracy|precision|recall|f1|mrr|auc)"
 )
@@ -32,11 +33,11 @@ LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|trunca
 
 
 class Metric(Contract):
-    """A value that can be merged with others of its kind.
+    """Hold a value that can be merged with others of its kind.
 
-    higher_is_better (Optional[bool]): Set by a subclass whose name does not tell its direction.
-    summed (Tuple[str, ...]): Names of the attributes that ``+`` adds up (see ``merged``); a
-        subclass without them has a ``+`` of its own.
+    higher_is_better (Optional[bool]): Set by a subclass whose name does not imply its direction.
+    summed (Tuple[str, ...]): Names of the attributes that ``+`` adds (see ``merged``). A
+        subclass without them implements ``+`` itself.
     """
 
     returns = {"value": Returned("a number", is_kind(Real))}
@@ -44,11 +45,11 @@ class Metric(Contract):
     summed: Tuple[str, ...] = ()
 
     def value(self) -> float:
-        """The value, rounded once."""
+        """Return the value, rounded once."""
         raise NotImplementedError
 
     def __add__(self: MetricT, other: MetricT) -> MetricT:
-        """The metric of both parts together; changes neither."""
+        """Return the metric of both parts together; neither is changed."""
         if not self.summed:
             raise NotImplementedError
         both = copy(self)
@@ -57,14 +58,15 @@ class Metric(Contract):
         return both
 
     def sums(self) -> Optional[Sums]:
-        """The sums that the value is a function of: those of all examples together are
-        those of each, added up. None: it is no such function, and has no interval."""
+        """Return the sums that the value is a function of. The sums of all examples together
+        must be the sums over the examples. None if the value is no such function, and has no
+        interval."""
         return None
 
     def value_of(self, sums: Sums) -> numpy.ndarray:
-        """The values that resamples of the examples would have.
+        """Return the values that resamples of the examples would have.
 
-        sums (Sums): Of each resample, shape (n_resamples,), float64.
+        sums (Sums): Sums of each resample, shape (n_resamples,), float64.
         RETURNS (numpy.ndarray): Shape (n_resamples,).
         """
         raise NotImplementedError
@@ -77,7 +79,7 @@ class Metric(Contract):
 
 
 class SumMetric(Metric):
-    """A sum, for instance of examples.
+    """Hold a sum, for instance the number of examples.
 
     total (Union[int, float, ExactSum]): The sum so far.
     """
@@ -88,15 +90,15 @@ class SumMetric(Metric):
         self.total = _exact(total)
 
     def value(self) -> float:
-        """The sum."""
+        """Return the sum."""
         return float(self.total)
 
 
 class AverageMetric(Metric):
-    """A quotient of two sums: 0.0 while the numerator is 0.
+    """Hold a quotient of two sums, which is 0.0 while the numerator is 0.
 
     numerator (Union[int, float, ExactSum]): Sum of the values.
-    denominator (Union[int, float, ExactSum]): Number of values, or their weights.
+    denominator (Union[int, float, ExactSum]): Number of values, or sum of their weights.
     """
 
     summed = ("numerator", "denominator")
@@ -106,7 +108,7 @@ class AverageMetric(Metric):
         self.denominator = _exact(denominator)
 
     def value(self) -> float:
-        """The quotient; NaN if only the denominator is 0."""
+        """Return the quotient; NaN if only the denominator is 0."""
         if not self.numerator:
             return 0.0
         if not self.denominator:
@@ -114,18 +116,18 @@ class AverageMetric(Metric):
         return self.numerator / self.denominator
 
     def sums(self) -> Optional[Sums]:
-        """Numerator and denominator."""
+        """Return numerator and denominator."""
         return {"numerator": float(self.numerator), "denominator": float(self.denominator)}
 
     def value_of(self, sums: Sums) -> numpy.ndarray:
-        """The quotients."""
+        """Return the quotients."""
         numerator, denominator = sums["numerator"], sums["denominator"]
         with numpy.errstate(divide="ignore", invalid="ignore"):
             return numpy.where(numerator == 0, 0.0, numerator / denominator)
 
 
 class PerplexityMetric(AverageMetric):
-    """exp(loss / tokens); lower is better.
+    """Compute exp(loss / tokens); lower is better.
 
     numerator (Union[int, float, ExactSum]): Summed loss in nats.
     denominator (Union[int, float, ExactSum]): Number of tokens.
@@ -134,24 +136,25 @@ class PerplexityMetric(AverageMetric):
     higher_is_better = False
 
     def value(self) -> float:
-        """The perplexity, 1.0 or more; infinite if it exceeds a double."""
+        """Return the perplexity, 1.0 or more; infinity if it exceeds a double."""
         try:
             return math.exp(super().value())
         except OverflowError:
             return math.inf
 
     def value_of(self, sums: Sums) -> numpy.ndarray:
-        """exp of the quotients."""
+        """Return exp of the quotients."""
         with numpy.errstate(over="ignore"):
             return numpy.exp(super().value_of(sums))
 
 
 def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[bool]:
-    """Whether a larger value of a metric is the better one.
+    """Return whether a larger value of a metric is better.
 
     name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
-    metric (Optional[Metric]): The metric itself, if at hand: its own word counts first.
-    RETURNS (Optional[bool]): None if neither the metric nor its name tells.
+    metric (Optional[Metric]): The metric itself, if available; its ``higher_is_better`` takes
+        precedence over the name.
+    RETURNS (Optional[bool]): None if neither the metric nor its name implies a direction.
     """
     if metric is not None and metric.higher_is_better is not None:
         return metric.higher_is_better
@@ -160,7 +163,8 @@ def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[boo
 
 
 def is_share(name: str) -> bool:
-    """Whether a metric is a share, 0.0 to 1.0, whose differences are shown in points of 100.
+    """Return whether a metric is a fraction, 0.0 to 1.0, whose differences are shown in percentage
+    points.
 
     name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
     """
@@ -168,21 +172,21 @@ def is_share(name: str) -> bool:
 
 
 def merge_reports(*reports: Report) -> Dict[str, Metric]:
-    """One report of all parts; a name missing from a report adds nothing there."""
+    """Merge reports of all parts; a name that is missing from a report adds nothing."""
     nothing: Dict[str, Metric] = {}
     return reduce(merged, map(dict, reports), nothing)
 
 
 def report_values(report: Report) -> Dict[str, float]:
-    """The values of a report, by name."""
+    """Return the values of a report, by name."""
     return {name: metric.value() for name, metric in report.items()}
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Counts of two parts together; changes neither.
+    """Return the counts of two parts together; neither is changed.
 
-    one, other (Any): Numbers or exact sums; arrays, of which the values are collected; sets; or
-        tuples, lists and dicts of these, place by place.
+    one, other (Any): Numbers or exact sums, which are added; arrays, which are concatenated; sets,
+        which are united; or tuples, lists and dicts of these, merged item by item.
     """
     if isinstance(one, dict):
         both = {key: copy(value) for key, value in {**one, **other}.items()}

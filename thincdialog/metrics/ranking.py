@@ -1,4 +1,4 @@
-"""Ranking: the place of the label among the candidates of a reply."""
+"""Ranking: the rank of the label among the candidates of a reply."""
 
 from typing import List, Optional, Sequence
 
@@ -7,23 +7,24 @@ from ..registry import registry
 from .example_metric import ExampleAverages, distinct_numbers
 from .words import normalize_answer
 
-# Candidates in the ranking of a reply, if no metric asks for more, and those that mrr looks at.
+# The number of candidates in the ranking of a reply if no metric asks for more, and the number that
+# mrr reads.
 RANKED = 100
 
 
 @registry.metrics("thincdialog.Ranking.v1")
 class Ranking(ExampleAverages):
-    """Share of examples with a label among the first k candidates, and the mean
-    reciprocal rank of the best placed label among the first 100; higher is better.
+    """Measure the fraction of examples with a label among the first k candidates, and the mean
+    reciprocal rank of the best label among the first 100; higher is better.
 
-    A reply without candidates ranks its text alone. A label that was not ranked
-    counts 0. Reports `hits@k` for each k, and `mrr`, 0.0 to 1.0.
+    A reply without candidates ranks only its text. A label that was not ranked counts as 0.
+    Reports `hits@k` for each k, and `mrr`, 0.0 to 1.0.
 
     ks (Optional[List[int]]): The k of each hits@k, 1 or more; 1, 5 and 10 if null. Agents rank 100
         candidates, or as many as the largest k.
-    normalize (bool): Compare after ParlAI's normalisation, as ParlAI does. Then a
-        candidate that differs from the label in case or punctuation only counts as
-        the label, so scores come out higher where candidates were drawn to differ.
+    normalize (bool): Compare texts after ParlAI's normalisation, as ParlAI does. Then a candidate
+        that differs from the label only in case or punctuation counts as the label, so scores are
+        higher if candidates were drawn to be distinct.
     RAISES (ConfigError): If a k is less than 1.
     """
 
@@ -35,7 +36,7 @@ class Ranking(ExampleAverages):
         self.reset()
 
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
-        """Whether a label is among the first k, for each k; the inverse of its place."""
+        """Return whether a label is among the first k, for each k, and the reciprocal rank."""
         ranked = reply.get("text_candidates")
         if ranked is None:
             text = reply.get("text")
@@ -44,6 +45,6 @@ class Ranking(ExampleAverages):
             labels = list(map(normalize_answer, labels))
             ranked = map(normalize_answer, ranked)
         ranked = list(ranked)
-        # Of the first candidate that is a label, counted from 1.
+        # The rank of the first candidate that is a label, from 1; 0 if there is none.
         place = min((ranked.index(label) + 1 for label in labels if label in ranked), default=0)
         return [*(place <= k for k in self.ks), (place <= RANKED) / place] if place else ()

@@ -1,4 +1,4 @@
-"""ROUGE-L: the longest sequence of words that reply and label have in common."""
+"""ROUGE-L: the longest common subsequence of the words of reply and label."""
 
 from typing import Dict, Sequence, Tuple
 
@@ -9,10 +9,11 @@ from .words import word_list
 
 @registry.metrics("thincdialog.RougeL.v1")
 class RougeL(TextAverages):
-    """Mean share of words in the same order in reply and label, with gaps; higher is better.
+    """Measure the fraction of words that reply and label have in common in the same order, with
+    gaps allowed, averaged over examples; higher is better.
 
     Words are runs of letters and digits in lower case, without stemming. With several
-    labels all three scores are those against the label with the best F1.
+    labels, all three scores are those against the label with the best F1.
 
     Reports `rouge_l` (the F1), `rouge_l_precision` and `rouge_l_recall`, 0.0 to 1.0.
 
@@ -22,7 +23,7 @@ class RougeL(TextAverages):
     names = ("rouge_l", "rouge_l_precision", "rouge_l_recall")
 
     def text_scores(self, labels: Sequence[str], text: str) -> Sequence[float]:
-        """Those against the best label."""
+        """Return the scores against the best label."""
         words = word_list(text)
         if not words:
             return ()
@@ -30,7 +31,7 @@ class RougeL(TextAverages):
 
 
 def rouge_l(guess: Sequence[str], label: Sequence[str]) -> Tuple[float, float, float]:
-    """F1, precision and recall of the words of a guess, each 0.0 to 1.0."""
+    """Return F1, precision and recall of the words of a guess, each 0.0 to 1.0."""
     n_same = n_in_common(guess, label)
     if n_same == 0:
         return 0.0, 0.0, 0.0
@@ -39,9 +40,9 @@ def rouge_l(guess: Sequence[str], label: Sequence[str]) -> Tuple[float, float, f
 
 
 def n_in_common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Length of the longest common subsequence.
+    """Return the length of the longest common subsequence.
 
-    A row of the usual table is one integer, a bit for each word of ``left``, so that a
+    A row of the usual table is one integer with a bit for each word of ``left``, so that a
     step costs an addition instead of a loop.
 
     SOURCE: Hyyrö 2004, Bit-parallel LCS-length computation revisited

@@ -11,12 +11,13 @@ from .metric import AverageMetric, Metric, PerplexityMetric
 
 @registry.metrics("thincdialog.TokenScores.v1")
 class TokenScores(ExampleMetric):
-    """How well the label's tokens were predicted, each given those before it.
+    """Measure how well the tokens of the label were predicted, each from the tokens before it.
 
-    Reads from a reply `n_tokens` (int), `n_tokens_correct` (int) and `token_loss`
-    (float, summed over tokens, nats); a reply without `n_tokens` is not counted.
+    Reads `n_tokens` (int), `n_tokens_correct` (int) and `token_loss` (float, summed over tokens,
+    nats) from a reply; a reply without `n_tokens` is not counted.
 
-    Reports `token_accuracy`, 0.0 to 1.0, higher is better; `perplexity`, from 1.0, lower is.
+    Reports `token_accuracy`, 0.0 to 1.0, higher is better; and `perplexity`, 1.0 or more, lower is
+    better.
     """
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
@@ -29,7 +30,7 @@ class TokenScores(ExampleMetric):
         self.loss.add(reply["token_loss"])
 
     def report(self) -> Dict[str, Metric]:
-        """`token_accuracy` and `perplexity`."""
+        """Return `token_accuracy` and `perplexity`."""
         return {
             "token_accuracy": AverageMetric(self.n_correct, self.n_tokens),
             "perplexity": PerplexityMetric(self.loss, self.n_tokens),
