@@ -11,8 +11,8 @@ from ..registry import registry
 
 @registry.losses("thincdialog.ClassSoftmax.v1")
 class ClassSoftmax:
-    """Softmax cross-entropy of the right class: ``loss(logits, targets, weights=None)`` gives
-    the gradient and the losses.
+    """Compute the softmax cross-entropy of the right class: ``loss(logits, targets, weights=None)``
+    returns the gradient and the losses.
 
         loss = -w[right] * ((1 - e) log P[right] + e * mean over c of log P[c])
 
@@ -31,20 +31,21 @@ class ClassSoftmax:
     def __call__(
         self, logits: Floats2d, targets: Ints1d, weights: Optional[Floats1d] = None
     ) -> Tuple[Floats2d, Floats1d]:
-        """Loss and gradient.
+        """Compute loss and gradient.
 
         logits (Floats2d): Shape (n_examples, n_classes), float32.
         targets (Ints1d): Number of the right class, shape (n_examples,).
-        weights (Optional[Floats1d]): Of each class's examples, shape (n_classes,); None for 1.
-        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
-            respect to the logits, and the (weighted) loss of each example in nats.
+        weights (Optional[Floats1d]): Weight of each class's examples, shape (n_classes,); None for
+            1.
+        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with respect to the
+            logits, and the (weighted) loss of each example in nats.
         """
         if not is_numpy_array(logits):
             return kernels.softmax_loss(logits, targets, None, weights, self.label_smoothing)
         xp: Any = get_array_module(logits)
         Z: Any = logits
         at = (xp.arange(Z.shape[0]), targets)
-        # Wanted probabilities: spread over all classes, the rest to the right one.
+        # Target probabilities: ``spread`` for each class, and the rest for the right one.
         spread = self.label_smoothing / max(1, Z.shape[1])
         log_P = Z - Z.max(axis=1, keepdims=True)  # (n_examples, n_classes)
         log_P -= xp.log(xp.exp(log_P).sum(axis=1, keepdims=True))

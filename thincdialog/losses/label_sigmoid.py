@@ -10,10 +10,10 @@ from ..registry import registry
 
 @registry.losses("thincdialog.LabelSigmoid.v1")
 class LabelSigmoid:
-    """Sigmoid cross-entropy, summed over the labels: ``loss(logits, targets)`` returns the gradient
-    and the losses.
+    """Compute the sigmoid cross-entropy, summed over the labels: ``loss(logits, targets)`` returns
+    the gradient and the losses.
 
-    loss = -sum over l of (T[l] * log P[l] + (1 - T[l]) * log(1 - P[l])), where P = sigmoid(logits)
+        loss = -sum over l of (T[l] * log P[l] + (1 - T[l]) * log(1 - P[l])),  P = sigmoid(logits)
     """
 
     def __call__(self, logits: Floats2d, targets: Floats2d) -> Tuple[Floats2d, Floats1d]:
@@ -26,7 +26,7 @@ class LabelSigmoid:
         """
         xp: Any = get_array_module(logits)
         Z: Any = logits
-        small = xp.exp(-xp.abs(Z))  # never overflows
+        small = xp.exp(-xp.abs(Z))  # Never overflows.
         P = xp.where(Z < 0, small, 1) / (1 + small)
         losses = (xp.maximum(Z, 0) - Z * targets + xp.log1p(small)).sum(axis=1)
         return P - targets, losses

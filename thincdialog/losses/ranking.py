@@ -1,5 +1,5 @@
-"""Losses of candidates' scores: cross-entropy of the right one, or the margin by which it must
-beat the others."""
+"""Losses of candidates' scores: the cross-entropy of the right candidate, or a hinge with a margin
+between the right candidate and the others."""
 
 from typing import Any, Literal, Optional, Tuple
 
@@ -12,8 +12,8 @@ from ..registry import registry
 
 @registry.losses("thincdialog.RankingSoftmax.v1")
 class RankingSoftmax:
-    """Softmax cross-entropy of the right candidate against the allowed others:
-    ``loss(scores, targets, allowed=None)`` gives the gradient and the losses.
+    """Compute the softmax cross-entropy of the right candidate against the allowed others:
+    ``loss(scores, targets, allowed=None)`` returns the gradient and the losses.
 
         loss = -s[right] + log sum_c exp(s[c])
 
@@ -23,15 +23,15 @@ class RankingSoftmax:
     def __call__(
         self, scores: Floats2d, targets: Ints1d, allowed: Optional[Array2d] = None
     ) -> Tuple[Floats2d, Floats1d]:
-        """Loss and gradient.
+        """Compute loss and gradient.
 
         scores (Floats2d): Shape (n_examples, n_candidates), float32.
         targets (Ints1d): Number of the right candidate, shape (n_examples,).
-        allowed (Optional[Array2d]): Bools of the shape of scores: the candidates that an
-            example is ranked against (leave out those that are right for it too). The right
-            one counts in any case; None for all.
-        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
-            respect to the scores, and the loss of each example in nats.
+        allowed (Optional[Array2d]): Mask in the shape of scores, bool: the candidates that an
+            example is ranked against (exclude others that are right for it, too). The right
+            candidate is always included; None for all candidates.
+        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with respect to the
+            scores, and the loss of each example in nats.
         """
         if not is_numpy_array(scores):
             return kernels.softmax_loss(scores, targets, allowed)
@@ -53,13 +53,14 @@ class RankingSoftmax:
 
 @registry.losses("thincdialog.RankingHinge.v1")
 class RankingHinge:
-    """Hinge over candidates: each wrong one that comes within a margin of the right one.
-    ``loss(scores, targets, allowed=None)`` gives the gradient and the losses.
+    """Compute a hinge loss over candidates, which penalises each wrong candidate whose score is
+    within a margin of the right one. ``loss(scores, targets, allowed=None)`` returns the gradient
+    and the losses.
 
         loss = mean over c of max(0, margin - s[right] + s[c])
 
-    margin (float): Wanted distance in units of the score, above 0.
-    negatives (str): Average over all wrong candidates ("mean"), or take the worst ("hardest").
+    margin (float): Distance to reach, in units of the score, above 0.
+    negatives (str): Average over all wrong candidates ("mean"), or use only the worst ("hardest").
     RAISES (ValueError): If margin is not above 0.
     """
 
@@ -72,8 +73,8 @@ class RankingHinge:
     def __call__(
         self, scores: Floats2d, targets: Ints1d, allowed: Optional[Array2d] = None
     ) -> Tuple[Floats2d, Floats1d]:
-        """Loss and gradient, of the same arrays as for ``RankingSoftmax``; the loss in units of
-        the score."""
+        """Compute loss and gradient from the same arguments as ``RankingSoftmax``; the loss is in
+        units of the score."""
         xp: Any = get_array_module(scores)
         Z: Any = scores
         rows = xp.arange(Z.shape[0])

@@ -1,4 +1,4 @@
-"""Losses of users: what they return is looked at."""
+"""Checks of the values that custom losses return."""
 
 from typing import Any, Callable
 

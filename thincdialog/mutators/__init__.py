@@ -1,4 +1,4 @@
-"""Mutators: rewrite episodes as they are read, one per file (see ``mutator``)."""
+"""Mutators, which rewrite episodes as they are read, one per file (see ``mutator``)."""
 
 from ..messages import Episode
 from ..registry import import_files

@@ -10,7 +10,7 @@ def ContextShuffle(seed: int = 0) -> Mutator:
     """Shuffle the lines before the last one of each text, such as a persona, and the turns of
     `context`, to see how much a model depends on their order.
 
-    The last line, which is to be answered, stays last; labels do not change. An example is
+    The last line, which the agent replies to, stays last; labels do not change. An example is
     shuffled in the same way in every epoch. To shuffle the turns of a conversation, put this
     mutator after `thincdialog.Flatten.v1`; each turn keeps its speaker.
 

@@ -1,4 +1,4 @@
-"""Flatten: make each turn an example of its own that includes its context."""
+"""Flatten: make each turn a separate example that includes its context."""
 
 from typing import List
 

@@ -1,4 +1,4 @@
-"""LabelNoise: a share of the examples with a wrong label."""
+"""LabelNoise: give a fraction of the examples a wrong label."""
 
 from typing import Dict, Iterator, List, Optional
 
@@ -10,18 +10,20 @@ from .mutator import Episodes, random_of
 
 @registry.mutators("thincdialog.LabelNoise.v1")
 class LabelNoise:
-    """Replace the labels of some examples by a wrong one, to see how much a model can bear.
+    """Replace the labels of some examples by a wrong one, to see how much label noise a model
+    tolerates.
 
-    An example is wrong, or not, in the same way in every epoch, and stays wrong when `share`
-    is raised. All wrong labels are equally likely: those of the example's `label_candidates`
-    if it has any, else `labels`, else all that the split has; to know these, it is read once
-    more (in a stream, once altogether; they are held). Of data without an end, give them.
+    The same examples get the same wrong labels in every epoch, and keep them if `share` is raised.
+    Wrong labels are drawn with equal probability from the example's `label_candidates` if it has
+    any, else from `labels`, else from all labels of the split. To collect these, the split is read
+    once more (for a stream, only the first time), and the labels are held in memory. For data
+    without an end, set `labels`.
 
-    share (float): Share of the examples, each by a seeded draw, 0.0 to 1.0.
-    labels (Optional[List[str]]): Labels to put; those of the split if None.
-    seed (int): Of the draws, together with the example's id.
-    splits (Optional[List[str]]): Splits to change; all if None. By default scores
-        on dev and test are those of the right labels.
+    share (float): Fraction of the examples to change, 0.0 to 1.0; a seeded draw decides for each.
+    labels (Optional[List[str]]): Wrong labels to draw from; those of the split if None.
+    seed (int): Seed of the draws, together with the example's id.
+    splits (Optional[List[str]]): Splits to change; all if None. By default only "train", so that
+        scores on dev and test are those of the right labels.
     RAISES (ConfigError): If share is out of range, or labels is empty.
     """
 
@@ -44,12 +46,12 @@ class LabelNoise:
         self.splits = splits
 
     def rewrite(self, episodes: Episodes, split: str) -> Iterator[Episode]:
-        """The episodes with some labels replaced."""
+        """Yield the episodes with some labels replaced."""
         if self.share == 0.0 or (self.splits is not None and split not in self.splits):
             yield from episodes()
             return
         if self.labels is None:
-            # Kept: a split has its own copy of the mutator.
+            # Keep the labels: each split has its own copy of the mutator.
             known: Dict[str, None] = {}
             for episode in episodes():
                 for message in episode:
@@ -64,7 +66,7 @@ class LabelNoise:
         if not right or draws.random() >= self.share:
             return message
         pool = message.get("label_candidates") or self.labels or ()
-        for _ in range(8):  # As a rule one draw will do, however large the pool.
+        for _ in range(8):  # Usually the first draw gives a wrong label, however large the pool.
             wrong = pool[draws.randrange(len(pool))]
             if wrong not in right:
                 return Message(message, labels=[wrong])

@@ -1,4 +1,4 @@
-"""LastTurn: every turn becomes an example of its own, without the turns before."""
+"""LastTurn: make each turn a separate example, without the turns before it."""
 
 from typing import List
 
@@ -8,9 +8,9 @@ from ..registry import registry
 
 @registry.mutators("thincdialog.LastTurn.v1")
 class LastTurn:
-    """Make of each turn an episode of its own, to see how much a model makes of those before.
+    """Make each turn a separate episode, to see how much a model uses the turns before it.
 
-    keep_context (bool): Put the first text's lines but its last (a persona) before each text.
+    keep_context (bool): Put the first text's lines except its last (a persona) before each text.
     """
 
     single_turn = True
@@ -19,7 +19,7 @@ class LastTurn:
         self.keep_context = keep_context
 
     def __call__(self, episode: Episode) -> List[Episode]:
-        """One single-turn episode for each turn."""
+        """Return a single-turn episode for each turn."""
         lines, line_end, _ = episode[0]["text"].rpartition("\n") if episode else ("", "", "")
         opening = lines + line_end if self.keep_context else ""
         examples: List[Episode] = []

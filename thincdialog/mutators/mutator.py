@@ -1,4 +1,4 @@
-"""The contract of mutators, which rewrite episodes as they are read."""
+"""The interface of mutators, which rewrite episodes as they are read."""
 
 import random
 from typing import Callable, Iterator, List, Protocol, Union, runtime_checkable

@@ -1,4 +1,4 @@
-"""Optimizers in addition to Thinc's own."""
+"""Optimizers in addition to Thinc's."""
 
 from typing import Callable
 

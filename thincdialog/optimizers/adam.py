@@ -1,4 +1,4 @@
-"""Thinc's Adam by the model's ops, which let other threads run meanwhile."""
+"""Thinc's Adam computed by the model's ops, which let other threads run at the same time."""
 
 from typing import Any, Tuple
 
@@ -11,25 +11,25 @@ from .moments import least_second_moment
 from .state import Key
 from .watched import stepping
 
-# Floats of a block: all that a step reads and writes of them stays in a core's cache.
+# Number of floats in a block, so that all arrays of a step fit into a core's cache.
 BLOCK_FLOATS = 32768
 
 
 def thincs_step(
     optimizer: Any, key: Key, weights: Any, gradient: Any, ops: Ops, scale: float = 1.0
 ) -> Any:
-    """One step of any optimizer of Thinc's kind; the gradient is zero from then on.
+    """Take one step of a Thinc optimizer, and set the gradient to zero.
 
-    key (Key): Under which the state is kept.
-    weights (Floats1d): Changed in place, but by an optimizer that does not.
+    key (Key): Key of the optimizer's state.
+    weights (Floats1d): Changed in place, unless the optimizer returns new arrays.
     gradient (Floats1d): As long as the weights.
-    ops (Ops): The model's.
-    scale (float): The gradient is multiplied by this first.
+    ops (Ops): Ops of the model.
+    scale (float): Factor of the gradient, applied first.
     RETURNS (Floats1d): The weights after the step.
     """
     if scale != 1.0:
         gradient *= scale
-    # A class derived from Thinc's may have a step of its own.
+    # A class derived from Thinc's may define its own step.
     if type(optimizer) is Optimizer and is_numpy_array(weights):
         optimizer = AdamByOps(optimizer, ops)
     stepped, _ = stepping(optimizer)(key, weights, gradient)
@@ -38,17 +38,17 @@ def thincs_step(
 
 
 class AdamByOps(Optimizer):
-    """Makes the steps of one of Thinc's optimizers. Those of Adam are made block by block, by
-    the model's ops. On x86, NumPy's ops give the weights that Thinc gives, bit for bit.
+    """Take the steps of a Thinc optimizer. Steps of Adam are computed block by block, by the
+    model's ops. On x86, NumPy's ops return the same weights as Thinc, bit for bit.
 
-    Where workers share the moments, a step may read the first moment of one worker and the second
-    of another. A first moment divided by the root of a much smaller second one is a step that
-    ruins a weight. So each step works on copies, raises the second moment to the least that the
-    first one allows, and writes both back.
+    If workers share the moments, a step may read the first moment of one worker and the second
+    of another. Dividing a first moment by the root of a much smaller second moment gives a huge
+    step, which ruins a weight. So each step works on copies, raises the second moment to the
+    smallest value that the first one allows, and writes both back.
 
-    optimizer (Optimizer): Whose settings, arrays and counts are taken over.
-    ops (Ops): The model's, on the CPU.
-    is_shared (bool): Whether other workers change the arrays meanwhile.
+    optimizer (Optimizer): Optimizer whose settings, arrays and counts are used.
+    ops (Ops): Ops of the model, on the CPU.
+    is_shared (bool): Whether other workers change the arrays at the same time.
     """
 
     def __init__(self, optimizer: Optimizer, ops: Ops, is_shared: bool = False):

@@ -15,11 +15,11 @@ from .state import Key
 
 
 class LazyAdam(RowSparseOptimizer):
-    """Adam whose moments, too, stay as they are for table rows without a gradient (as in
-    PyTorch's SparseAdam; the bias correction counts all steps).
+    """Apply Adam only to table rows with a gradient: the weights and moments of other rows do not
+    change (as in PyTorch's SparseAdam; the bias correction counts all steps).
 
-    nu (float): Share of the first moment in a step, from 0 to 1; the rest is the newest
-        gradient's. 1 is Adam; hogwild workers have less (``stale_settings``).
+    nu (float): Weight of the first moment in a step, from 0 to 1; the newest gradient has the
+        rest. 1 is Adam; hogwild workers use less (``stale_settings``).
     SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
@@ -38,13 +38,14 @@ class LazyAdam(RowSparseOptimizer):
         return self.learn_rate * fix
 
     def _newest(self, n_updates: int) -> float:
-        """Factor of the newest gradient next to the first moment. It undoes the correction in
-        ``_rate``, which the gradient does not need."""
+        """Return the factor of the newest gradient, which is added to the first moment. It cancels
+        the bias correction in ``_rate``, which the gradient does not need."""
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
     def _least(self, n_updates: int) -> float:
-        """What the second moment must be of the square of the first. A row that workers share
-        may have one's first moment and another's much smaller second: a step that ruins it."""
+        """Return the smallest allowed ratio of the second moment to the square of the first; 0 for
+        any. A row that workers share may have the first moment of one worker and a much smaller
+        second moment of another, and such a step would ruin the row."""
         return least_second_moment(self.b1, self.b2, n_updates) if self.is_shared else 0.0
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
@@ -100,7 +101,8 @@ def configure_lazy_adam(
     use_averages: bool = False,
     average_every: int = 8,
 ) -> Optimizer:
-    """Adam for models with embedding tables: a step costs the rows that the batch used.
+    """Create an Adam optimizer for models with embedding tables: a step only costs as much as the
+    rows that the batch used.
 
     learn_rate (float or schedule): Step size.
     beta1 (float): Decay of the first moment, per step (for a table row: per use).

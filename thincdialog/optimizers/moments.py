@@ -1,20 +1,22 @@
-"""What Adam's two moments have to do with each other."""
+"""The relation between Adam's two moments."""
 
 import math
 
-# Beyond, exp would overflow; the result would be zero long before.
+# For larger exponents, exp would overflow. The result is zero for much smaller ones.
 _LARGEST_EXPONENT = 700.0
 
 
 def least_second_moment(b1: float, b2: float, n_updates: int) -> float:
-    """A second moment is at least this times the square of its first, if both began at zero
-    and saw the same gradients with decays that did not change: by the inequality of Cauchy
-    and Schwarz, where each gradient has a share in either.
+    """Return the smallest possible ratio of a second moment to the square of its first moment.
+
+    The bound holds if both moments began at zero and saw the same gradients, with decays that did
+    not change. It is the Cauchy-Schwarz inequality, since each gradient has a weight in both
+    moments.
 
     b1 (float): Decay of the first moment.
     b2 (float): Decay of the second moment.
-    n_updates (int): Gradients that they saw, at most; 1 or more.
-    RETURNS (float): 0 if these decays set no limit.
+    n_updates (int): Largest number of gradients that the moments saw; 1 or more.
+    RETURNS (float): 0 if these decays imply no bound.
     """
     if not 0.0 < b2 < 1.0 or b1 >= 1.0:
         return 0.0

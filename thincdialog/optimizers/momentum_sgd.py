@@ -1,4 +1,4 @@
-"""SGD that keeps its speed."""
+"""SGD with momentum."""
 
 from typing import Any, List, Tuple
 
@@ -13,8 +13,8 @@ from .state import Key
 
 
 class MomentumSGD(RowSparseOptimizer):
-    """With V the speed, V = momentum V + dW and W -= learn_rate V; with Nesterov's momentum,
-    W -= learn_rate (dW + momentum V). Rows without a gradient keep weights and speed.
+    """Apply V = momentum V + dW and W -= learn_rate V, where V is the velocity; with Nesterov's
+    momentum, W -= learn_rate (dW + momentum V). Rows without a gradient keep weights and velocity.
 
     mom1 (Dict): Holds V.
     b1 (float): The momentum.
@@ -60,14 +60,14 @@ def configure_momentum_sgd(
     use_averages: bool = False,
     average_every: int = 8,
 ) -> Optimizer:
-    """SGD with momentum, as PyTorch's; for models with embedding tables, too: a step costs the
-    rows that the batch used.
+    """Create an SGD optimizer with momentum, as in PyTorch. In embedding tables, a step only costs
+    as much as the rows that the batch used.
 
-    learn_rate (float or schedule): Step size. The same gradient over and over moves the
-        weights 1 / (1 - momentum) times as far.
-    momentum (float): Share of its speed that a weight keeps, per step (for a table row: per
+    learn_rate (float or schedule): Step size. If the gradient stays the same, the weights move
+        1 / (1 - momentum) times as far.
+    momentum (float): Fraction of its velocity that a weight keeps, per step (for a table row: per
         use); 0.0 or more and below 1.0.
-    nesterov (bool): Whether the speed counts as it will be after the step.
+    nesterov (bool): Whether to use Nesterov's momentum, which looks one step ahead.
     L2 (float): Weight decay; in tables only for the rows used.
     L2_is_weight_decay (bool): Decay the weights, not the gradient.
     grad_clip (float): Largest norm of the whole gradient; 0 for no limit.

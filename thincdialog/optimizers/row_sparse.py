@@ -1,4 +1,4 @@
-"""Optimizers that touch only those rows of embedding tables that have a gradient."""
+"""Optimizers that update only those rows of embedding tables that have a gradient."""
 
 import math
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -16,22 +16,23 @@ from ..ops.gpu import kernels
 from .adam import thincs_step
 from .state import Key
 
-# Numbers of a table's rows, ascending and distinct, int64, and a row of floats for each.
+# Row numbers of a table, ascending and distinct, int64; and a row of floats for each.
 Rows = Tuple[Any, Any]
-# Floats a block: what a step reads and writes of it stays in a core's cache.
+# Number of floats in a block, so that all arrays of a step fit into a core's cache.
 _BLOCK_FLOATS = 32768
 
 
 class Segment(NamedTuple):
-    """A range of the flat vectors, or rows of a table in it, that an update changes.
+    """Describe a range of the flat vectors that an update changes, or rows of a table in this
+    range.
 
-    start (int): Where it begins.
-    stop (int): Where it ends (exclusive).
-    width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64, on the host; None for all
-        of it.
-    d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
-        is not in the flat vector of gradients.
+    start (int): First index.
+    stop (int): End of the range (exclusive).
+    width (int): Floats in a row if the range is a table, else 0.
+    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64, on the host; None for the
+        whole range.
+    d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it is not in
+        the flat vector of gradients.
     """
 
     start: int
@@ -41,24 +42,25 @@ class Segment(NamedTuple):
     d_rows: Optional[Floats2d] = None
 
     def view(self, vector: Floats1d) -> Any:
-        """This range of a flat vector: 1-d, or (n_rows, width) if it is a table."""
+        """Return this range of a flat vector as a view: 1-d, or 2-d with the rows of a table."""
         stretch = vector[self.start : self.stop]
         return stretch if self.rows is None else stretch.reshape((-1, self.width))
 
     def gradient(self, vector: Floats1d) -> Any:
-        """Of all gradients those of this part: 1-d, or (n_rows, width) of the rows alone."""
+        """Return the gradient of this range: 1-d, or (n_rows, width) for only the rows with a
+        gradient."""
         if self.d_rows is not None:
             return self.d_rows
         view = self.view(vector)
         return view if self.rows is None else view.take(self.rows_on(vector), axis=0)
 
     def rows_on(self, vector: Floats1d) -> Any:
-        """The rows, on the device of a flat vector."""
+        """Return the rows, on the device of a flat vector."""
         asarray: Any = get_array_module(vector).asarray
         return asarray(self.rows)
 
     def blocks(self, gradient: Any) -> Iterator[slice]:
-        """Slices of the gradient: cache-sized pieces on the CPU, one piece on a GPU."""
+        """Yield slices of the gradient: cache-sized blocks on the CPU, a single block on a GPU."""
         n = gradient.shape[0]
         size = _BLOCK_FLOATS if self.rows is None else max(1, _BLOCK_FLOATS // self.width)
         if not is_numpy_array(gradient):
@@ -67,10 +69,12 @@ class Segment(NamedTuple):
             yield slice(start, start + size)
 
     def square_sum(self, vector: Floats1d, ops: Optional[Ops] = None) -> float:
-        """Sum of the squares of its gradient, in an order that does not depend on threads.
+        """Return the sum of the squares of the gradient, in an order that does not depend on
+        threads.
 
-        vector (Floats1d): All gradients.
-        ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
+        vector (Floats1d): The flat vector of gradients.
+        ops (Optional[Ops]): Ops of the model; if they have compiled kernels, one of them computes
+            the sum.
         """
         gradient = self.gradient(vector)
         if ops is not None and is_compiled(ops):
@@ -83,17 +87,17 @@ class Segment(NamedTuple):
 
 
 class RowSparseOptimizer(Optimizer):
-    """Base: a subclass says which arrays it keeps (``state_arrays``) and what a step does
-    with a block of them (``step_block``).
+    """Base of optimizers that update only table rows with a gradient. A subclass defines which
+    arrays it keeps (``state_arrays``) and how a step changes a block of them (``step_block``).
 
     ``update_parts`` is the sparse step: table rows without a gradient keep weights and state.
-    Averages are taken every ``average_every`` steps, with the decay of that many;
-    ``current_average`` knows the steps since, too.
+    Averages are updated every ``average_every`` steps, with the decay of that many steps;
+    ``current_average`` includes the steps since the last update.
 
-    is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
-        copies of it, which do not change before they are put back.
-    kernels (str): Name of the same step, compiled, for models on compiled ops: `<name>_dense`
-        and `<name>_rows` of ``ops/kernels/steps.py``.
+    is_shared (bool): Whether other workers change the same state at the same time. If so,
+        ``step_block`` gets copies of the state, which cannot change before they are written back.
+    kernels (str): Name of the same step as a compiled kernel, for models on compiled ops:
+        `<name>_dense` and `<name>_rows` in ``ops/kernels/steps.py``.
     """
 
     is_shared = False
@@ -106,27 +110,28 @@ class RowSparseOptimizer(Optimizer):
         self.average_every = average_every
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
-        """What is kept besides the weights, laid out like them; made where it is missing.
+        """Return the arrays that are kept in addition to the weights, in the same layout; create
+        those that are missing.
 
-        key (Key): Under which it is kept.
+        key (Key): Key of the state.
         values (Floats1d): All parameters.
         """
         raise NotImplementedError
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
-        """What to subtract from a block of the weights; changes their state in place.
+        """Return the change to subtract from a block of the weights, and update the state in place.
 
-        dW (FloatsXd): Their gradient, a copy that may be used up.
-        state (List[FloatsXd]): Each of ``state_arrays`` for them, shaped like the gradient.
+        dW (FloatsXd): Gradient of the block, a copy that may be overwritten.
+        state (List[FloatsXd]): The block of each of ``state_arrays``, in the shape of the gradient.
         n_updates (int): Number of this step, from 1.
-        RETURNS (FloatsXd): Shaped like the gradient.
+        RETURNS (FloatsXd): In the shape of the gradient.
         """
         raise NotImplementedError
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        """The kernels' settings, except the weight decay, their last.
+        """Return the settings of the kernels, except the last one, the weight decay.
 
-        scale (float): The gradient is multiplied by this first.
+        scale (float): Factor of the gradient, applied first.
         n_updates (int): Number of this step, from 1.
         """
         raise NotImplementedError
@@ -141,17 +146,16 @@ class RowSparseOptimizer(Optimizer):
         scale: Any = 1.0,
         ops: Optional[Ops] = None,
     ) -> None:
-        """One step. Changes values in place, leaves the gradients as they are; on a device,
-        those of the parts may be zero afterwards.
+        """Take one step. It changes values in place and does not change the gradients, except on a
+        device, where the gradients of the parts may be zero afterwards.
 
-        key (Key): Under which the state is kept.
+        key (Key): Key of the state.
         values (Floats1d): All parameters, shape (n,), float32.
         gradients (Floats1d): Their gradients, shape (n,), float32.
-        parts (Sequence[Segment]): The parts with a gradient; nothing else is touched.
-        scale (float): The gradients are multiplied by this first; clipping by the
-            global norm is the caller's part of it (see ``clip_scale``). On a device, what
-            ``found_factor`` found there.
-        ops (Optional[Ops]): Those of the model; if they are compiled, so is the step.
+        parts (Sequence[Segment]): The parts with a gradient; nothing else is changed.
+        scale (float): Factor of the gradients, applied first. It must include the clipping by the
+            global norm (see ``clip_scale``). On a device, the array from ``found_factor``.
+        ops (Optional[Ops]): Ops of the model; if they have compiled kernels, these take the step.
         """
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
@@ -162,7 +166,7 @@ class RowSparseOptimizer(Optimizer):
             self._step_of_kernel(arrays, gradients, parts, scale, n_updates)
         for part in () if is_one_kernel else parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
-            # The kernels know decay of the weights, not of the gradient.
+            # The kernels support decay of the weights, not of the gradient.
             if has_kernels and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
@@ -197,7 +201,8 @@ class RowSparseOptimizer(Optimizer):
         if not is_view or self.is_shared:
             for array, changed in zip(arrays, state):
                 array[index] = changed
-        # As late as can be: what others do to these rows until they are put back is lost.
+        # Read the weights as late as possible, because changes that other workers make to these
+        # rows before they are written back are lost.
         W = _block(weights, index)
         W -= step
         if self.L2 and self.L2_is_weight_decay:
@@ -206,7 +211,7 @@ class RowSparseOptimizer(Optimizer):
             weights[index] = W
 
     def _has_kernel(self) -> bool:
-        """Whether there is a kernel of a GPU for the step."""
+        """Return whether there is a GPU kernel for the step."""
         return False
 
     def _step_of_kernel(
@@ -228,7 +233,7 @@ class RowSparseOptimizer(Optimizer):
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> Tuple[FloatsXd, FloatsXd]:
-        """One step for a whole parameter, as of Thinc's optimizers; clears the gradient."""
+        """Take one step for a whole parameter, as Thinc's optimizers do, and clear the gradient."""
         values: Any = weights.reshape((-1,))
         gradients: Any = gradient.reshape((-1,))
         norm = float(get_array_module(values).linalg.norm(gradients))
@@ -243,7 +248,7 @@ class RowSparseOptimizer(Optimizer):
         return values.reshape(weights.shape), gradient
 
     def clip_scale(self, norm: float) -> float:
-        """The factor that brings a gradient of this global norm down to ``grad_clip``."""
+        """Return the factor that reduces a gradient with this global norm to ``grad_clip``."""
         if not self.grad_clip or norm <= self.grad_clip:
             return 1.0
         return self.grad_clip / norm
@@ -262,14 +267,15 @@ class RowSparseOptimizer(Optimizer):
             _move_average(self.averages[key], values, share)
 
     def current_average(self, key: Key, values: Floats1d) -> Any:
-        """The average with what the steps since it was last taken would add to it. What is
-        kept stays as it is, so that looking at it changes no later step.
+        """Return the moving average, including the steps since it was last updated. The stored
+        average does not change, so that reading it does not affect later steps.
 
         values (Floats1d): All parameters, as they are now.
-        RETURNS (Optional[Floats1d]): None if no average was taken yet.
+        RETURNS (Optional[Floats1d]): None if there was no update of the average yet.
         """
         n_updates = self.nr_update[key]
-        # Workers have room for one before the first is taken: it holds the weights of the start.
+        # Workers allocate the average before its first update; until then, it holds the initial
+        # weights.
         if not self.averages or key not in self.averages or n_updates < self.average_every:
             return None
         n_since = n_updates % self.average_every
@@ -281,7 +287,8 @@ class RowSparseOptimizer(Optimizer):
 
 
 def _share_of_newest(n_updates: int, n_since: int) -> float:
-    """The share of the weights in their average: Thinc's, for the steps since the last time."""
+    """Return the weight of the current parameters in their average: Thinc's, for the steps since
+    the last update."""
     return float(1 - min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** n_since)
 
 
@@ -292,7 +299,7 @@ def _move_average(average: Any, values: Any, share: float) -> None:
 
 
 def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
-    """A view of these, or a copy if they are numbers of rows."""
+    """Return a block of an array: a view for a slice, a copy for row numbers."""
     return array[index] if isinstance(index, slice) else array.take(index, axis=0)
 
 
@@ -306,16 +313,18 @@ def clipped_step(
     ops: Ops,
     n_skipped: Any = None,
 ) -> Any:
-    """One step of any optimizer, with the whole gradient clipped. Changes values in place, and
-    nothing if the gradient is not finite. On a device, nothing waits: the norm and the factor of
-    the gradient stay there.
+    """Take one step of any optimizer, with the whole gradient clipped. It changes values in place,
+    unless the gradient is not finite. On a device, nothing waits: the norm and the factor of the
+    gradient stay there.
 
-    parts (Sequence[Segment]): The parts with a gradient; all of it, for Thinc's optimizers.
-    n_skipped (Optional[Ints1d]): On the device, raised by 1 if the gradient is not finite; int32,
-        shape (1,).
-    RETURNS (Union[float, Floats1d]): Norm of the scaled gradient before clipping; on a device, of
-        shape (1,), and if it is not finite, the gradient counted as 0, and Adam did nothing. Other
-        arguments: see ``RowSparseOptimizer.update_parts``.
+    Other arguments are those of ``RowSparseOptimizer.update_parts``.
+
+    parts (Sequence[Segment]): The parts with a gradient; for Thinc's optimizers, all parameters.
+    n_skipped (Optional[Ints1d]): Counter on the device that is raised by 1 if the gradient is not
+        finite; int32, shape (1,).
+    RETURNS (Union[float, Floats1d]): Norm of the scaled gradient before clipping; on a device, in
+        an array of shape (1,). If it is not finite there, the step used a gradient of 0, and Adam
+        changed nothing.
     """
     is_ours, is_on_host = isinstance(optimizer, RowSparseOptimizer), is_numpy_array(gradients)
     norm: Any
@@ -339,25 +348,25 @@ def clipped_step(
     else:
         gradients[:] = scaled_on_device(get_array_module(gradients), gradients, factor)
         stepped, _ = optimizer(key, values, gradients)
-    if address(stepped) != address(values):  # an optimizer not in place
+    if address(stepped) != address(values):  # The optimizer does not work in place.
         values[:] = stepped
     return norm
 
 
 def clears_gradients(optimizer: Optimizer, gradients: Any) -> bool:
-    """Whether the gradients of the parts are zero after ``clipped_step``."""
+    """Return whether ``clipped_step`` sets the gradients of the parts to zero."""
     if is_numpy_array(gradients):
         return not isinstance(optimizer, RowSparseOptimizer)
     return isinstance(optimizer, RowSparseOptimizer) and optimizer._has_kernel()
 
 
 def dense_and_tables(parts: Sequence[Segment]) -> Tuple[Any, List[Segment]]:
-    """Parts as kernels take them: where each that is no table begins and ends, on the device;
-    and the tables."""
+    """Return the parts in the form that kernels need: begin and end of each dense part, on the
+    device; and the tables."""
     dense = tuple((part.start, part.stop) for part in parts if part.rows is None)
     return kernels.bounds(dense), [part for part in parts if part.rows is not None]
 
 
 def scaled_on_device(xp: Any, gradient: Any, found: Any) -> Any:
-    """A gradient times the factor that ``found_factor`` found; zeros if that is 0."""
+    """Return a gradient times the factor from ``found_factor``; zeros if the factor is 0."""
     return xp.where(found[1] != 0, gradient * found[1], xp.float32(0))

@@ -15,16 +15,15 @@ from .state import ARRAYS, SETTINGS, arrays_of
 
 
 def lay_out_state(optimizer: Optimizer, key: Key, values: Any) -> Dict[str, Any]:
-    """Make the arrays that the optimizer would make at its first steps, where they are not
-    there yet.
+    """Create the arrays that the optimizer would create in its first steps, unless they exist.
 
-    (An average of the weights begins with the weights as they are now; one worker alone
-    begins it at its first average.)
+    (An average of the weights starts with the current weights, while a single process starts it at
+    its first update.)
 
-    optimizer (Optimizer): Thinc's, or a ``RowSparseOptimizer``.
-    key (Key): What the state lies under.
+    optimizer (Optimizer): A Thinc optimizer, or a ``RowSparseOptimizer``.
+    key (Key): Key of the state.
     values (Floats1d): All parameters, on the CPU.
-    RETURNS (Dict[str, Any]): The arrays by the optimizer's names of them.
+    RETURNS (Dict[str, Any]): The arrays by their names in the optimizer.
     """
     if isinstance(optimizer, RowSparseOptimizer):
         optimizer.state_arrays(key, values)
@@ -37,10 +36,9 @@ def lay_out_state(optimizer: Optimizer, key: Key, values: Any) -> Dict[str, Any]
 
 
 def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None:
-    """Let the optimizer change these arrays from now on.
+    """Make the optimizer change these arrays from now on.
 
-    arrays (Mapping[str, Any]): By the names that ``lay_out_state`` gave; others are none
-        of its business.
+    arrays (Mapping[str, Any]): Arrays by the names from ``lay_out_state``; other names are ignored.
     """
     for name in ARRAYS:
         if name in arrays:
@@ -48,8 +46,8 @@ def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None
 
 
 def has_known_steps(optimizer: Any) -> bool:
-    """Whether workers can share all that an optimizer keeps. One that has steps or a state
-    of its own, derived from Thinc's or not, may keep something that is not known here."""
+    """Return whether workers can share the whole state of an optimizer. An optimizer that defines
+    its own steps or state, derived from Thinc's or not, may keep a state that is not known here."""
     if not isinstance(optimizer, Optimizer) or hasattr(optimizer, "state"):
         return False
     base = RowSparseOptimizer if isinstance(optimizer, RowSparseOptimizer) else Optimizer
@@ -58,18 +56,18 @@ def has_known_steps(optimizer: Any) -> bool:
 
 
 def why_not_shared(optimizer: Any) -> str:
-    """Why several workers cannot make steps with an optimizer; "" if they can."""
+    """Return the reason why several workers cannot use an optimizer; "" if they can."""
     if not has_known_steps(optimizer):
         return "is none of Thinc's, whose state workers can share"
     return "is RAdam, whose steps go wrong if several workers make them" * optimizer.use_radam
 
 
 def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
-    """An optimizer that changes the same arrays, and whose settings are given to it for
-    each step (``set_step``): it has no schedules of its own.
+    """Return an optimizer that changes the same arrays, and gets its settings for each step
+    (``set_step``), because it has no schedules.
 
-    optimizer (Optimizer): One that ``has_known_steps``.
-    ops (Ops): The model's, on the CPU.
+    optimizer (Optimizer): An optimizer that ``has_known_steps``.
+    ops (Ops): Ops of the model, on the CPU.
     """
     if isinstance(optimizer, RowSparseOptimizer):
         twin: Any = copy.copy(optimizer)
@@ -83,10 +81,12 @@ def for_a_worker(optimizer: Optimizer, ops: Ops) -> Optimizer:
 
 
 class StepSettings:
-    """The settings of an optimizer at each step, as a worker alone would have them.
+    """Compute the settings of an optimizer at each step, as a single process would have them.
 
-    schedules (Optimizer): A new one, built from the config, whose schedules nothing else steps.
-    now (Mapping[str, float]): From ``settings_of`` the run's: those without a schedule count.
+    schedules (Optimizer): A new optimizer, built from the config, whose schedules only this object
+        advances.
+    now (Mapping[str, float]): Result of ``settings_of`` for the run's optimizer; used for settings
+        without a schedule.
     """
 
     def __init__(self, schedules: Optimizer, now: Mapping[str, float]):
@@ -95,10 +95,10 @@ class StepSettings:
         self._fixed = {name: value for name, value in now.items() if name not in known}
 
     def at(self, number: int) -> Dict[str, float]:
-        """What to make a step with.
+        """Return the settings for a step.
 
-        number (int): Of the step, from 1. Schedules only move forward: of an earlier one than the
-            last that was asked for, it is what that had.
+        number (int): Number of the step, from 1. Schedules only move forward, so for an earlier
+            step than the last one asked for, the settings are those of that last step.
         """
         while self._last < number:
             self._schedules.step_schedules()
@@ -106,12 +106,12 @@ class StepSettings:
         return {**settings_of(self._schedules), **self._fixed}
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Continue as those of the run's optimizer, whose ``schedule_states`` these are."""
+        """Restore the schedules from the ``schedule_states`` of the run's optimizer."""
         restore_schedules(self._schedules, states)
 
 
 def settings_of(optimizer: Optimizer) -> Dict[str, float]:
-    """The settings of an optimizer as they are; of ``LazyAdam`` itself its `nu`, too. (One
-    derived from it may have steps of its own, which know of none.)"""
+    """Return the current settings of an optimizer, including `nu` if it is a ``LazyAdam`` itself.
+    (A class derived from it may define steps without `nu`.)"""
     names = (*SETTINGS, "nu") if type(optimizer) is LazyAdam else SETTINGS
     return {name: float(getattr(optimizer, name)) for name in names}

@@ -1,4 +1,4 @@
-"""SGD and Adagrad that touch only the rows of an embedding table that the batch used."""
+"""SGD and Adagrad that update only the rows of an embedding table that the batch used."""
 
 from typing import Any, List, Tuple
 
@@ -13,7 +13,7 @@ from .state import Key
 
 
 class SparseSGD(RowSparseOptimizer):
-    """Plain stochastic gradient descent: W -= learn_rate dW. It keeps nothing."""
+    """Apply plain stochastic gradient descent, W -= learn_rate dW, which needs no state."""
 
     kernels = "sgd"
 
@@ -41,7 +41,8 @@ def configure_sparse_sgd(
     use_averages: bool = False,
     average_every: int = 8,
 ) -> Optimizer:
-    """Plain SGD for models with embedding tables: a step costs the rows that the batch used.
+    """Create a plain SGD optimizer for models with embedding tables: a step only costs as much as
+    the rows that the batch used.
 
     learn_rate (float or schedule): Step size.
     L2 (float): Weight decay; in tables only for the rows used.
@@ -56,8 +57,8 @@ def configure_sparse_sgd(
 
 
 class SparseAdagrad(RowSparseOptimizer):
-    """SGD whose steps become smaller where gradients were large: with S the sum of all
-    squares so far, W -= learn_rate dW / (sqrt(S) + eps).
+    """Apply SGD with smaller steps for weights whose gradients were large: W -= learn_rate dW /
+    (sqrt(S) + eps), where S is the sum of the squares of all gradients so far.
 
     mom2 (Dict): Holds S.
     """
@@ -97,7 +98,8 @@ def configure_sparse_adagrad(
     use_averages: bool = False,
     average_every: int = 8,
 ) -> Optimizer:
-    """Adagrad for models with embedding tables: a step costs the rows that the batch used.
+    """Create an Adagrad optimizer for models with embedding tables: a step only costs as much as
+    the rows that the batch used.
 
     learn_rate (float or schedule): Step size.
     eps (float): Added to the root of the sum of squares.

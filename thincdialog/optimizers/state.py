@@ -1,4 +1,4 @@
-"""What an optimizer knows besides its settings, to be saved and taken back."""
+"""The state of an optimizer, in a form that can be saved and restored."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -14,45 +14,47 @@ COUNTS = ("nr_update", "last_seen")
 
 # A parameter's key in an optimizer: (number of its node, its name).
 Key = Tuple[int, str]
-# All weights of an agent are one parameter to the optimizer; its state lies under this key.
+# For the optimizer, all weights of an agent are one parameter, whose state has this key.
 KEY: Key = (0, "parameters")
 
 
 def has_state(optimizer: Any) -> bool:
-    """Whether ``optimizer_state`` can give a state: of Thinc's optimizer, of those derived
-    from it, and of those with ``state()`` and ``restore(state, arrays)`` of their own."""
+    """Return whether ``optimizer_state`` can return a state: for Thinc's optimizer, classes derived
+    from it, and optimizers with their own ``state()`` and ``restore(state, arrays)``."""
     return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
 
 def arrays_of(optimizer: Any, key: Key) -> Dict[str, Any]:
-    """What one of Thinc's optimizers keeps under a key so far, by its names of the arrays."""
+    """Return the arrays that a Thinc optimizer has for a key so far, by their names in the
+    optimizer."""
     known = {name: getattr(optimizer, name) or {} for name in ARRAYS}
     return {name: arrays[key] for name, arrays in known.items() if key in arrays}
 
 
 def averages_of(optimizer: Any, weights: Any) -> Any:
-    """The moving average of the weights, with every step made so far; None if the optimizer
-    keeps none, or has not begun.
+    """Return the moving average of the weights, including all steps so far; None if the optimizer
+    keeps no average, or has made no step.
 
-    weights (Floats1d): As they are now.
+    weights (Floats1d): The current weights.
     RETURNS (Optional[Floats1d]): As long as the weights.
     """
-    if hasattr(optimizer, "current_average"):  # It does not take it at each step.
+    if hasattr(optimizer, "current_average"):  # The average is not updated at each step.
         return optimizer.current_average(KEY, weights)
     averages = getattr(optimizer, "averages", None) or {}
-    # Workers have room for one before the first is taken: it holds the weights of the start.
+    # Workers allocate the average before its first update; until then, it holds the initial
+    # weights.
     if KEY not in averages or not optimizer.nr_update[KEY]:
         return None
     return averages[KEY]
 
 
 def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
-    """The state of an optimizer, its settings excepted.
+    """Return the state of an optimizer.
 
-    optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
-        more than Thinc's needs a ``state`` of its own.
-    RETURNS (Tuple[Dict[str, Any], Dict[str, np.ndarray]]): JSON values, and arrays by
-        name; for ``restore_optimizer``.
+    optimizer (Any): An optimizer that ``has_state``. A class derived from Thinc's that keeps
+        more than Thinc's must define its own ``state``.
+    RETURNS (Tuple[Dict[str, Any], Dict[str, np.ndarray]]): JSON values, and arrays by name; for
+        ``restore_optimizer``.
     """
     if hasattr(optimizer, "state"):
         return optimizer.state()
@@ -75,12 +77,11 @@ def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarra
 def restore_optimizer(
     optimizer: Any, weights: Any, state: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
-    """Give a new optimizer, built from the same settings, the state of another one. Its
-    schedules are stepped as often as those were.
+    """Give a new optimizer, built from the same settings, the state of another one, and advance its
+    schedules by the same number of steps.
 
-    weights (Floats1d): On the device that its arrays shall be on.
-
-    RAISES (ModelError): If they give other values than they gave then.
+    weights (Floats1d): Weights on the device that the optimizer's arrays should be on.
+    RAISES (ModelError): If the schedules return other values than in the saved state.
     """
     if hasattr(optimizer, "restore"):
         optimizer.restore(state, arrays)
@@ -98,7 +99,7 @@ def restore_optimizer(
     for name, value in state["settings"].items():
         current = float(getattr(optimizer, name))
         if current == value:
-            continue  # Its type decides on roundings: it stays as the schedule gave it.
+            continue  # Keep the schedule's own value, because its type affects rounding.
         if name in optimizer.schedules:
             raise ModelError(
                 f"the optimizer's schedule of '{name}' gives {current:g} where it gave {value:g}: "

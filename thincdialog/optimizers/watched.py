@@ -1,4 +1,4 @@
-"""Optimizers of users: what they give is looked at."""
+"""Checks of the values that custom optimizers return."""
 
 from functools import partial
 from typing import Any, Callable
@@ -23,7 +23,7 @@ _STEP = Returned(
 
 
 def stepping(optimizer: Any) -> Callable:
-    """An optimizer of Thinc's kind as a function, which looks at what one of a user's gives.
+    """Return a Thinc optimizer as a function; the results of a custom optimizer are checked.
 
     optimizer (Any): (key, weights, gradient) to (weights, gradient).
     """

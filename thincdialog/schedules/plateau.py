@@ -32,7 +32,7 @@ def plateau(
     return Plateau(learn_rate, factor, patience, min_rate)
 
 
-class Plateau(Generator):  # Thinc's optimizers, and checks of configs, know generators.
+class Plateau(Generator):  # Thinc's optimizers and config checks expect a generator.
     """Implement ``plateau``. The training loop reports evaluations with ``see``, and ``state``
     holds their effect. It holds no steps, because the optimizer counts them.
 

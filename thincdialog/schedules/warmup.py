@@ -1,4 +1,4 @@
-"""Rates that warm up, then fall."""
+"""Learning rates that warm up, then decay."""
 
 import math
 from itertools import count
@@ -9,12 +9,13 @@ from ..registry import registry
 
 @registry.schedules("thincdialog.WarmupLinear.v1")
 def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> Iterable[float]:
-    """Grow to the initial rate, then fall in equal steps; zero from ``total_steps`` on.
+    """Increase the rate to the initial rate, then decrease it in equal steps; zero from
+    ``total_steps`` on.
 
     initial_rate (float): The highest rate, above 0.
-    warmup_steps (int): Steps of growth, 0 or more; the first already learns (Thinc's
-        warmup_linear.v1 starts with a step of rate zero).
-    total_steps (int): Steps in all, more than warmup_steps.
+    warmup_steps (int): Number of steps with an increasing rate, 0 or more. The first step already
+        has a rate above zero (in Thinc's warmup_linear.v1 it is zero).
+    total_steps (int): Number of steps in total, more than warmup_steps.
     RETURNS (Iterable[float]): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
     """
@@ -28,12 +29,12 @@ def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> I
 def warmup_cosine(
     initial_rate: float, warmup_steps: int, total_steps: int, final_share: float = 0.0
 ) -> Iterable[float]:
-    """Grow to the initial rate, then fall as half a cosine.
+    """Increase the rate to the initial rate, then decrease it along half a cosine wave.
 
     initial_rate (float): The highest rate, above 0.
-    warmup_steps (int): Steps of growth, 0 or more.
-    total_steps (int): Steps in all, more than warmup_steps.
-    final_share (float): Share of the initial rate from ``total_steps`` on, 0.0 to 1.0.
+    warmup_steps (int): Number of steps with an increasing rate, 0 or more.
+    total_steps (int): Number of steps in total, more than warmup_steps.
+    final_share (float): Fraction of the initial rate from ``total_steps`` on, 0.0 to 1.0.
     RETURNS (Iterable[float]): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
     SOURCE: Loshchilov and Hutter 2017, https://arxiv.org/abs/1608.03983
@@ -56,13 +57,13 @@ def warmup_inverse_sqrt(
     total_steps: Optional[int] = None,
     gamma: Optional[int] = None,
 ) -> Iterable[float]:
-    """Grow to the initial rate, then fall with the inverse root of the step's number: after n
-    steps more it is the initial rate times sqrt(gamma / (gamma + n)).
+    """Increase the rate to the initial rate, then decrease it with the inverse square root of the
+    number of steps: n steps later, it is the initial rate times sqrt(gamma / (gamma + n)).
 
     initial_rate (float): The highest rate, above 0.
-    warmup_steps (int): Steps of growth, 0 or more.
-    total_steps (Optional[int]): From this step on the rate is zero; None for never.
-    gamma (Optional[int]): The rate is halved after three times as many steps, 1 or more;
+    warmup_steps (int): Number of steps with an increasing rate, 0 or more.
+    total_steps (Optional[int]): Step from which on the rate is zero; None for never.
+    gamma (Optional[int]): The rate is halved 3 * gamma steps after the warm-up; 1 or more;
         ``warmup_steps`` if None.
     RETURNS (Iterable[float]): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
@@ -84,9 +85,9 @@ def warmup_inverse_sqrt(
 def _warmup_then(
     initial_rate: float, warmup_steps: int, total_steps: int, decay: Callable[[int], float]
 ) -> Iterator[float]:
-    """Rates that grow in equal steps to ``initial_rate``, then follow ``decay``, a factor of
-    the rate for each step since the warm-up (0, 1, ...). The first step already learns, and
-    step ``warmup_steps`` (counted from 1) is the first with the full rate."""
+    """Return rates that increase in equal steps to ``initial_rate``, then follow ``decay``, a
+    factor of the rate for each step since the warm-up (0, 1, ...). The first rate is above zero,
+    and step ``warmup_steps`` (counted from 1) is the first with the full rate."""
     if initial_rate <= 0:
         raise ValueError(f"initial_rate = {initial_rate}, but it must be above 0")
     if not 0 <= warmup_steps < total_steps:
@@ -100,5 +101,5 @@ def _warmup_then(
             return initial_rate * (step + 1) / warmup_steps
         return initial_rate * decay(step - warmup_steps)
 
-    # Thinc's optimizers, and checks of configs, know generators.
+    # Thinc's optimizers and config checks expect a generator.
     return (rate(step) for step in count())

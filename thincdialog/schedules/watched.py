@@ -1,4 +1,4 @@
-"""Schedules of users: each value is looked at."""
+"""Checks of the values of custom schedules."""
 
 import math
 from numbers import Real
@@ -9,11 +9,11 @@ from ..registry import registry
 
 
 def watch_schedule(schedule: Any, function: Callable) -> Any:
-    """The schedule of a user's function, which refuses what is no number.
+    """Return a custom function's schedule, with a check that each value is a number.
 
-    schedule (Iterator): One that goes by scores (see ``optimizers.scored_schedules``) is left
-        as it is.
-    RAISES (CodeError): When such a value is asked for, or a first one and there is none.
+    schedule (Iterator): A schedule that depends on scores (see ``optimizers.scored_schedules``) is
+        returned unchanged.
+    RAISES (CodeError): When the schedule is read, if a value is no number, or if there are none.
     """
     return schedule if hasattr(schedule, "see") else _numbers(schedule, function)
 
