@@ -211,9 +211,7 @@ TWO = f"""@layers = "LAYER"
 
 def test_model_agent_layer_of_thinc_that_refuses_is_one_line():
     config = RANKER.replace(BAG, TWO.replace("LAYER", "add.v1"))
-    said = (
-        r"\[agent.model\] Thinc's layer add cannot work with .* - put concatenate.v1 in its place"
-    )
+    said = r"\[agent.model\] Thinc's layer add cannot work with .* - replace it by concatenate.v1"
     with pytest.raises(ConfigError, match=said):
         quietly_train(config, training__max_steps=1)
     quietly_train(config.replace("add.v1", "concatenate.v1"), training__max_steps=1)

@@ -137,7 +137,10 @@ def test_word_vectors_are_not_read_where_a_saved_model_has_the_table(config, pat
         quietly_train(config, tmp_path / "three", **begin)
     (tmp_path / "vectors.txt").write_text("red 1 2\none 3 4\n")
     _, shown = quietly_train(config, tmp_path / "three", **begin)
-    assert "vectors of 2 of 3 words" in shown and "new, as nothing fits: bag_embed.E" in shown
+    assert (
+        "vectors of 2 of 3 words" in shown
+        and "initialised, because no saved parameter fits: bag_embed.E" in shown
+    )
 
 
 def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path, config, tmp_path):

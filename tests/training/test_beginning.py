@@ -95,7 +95,7 @@ def begin(firsts, tmp_path):
 def test_init_from_keeps_classes_and_adds_new_ones(begin, tmp_path, text):
     _, shown = begin(text, training__max_steps=1, training__optimizer__learn_rate=0.0)
     assert "classes: its 2 (1 without an example here), and 1 new: 'fruit'" in shown
-    assert "larger for new classes, whose weights are new: " in shown
+    assert "extended by new classes, which have initial weights: " in shown
     before, after = (load(tmp_path / name / "model-best") for name in ("first", "second"))
     assert before.agent.classes == ["colour", "number"]
     assert after.agent.classes == ["colour", "number", "fruit"]
@@ -147,7 +147,7 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     assert place == f"Saving to {tmp_path / 'two'}" and ops.startswith("Computing with ops = ")
     assert "are not calibrated" in uncalibrated
     assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")
-    assert "are the model's (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
+    assert "come from the saved model (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
 
 
 def test_init_from_gives_an_encoder_to_an_agent_of_another_kind(begin, tmp_path):
@@ -157,7 +157,10 @@ def test_init_from_gives_an_encoder_to_an_agent_of_another_kind(begin, tmp_path)
     model = tmp_path / "ranker" / "model-best"
     still = {"training__max_steps": 1, "training__optimizer__learn_rate": 0.0}
     _, shown = begin(**still, **{"training.init_from": str(model)})
-    assert "classes: its" not in shown and "new, as nothing fits: linear.W 2x8, linear.b 2" in shown
+    assert (
+        "classes: its" not in shown
+        and "initialised, because no saved parameter fits: linear.W 2x8, linear.b 2" in shown
+    )
     there, here = (load(each).agent.model for each in (model, tmp_path / "second" / "model-best"))
     for name, param in (("bag_embed", "E"), ("linear", "W"), ("linear", "b")):
         one, two = (
@@ -301,7 +304,10 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
 
 def test_init_from_another_width_is_told_of(begin):
     _, shown = begin(training__max_steps=1, **{"agent.model.encoder.width": 16})
-    assert "new, as nothing fits: bag_embed.E " in shown and "not used: bag_embed.E " in shown
+    assert (
+        "initialised, because no saved parameter fits: bag_embed.E " in shown
+        and "not used: bag_embed.E " in shown
+    )
 
 
 def replaced(monkeypatch, place, *models):

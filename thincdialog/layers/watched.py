@@ -127,8 +127,8 @@ def look_at(model: Model) -> str:
 
 # Thinc layer to a hint that is shown if the layer refuses its input.
 _REMEDIES = {
-    "add": "put concatenate.v1 in its place, and after it Linear.v1 with "
-    "thincdialog.identity_init.v1 (docs/transformers.md), where what it gets are tokens"
+    "add": "replace it by concatenate.v1, followed by Linear.v1 with "
+    "thincdialog.identity_init.v1 (docs/transformers.md), if its inputs are tokens"
 }
 
 

@@ -111,14 +111,14 @@ def tie_embeddings(encoder: Model, other: Model) -> Model:
     if len(ours) != len(theirs):
         raise ValueError(
             f"share = 'embeddings', but encoder has {len(ours)} embedding tables and "
-            f"candidate_encoder {len(theirs)}. Use share = 'nothing', or encoders alike."
+            f"candidate_encoder {len(theirs)}. Use share = 'nothing', or the same tables in both."
         )
     for mine, own in zip(ours, theirs):
         one, two = _settings(mine), _settings(own)
         if one != two:
             raise ValueError(
                 f"share = 'embeddings', but the tables have different settings: {mine.name} {one} "
-                f"and {own.name} {two}. Use share = 'nothing', or encoders alike."
+                f"and {own.name} {two}. Use share = 'nothing', or the same tables in both."
             )
         if own is other:
             other = mine

@@ -85,12 +85,12 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
         )
     total = sum(slot.size for slot in now)
     of_all = f"{len(taken)} of {len(now)} parameters"
-    lines = [f"weights: {n_fitting:,} of {total:,} are the model's ({of_all})"]
+    lines = [f"weights: {n_fitting:,} of {total:,} come from the saved model ({of_all})"]
     if larger:
-        lines.append(f"larger for new classes, whose weights are new: {_names(larger)}")
+        lines.append(f"extended by new classes, which have initial weights: {_names(larger)}")
     fresh = [slot for slot in now if slot not in filled]
     if fresh:
-        lines.append(f"new, as nothing fits: {_names(fresh)}")
+        lines.append(f"initialised, because no saved parameter fits: {_names(fresh)}")
     unused = [slot for slot in before if slot not in taken]
     if unused:
         lines.append(f"not used: {_names(unused)}")

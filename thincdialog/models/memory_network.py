@@ -61,7 +61,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
     if model.attrs["class_names"] is None:
         text = "[agent.model] scores the names of classes, which [agent] does not have"
-        raise ConfigError([Problem("", text, 'let it be @agents = "thincdialog.Classifier.v1"')])
+        raise ConfigError([Problem("", text, 'set @agents = "thincdialog.Classifier.v1"')])
     model.layers[0].initialize(X=X)
     if Y is not None:
         model.set_dim("nO", get_width(Y))

@@ -25,7 +25,7 @@ def set_vocabulary(model: Model, n_ids: int, views: Mapping[str, range] = _NO_VI
             if name not in views:
                 text = f"[agent.model] reads the view '{name}', which [tokenizer] does not have"
                 known = f"it has: {', '.join(views)}"
-                hint = known if views else 'let it be @tokenizers = "thincdialog.Views.v1"'
+                hint = known if views else 'set @tokenizers = "thincdialog.Views.v1"'
                 raise ConfigError([Problem("", text, hint)])
             node.attrs["views"][name] = views[name]
             set_vocabulary(layer, len(views[name]))

@@ -52,7 +52,7 @@ def restore_dimensions(folder: Path, model: Model) -> None:
                 if size is None:
                     continue
                 if not isinstance(size, int) or size < 0:
-                    raise TypeError(f"{name} of {facts['name']} is no size")
+                    raise TypeError(f"{name} of {facts['name']} is not a size")
                 if not node.has_dim(name):
                     node.set_dim(name, size)
                 elif node.get_dim(name) != size:
@@ -121,7 +121,7 @@ def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
         text = "its checksum is not the one in layout.json. Save the model again."
         raise ModelError(f"{path}  is damaged: {text}")
     if not np.isfinite(vector).all():
-        text = "numbers that are not finite: nothing can be answered with them. Train it again."
+        text = "numbers that are not finite, so the model cannot be used. Train it again."
         raise ModelError(f"{path}  holds {text}")
     return vector
 
