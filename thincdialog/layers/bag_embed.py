@@ -71,7 +71,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops, segments = model.ops, model.attrs["segments"]
     E = cast(Floats2d, model.get_param("E"))  # (n_rows, width)
     n_examples, nS = X.lengths.shape[0], model.get_dim("nS")
-    # A bag for each example, or, one after another, for each (example, segment).
+    # One bag for each example, or one for each (example, segment), ordered by example.
     ids, lengths = _bags(ops, X, segments, nS)  # (n_tokens,), (n_bags,)
     scale = _scale(lengths, model.attrs["pooling"])  # (n_bags, 1)
     pooled = sum_bags(ops, E, ids, lengths, scale)  # (n_bags, width)
@@ -116,7 +116,7 @@ def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[HostInts, HostIn
     """Return the table rows of all tokens, bag after bag, int32; and the number of rows of each
     bag."""
     tokens, lengths = host_tokens(X)
-    if segments == "tables":  # nS rows for each id.
+    if segments == "tables":  # The table has nS rows for each id.
         return tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1), lengths
     if nS == 1:
         return numpy.ascontiguousarray(tokens[:, 0]), lengths

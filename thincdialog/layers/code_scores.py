@@ -35,7 +35,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     codes = ops.reshape2f(contexts, n_contexts * n_codes, width)
     products = ops.gemm(codes, candidates, trans2=True)  # (n_contexts * n_codes, n_candidates)
     A: Any = ops.reshape3f(products, n_contexts, n_codes, n_candidates)
-    P = ops.xp.exp(A - A.max(axis=1, keepdims=True))  # as A
+    P = ops.xp.exp(A - A.max(axis=1, keepdims=True))  # shape as A
     P /= P.sum(axis=1, keepdims=True)
     Y: Any = (P * A).sum(axis=1)  # (n_contexts, n_candidates)
 

@@ -30,7 +30,7 @@ def SwiGLU(nO: Optional[int] = None, nI: Optional[int] = None) -> Model[InT, Out
         forward,
         init=init,
         dims={"nO": nO, "nI": nI},
-        params={"W": None, "b": None},  # W1 and below it W2, (2 * nO, nI); (2 * nO,)
+        params={"W": None, "b": None},  # W1 above W2, (2 * nO, nI); (2 * nO,)
     )
 
 

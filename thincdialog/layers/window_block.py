@@ -59,7 +59,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
-        d_windows = backprop_net(dY)  # as wide as the windows
+        d_windows = backprop_net(dY)  # shape as windows
         dX = ops.backprop_seq2col(d_windows, window_size, lengths=Xr.lengths)
         return Ragged(dX + dY, Xr.lengths)
 

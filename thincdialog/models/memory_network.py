@@ -45,8 +45,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     U, backprop_reader = reader(X, is_train)  # (n_examples, width)
     lines, backprop_names = embed(model.attrs["class_names"], False)
     width = U.shape[1]
-    # (n_classes, width). All names have the same segment, so its vector does not affect the
-    # ranking of classes.
+    # (n_classes, width). All names have the same segment, so its vector adds the same number to
+    # all scores.
     W = ops.as_contig(lines.dataXd[:, -width:])
 
     def backprop(dY: OutT) -> InT:

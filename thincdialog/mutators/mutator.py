@@ -11,11 +11,10 @@ Episodes = Callable[[], Iterator[Episode]]
 # Takes one episode and returns the episodes that replace it, none or many.
 #
 # A mutator is called once for each episode each time the data is read, before episodes
-# are counted or shuffled. It must always return the same for the same episode (the only
-# draws that it may use are those of ``random_of``), must not change the messages that it
-# is given (`Message(message, text=...)` makes a changed copy), and must keep `id` unique.
-# Here, messages hold `labels`, in evaluation too, and no `episode_done`: the last message
-# of an episode ends it.
+# are counted or shuffled. It must always return the same result for the same episode (so it
+# must draw only from ``random_of``), must not change its messages (`Message(message,
+# text=...)` makes a changed copy), and must keep `id` unique. Here, messages have `labels`,
+# in evaluation, too, but no `episode_done`: the last message of an episode ends it.
 #
 # If its episodes always have a single turn, set the attribute `single_turn = True`; then
 # streamed data, too, is passed on in batches of columns.
@@ -24,10 +23,10 @@ EpisodeMutator = Callable[[Episode], List[Episode]]
 
 @runtime_checkable
 class SplitMutator(Protocol):
-    """A mutator that must see more than one episode, to count them for instance.
+    """Define a mutator that must see more than one episode, for instance to count them.
 
-    Each split has its own copy of the mutator (``copy.copy``), so state that it keeps
-    between readings belongs to one split.
+    Each split has its own copy of the mutator (``copy.copy``), so state that it keeps between
+    readings belongs to one split.
     """
 
     def rewrite(self, episodes: Episodes, split: str) -> Iterator[Episode]:

@@ -141,7 +141,7 @@ def attend(
                 _by_head(X[at], n_heads) for X, at in ((Q, queries), (K, keys), (dY, queries))
             )
             v = k if V is K else _by_head(V[keys], n_heads)
-            dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # as P
+            dS = ops.backprop_softmax(P, matmul(dy, v.transpose(0, 1, 3, 2)))  # shape as P
             dS *= factor
             dQ[queries] = _side_by_side(matmul(dS, k))
             dK[keys] = _side_by_side(matmul(dS.transpose(0, 1, 3, 2), q))

@@ -17,7 +17,7 @@ from .dialog_cupy_ops import starts_of
 from .dialog_fast_ops import DialogFastOps, beyond
 from .gpu import kernels
 
-# Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
+# Number of ids in a block: 1,024 rows of 256 floats are 1 MB, a core's second-level cache.
 _BLOCK_IDS = 1024
 
 

@@ -50,7 +50,7 @@ def bilstm(
         run = _forward(ops, G, U * half, sizes)
     else:
         sides: Any = zip(*(compiled.lstm_steps(G[side], U[side], sizes) for side in range(2)))
-        run = LSTMRun(*sides)  # pairs of arrays
+        run = LSTMRun(*sides)  # Each field is a pair of arrays, one per direction.
     Y = ops.alloc2f(X.shape[0], 2 * nH)  # (n_rows, 2 * nH)
     for side, order in enumerate(orders):
         Y[order, side * nH : (side + 1) * nH] = run.H[side]
@@ -157,7 +157,7 @@ def _backward(
     """Return the gradient before the gates' activation, and the outputs of the step before; changes
     dH in place."""
     if compiled is not None:
-        runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
+        runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # one per direction
         return zip(*map(compiled.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
     xp, nH = ops.xp, U.shape[2]
     first, stop = sizes[0], dH.shape[1]

@@ -71,7 +71,7 @@ def attend(
                 P[:] = _F(0)
                 add_product(at(Q, row, column), (turned, 0, padded), weights, n, head, padded)
                 for i in range(n):
-                    # The last query attends to all keys.
+                    # If causal, the last query attends to all keys, the one before to all but one.
                     seen = keys - (queries - 1 - begin - i if is_causal else 0)
                     _center(P[i], max(seen, 0), _F(factor))
                 _exp(P.reshape(-1))

@@ -41,7 +41,7 @@ def exp(x: Any) -> Any:
     r = r - n * _LN2_LOW
     p = ((((_E0 * r + _E1) * r + _E2) * r + _E3) * r + _E4) * r + _E5
     p = p * (r * r) + r + _ONE
-    # 2 to the power of n: n in the bits of the exponent.
+    # 2 to the power of n: set the bits of the exponent to n + 127.
     scale = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
     y = p * scale
     if x < _SMALLEST:

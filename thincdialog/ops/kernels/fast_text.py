@@ -73,7 +73,8 @@ def learn_batch(
         norm = of_scores * dot(X, X)
         clipped = step
         dX[:] = 0
-        if limit > 0 or not is_softmax:  # Two wrong candidates may be the same class.
+        # Two wrong candidates may be the same class: read all rows before updating one.
+        if limit > 0 or not is_softmax:
             for c in range(n):
                 add(dX, d[c], floats_at(classes[rows[c]], width))
             norm += dot(dX, dX) * share * share * (end - begin)

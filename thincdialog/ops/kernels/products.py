@@ -33,7 +33,7 @@ def _add_part(
         lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
 
         def place(number: int, row: Any) -> Any:
-            """Where a row of a matrix begins."""
+            """Return a pointer to the first float of a matrix's row."""
             floats, start, step = cgutils.unpack_tuple(builder, arguments[number])
             array = context.make_array(signature.args[number][0])(context, builder, floats)
             return builder.gep(array.data, [builder.add(start, builder.mul(row, step))])

@@ -133,7 +133,7 @@ def pack_texts(
         conversations, store.bounds, store.turns, store.entries, store.tokens, delimiter,
         one_segment, totals, gathered
     )  # fmt: skip
-    fields = gathered.view(np.int32)  # An id and a segment in turn.
+    fields = gathered.view(np.int32)  # Ids and segments alternate.
     rows = np.empty(len(gathered), np.int32)
     for t in range(len(rows)):
         rows[t] = fields[2 * t] * n_segments + min(fields[2 * t + 1], n_segments - 1)
