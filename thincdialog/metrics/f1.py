@@ -12,8 +12,8 @@ from .words import normalize_answer
 class F1(TextAverages):
     """Measure the word overlap of reply and label, averaged over examples; higher is better.
 
-    Words are those of ParlAI's normalisation, and repeated words count repeatedly. With several
-    labels, each of the three scores is the best over the labels.
+    Texts are split into words after ParlAI's normalisation, and a word counts as often as it
+    occurs. With several labels, each of the three scores is the best over the labels.
 
     Reports `precision`, `recall` and `f1`, 0.0 to 1.0.
     """

@@ -12,7 +12,8 @@ class IntraDistinctN(TextAverages):
     """Measure the fraction of distinct n-grams within each reply, averaged over replies; higher is
     less repetition, and 1.0 is none. A reply with fewer than n words counts as 0, as in ParlAI.
 
-    Words are those of ``thincdialog.DistinctN.v1``, which measures repetition between replies.
+    Texts are split into words as in ``thincdialog.DistinctN.v1``, which measures repetition between
+    replies.
     Reports `intra_distinct_<n>` for each n, 0.0 to 1.0.
 
     ns (Optional[List[int]]): Lengths n of the n-grams, 1 or more; 1 and 2 if null.

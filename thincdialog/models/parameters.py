@@ -365,7 +365,8 @@ def _arrays_of(node: Model) -> Dict[str, Any]:
 
 
 def _is_frozen(array: Any) -> bool:
-    """Return whether this is a tensor that is not trained. Arrays have no such attribute."""
+    """Return whether an array is a tensor that is not trained; arrays that are no tensors are
+    trained."""
     return not getattr(array, "requires_grad", True)
 
 

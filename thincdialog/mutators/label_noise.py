@@ -23,7 +23,7 @@ class LabelNoise:
     labels (Optional[List[str]]): Wrong labels to draw from; those of the split if None.
     seed (int): Seed of the draws, together with the example's id.
     splits (Optional[List[str]]): Splits to change; all if None. By default only "train", so that
-        scores on dev and test are those of the right labels.
+        dev and test keep the right labels.
     RAISES (ConfigError): If share is out of range, or labels is empty.
     """
 

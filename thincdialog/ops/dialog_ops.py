@@ -206,7 +206,7 @@ def keep_memory() -> bool:
     and the system then fills them with zeros page by page. That takes a fifth of the time of a
     training step, in which threads wait for each other. The peak memory of a run stays the same.
 
-    RETURNS (bool): Whether it worked; other C libraries have no such setting.
+    RETURNS (bool): Whether the settings were accepted; other C libraries do not have them.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -13,8 +13,8 @@ def on_grid(vectors: Floats2d) -> Floats2d:
     """Round vectors so that double precision holds the product of any two numbers, and any sum of
     such products, exactly. Then the result does not depend on the order in which BLAS adds.
 
-    Each vector is rounded to whole multiples of a power of two; for a width of 256, its largest
-    number is at least 2^21 such multiples.
+    Each vector is rounded to whole multiples of a power of two. For a width of 256, this power is
+    at most 2^-21 times the vector's largest number.
 
     vectors (Floats2d): Shape (n, width).
     RETURNS (Floats2d): The same shape.
