@@ -125,11 +125,9 @@ def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray
     """
     lengths = np.asarray(lengths, dtype=np.int64)
     vectors = np.empty((len(lengths), model.get_dim("nO")), dtype="f")
-    left = lengths.argsort(kind="stable")
-    while len(left):
-        cells = lengths[left[:_TOKENS_AT_ONCE]] * np.arange(1, len(left[:_TOKENS_AT_ONCE]) + 1)
-        n_texts = max(1, int(cells.searchsorted(_TOKENS_AT_ONCE, "right")))
-        rows, left = left[:n_texts], left[n_texts:]
+    order = lengths.argsort(kind="stable")
+    batch_of = lengths[order].cumsum() // _TOKENS_AT_ONCE
+    for rows in np.split(order, np.flatnonzero(np.diff(batch_of)) + 1):
         some, of_each = some_texts(ids, lengths, rows)
         tokens = np.stack([some, np.zeros_like(some)], axis=1).astype("i")
         batch = Ragged(cast(Any, tokens), cast(Any, of_each.astype("i")))

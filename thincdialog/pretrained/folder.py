@@ -154,15 +154,10 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
             found.dense.append(_read_dense(folder / part, found.width))
         else:
             found.normalise = True
-    with reading(folder / place / LIMITS) as path:
-        most = read_number(path, _read_json(path), "max_seq_length", sizes.n_places, LARGEST)
-        found.max_tokens = min(most, sizes.n_places)
-    with reading(folder / PROMPTS) as path:
-        texts = _read_json(path)
-        prompts = texts.get("prompts") or {}
-        found.prompt = prompts.get(texts.get("default_prompt_name"), "")
-        if not isinstance(found.prompt, str):
-            raise ValueError("the default prompt is no text")
+    path = folder / place / LIMITS
+    most = read_number(path, _read_json(path), "max_seq_length", sizes.n_places, LARGEST)
+    found.max_tokens = min(most, sizes.n_places)
+    found.prompt = _read_prompt(folder / PROMPTS)
     places = (PurePath(), place, *(part for _, part in modules))
     names = dict.fromkeys(str(part / name) for part in places for name in FILES)
     found.files = [name for name in names if (folder / name).is_file()]
@@ -183,6 +178,15 @@ def _read_modules(folder: Path) -> List[Tuple[str, PurePath]]:
         text = f"{folder / MODULES}  has the modules {kinds[:200]}. Supported, in this order"
         raise ModelError(f"{text}: Transformer, Pooling, Dense, Normalize.")
     return modules
+
+
+def _read_prompt(path: Path) -> str:
+    config = _read_json(path)
+    with reading(path):
+        prompt = (config.get("prompts") or {}).get(config.get("default_prompt_name"), "")
+        if not isinstance(prompt, str):
+            raise ValueError("the default prompt is no text")
+    return prompt
 
 
 def _read_pooling(path: Path) -> str:

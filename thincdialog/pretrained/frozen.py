@@ -7,7 +7,7 @@ from hashlib import blake2b, sha256
 from itertools import islice, repeat
 from pathlib import Path
 from threading import Lock
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -24,8 +24,8 @@ from .vector_files import VectorFiles, default_folder
 
 # Texts that are remembered in memory, of those that are not on disk.
 _MOST_RECENT = 1 << 14
-# Distinct texts that are sorted by length together, and those of them that are kept at once.
-_WINDOW, _AT_ONCE = 1 << 14, 1 << 10
+# Texts whose vectors are computed, and written to disk, together.
+_AT_ONCE = 1 << 10
 
 
 @dataclass(eq=False)
@@ -72,30 +72,32 @@ class TextVectors:
         keys = _keys(ids, lengths)
         with self._lock:
             found = {key: self._find(key) for key in keys}
-            missing = {key: row for row, key in enumerate(keys) if found[key] is None}
-            if missing:
-                vectors = self.encode(*some_texts(ids, lengths, list(missing.values())))
-                found.update(zip(missing, vectors))
-                self._recent.update(zip(missing, vectors))
-                while len(self._recent) > _MOST_RECENT:
-                    self._recent.popitem(last=False)
+            new = self._compute(ids, lengths, keys, found)
+            self._recent.update(new)
+            while len(self._recent) > _MOST_RECENT:
+                self._recent.popitem(last=False)
+            found.update(new)
         shape = (len(keys), self.folder.width)
         return np.array([found[key] for key in keys], dtype="f").reshape(shape)
 
-    def keep(self, ids: np.ndarray, lengths: np.ndarray) -> Iterator[int]:
+    def keep(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         """Compute the vectors of those texts that are not on disk, and write them there.
 
-        YIELDS (int): How many more texts are on disk.
         RAISES (OutputError): If they cannot be written.
         """
-        known = self.files
-        new = {key: row for row, key in enumerate(_keys(ids, lengths)) if known.get(key) is None}
-        keys = sorted(new, key=lambda key: lengths[new[key]])
-        yield len(lengths) - len(keys)
-        for first in range(0, len(keys), _AT_ONCE):
-            some = keys[first : first + _AT_ONCE]
-            self.files.add(some, self.encode(*some_texts(ids, lengths, [new[key] for key in some])))
-            yield len(some)
+        keys = _keys(ids, lengths)
+        new = self._compute(ids, lengths, keys, {key: self.files.get(key) for key in keys})
+        if new:
+            self.files.add(list(new), np.stack(list(new.values())))
+
+    def _compute(
+        self, ids: np.ndarray, lengths: np.ndarray, keys: List[bytes], known: Dict[bytes, Any]
+    ) -> Dict[bytes, np.ndarray]:
+        """Compute the vectors of those texts that are not known."""
+        rows = {key: row for row, key in enumerate(keys) if known[key] is None}
+        if not rows:
+            return {}
+        return dict(zip(rows, self.encode(*some_texts(ids, lengths, list(rows.values())))))
 
     def _find(self, key: bytes) -> Optional[np.ndarray]:
         recent = self._recent.get(key)
@@ -156,15 +158,15 @@ def encode_ahead(
     """
     n_done, left = 0, iter(texts)
     is_needed = isinstance(model, Model) and any("vectors" in node.attrs for node in model.walk())
-    while is_needed and (window := list(islice(left, _WINDOW))):
-        ids, lengths = tokenizer.encode_many(list(dict.fromkeys(window)))
+    while is_needed and (some := list(dict.fromkeys(islice(left, _AT_ONCE)))):
+        ids, lengths = tokenizer.encode_many(some)
         rows: Any = np.stack([ids, np.zeros_like(ids)], axis=1)
         for vectors, X in _readers(model, Ragged(rows, lengths)).items():  # type: ignore[arg-type]
             own, examples, _ = _pieces(X)
-            for n in vectors.keep(own, np.bincount(examples)):
-                n_done += n
-                if progress is not None:
-                    progress(n_done)
+            vectors.keep(own, np.bincount(examples))
+        n_done += len(some)
+        if progress is not None:
+            progress(n_done)
 
 
 def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:

@@ -41,21 +41,15 @@ def write_encoders(model: Any, folder: Path, before: Optional[Path] = None) -> N
     before (Optional[Path]): The saved model that this one replaces; the files that both have are
         linked, not written again. None for a checkpoint, which contains no encoder.
     """
-    found = _encoders_of(model)
-    for each in found:
-        place = Path(FOLDER, each.folder.checksum)
-        if before is not None and each.is_included:
-            for name in each.folder.files:
-                _write_file(each.folder.path / name, folder / place / name, before / place / name)
-    if found:
-        facts = [
-            {
-                "folder": each.given,
-                "place": str(each.folder.path.absolute()),
-                "checksum": each.folder.checksum,
-            }
-            for each in found
-        ]
+    facts = []
+    for given, encoder, is_included in _encoders_of(model):
+        checksum, place = encoder.checksum, str(encoder.path.absolute())
+        facts.append({"folder": given, "place": place, "checksum": checksum})
+        if is_included and before is not None:
+            own = Path(FOLDER, checksum)
+            for name in encoder.files:
+                _write_file(encoder.path / name, folder / own / name, before / own / name)
+    if facts:
         write_json(folder / FILE, {"encoders": facts})
 
 
@@ -72,8 +66,7 @@ def check_encoders(model: Any, folder: Path) -> None:
 
     RAISES (ModelError): If one is another.
     """
-    found = _encoders_of(model)
-    for each, facts in zip(found, _facts(folder) if found else ()):
+    for each, facts in zip(_encoders_of(model), _facts(folder)):
         if each.folder.checksum != facts["checksum"]:
             text = f"is not the encoder that {folder} was trained with"
             raise ModelError(f"{each.given}  {text}, which was in {facts['place']}.")
