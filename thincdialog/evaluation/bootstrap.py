@@ -91,18 +91,15 @@ def resample(
                 del of_units[name]
     # Metrics without sums, such as those that the agent measures itself, have no resamples.
     of_units = {name: own for name, own in of_units.items() if own}
-    found = {name: Resampled(totals[name], {}) for name in of_units}
-    tables = {
-        name: numpy.array(list(own.values())).reshape(-1, len(numbers)).T.copy()
-        for name, own in of_units.items()
-    }
+    tables = {name: numpy.stack([*own.values()], axis=1) for name, own in of_units.items()}
     parts: Dict[str, List[numpy.ndarray]] = {name: [] for name in tables}
     for weights in _draws(len(numbers), n_resamples, seed):
         for name, table in tables.items():
             parts[name].append(_products(weights, table))
-    for name, own in of_units.items():
-        found[name].sums = dict(zip(own, numpy.concatenate(parts[name]).T))
-    return found
+    return {
+        name: Resampled(totals[name], dict(zip(own, numpy.concatenate(parts[name]).T)))
+        for name, own in of_units.items()
+    }
 
 
 def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]:

@@ -6,16 +6,16 @@ https://aclanthology.org/W04-3250)
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 
 from ..errors import DataError
 from ..messages import Message
-from ..metrics import AverageMetric, Metric, higher_is_better, is_share, merge_reports, merge_tasks
-from ..metrics.metric import Report
+from ..metrics import AverageMetric, ExampleMetric, Metric, merge_reports, merge_tasks
+from ..metrics.metric import Report, higher_is_better, is_share
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, sums_of, task_values
@@ -90,12 +90,19 @@ class Comparison:
 
 @dataclass
 class _Side:
-    """Hold one of the two sides: its examples, the function that scores one, and the totals."""
+    """Hold one of the two sides: its examples, its metrics (None of a file, whose lines hold their
+    values), and the totals."""
 
     name: str
-    report: Callable[[Prediction], Report]
-    rows: Dict[str, List[Prediction]] = field(default_factory=dict)
-    totals: Dict[str, Dict[str, Metric]] = field(default_factory=dict)
+    metrics: Optional[Sequence[ExampleMetric]]
+    rows: Dict[str, List[Prediction]]
+    totals: Dict[str, Dict[str, Metric]]
+
+    def report(self, row: Prediction) -> Report:
+        """Report the metrics of one example."""
+        if self.metrics is None:
+            return _report_of_line(row)
+        return example_report(row, self.metrics)
 
 
 def compare(
@@ -119,8 +126,8 @@ def compare(
     RETURNS (Comparison): Metrics that both have, by the settings of a's config.
     RAISES (DialogError): If a model or file cannot be used, or examples differ.
     """
-    first, metrics = _side(a, None, split, overrides, code)
-    second, _ = _side(b, metrics, split, overrides, code)
+    first = _side(a, None, split, overrides, code)
+    second = _side(b, first.metrics, split, overrides, code)
     _check_same_examples(first, second)
     values = []
     for side, other in ((first, second), (second, first)):
@@ -191,11 +198,9 @@ def two_sided(drawn: numpy.ndarray) -> float:
 # --- the two sides --------------------------------------------------------------------
 
 
-def _side(
-    path: PathLike, metrics: Any, split: str, overrides: Overrides, code: CodeLike
-) -> Tuple[_Side, Any]:
+def _side(path: PathLike, metrics: Any, split: str, overrides: Overrides, code: CodeLike) -> _Side:
     if Path(path).is_file():
-        side = _Side(str(path), _report_of_line)
+        rows: Dict[str, List[Prediction]] = {}
         for line in read_predictions(path):
             row = Prediction(
                 id=line["id"],
@@ -205,15 +210,13 @@ def _side(
                 conversation=str(line.get("conversation", line["id"])),
                 n_candidates=line.get("n_candidates", 0),
             )
-            side.rows.setdefault(row.task, []).append(row)
-        for task, rows in side.rows.items():
-            side.totals[task] = merge_reports(*map(_report_of_line, rows))
-        return side, metrics
+            rows.setdefault(row.task, []).append(row)
+        totals = {task: merge_reports(*map(_report_of_line, own)) for task, own in rows.items()}
+        return _Side(str(path), None, rows, totals)
     found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
     metrics = found.metrics if metrics is None else metrics
-    side = _Side(str(path), lambda row: example_report(row, metrics), found.predictions)
-    side.totals = {task: total_report(rows, metrics) for task, rows in side.rows.items()}
-    return side, metrics
+    totals = {task: total_report(own, metrics) for task, own in found.predictions.items()}
+    return _Side(str(path), metrics, found.predictions, totals)
 
 
 def _report_of_line(row: Prediction) -> Report:
@@ -231,22 +234,18 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
         raise DataError(names, f"cannot be compared: their tasks differ ({tasks[0]}; {tasks[1]})")
     for task, rows in first.rows.items():
         keys = _keys(rows)
-        places = {key: place for place, key in enumerate(_keys(second.rows[task]))}
-        order = [places.get(key) for key in keys]
-        here = order.count(None)
-        there = len(places) - (len(keys) - here)
+        of_key = dict(zip(_keys(second.rows[task]), second.rows[task]))
+        here, there = {*keys} - {*of_key}, {*of_key} - {*keys}
         if here or there:
-            only = [key for key in keys if key not in places] or set(places).difference(keys)
-            odd, _ = min(only)
+            odd, _ = min(here or there)
             where = f" of the task '{task}'" if task else ""
-            raise DataError(
-                names,
-                f"cannot be compared: their examples{where} differ. {here:,} are only in the "
-                f"first, {there:,} only in the second, such as '{odd}'. Evaluate both on the "
-                "same data, with the same [evaluation] max_examples.",
+            text = (
+                f"cannot be compared: their examples{where} differ. {len(here):,} are only in the "
             )
-        moved = [place for place in order if place is not None]
-        second.rows[task] = [second.rows[task][place] for place in moved]
+            text += f"first, {len(there):,} only in the second, such as '{odd}'. Evaluate both on "
+            text += "the same data, with the same [evaluation] max_examples."
+            raise DataError(names, text)
+        second.rows[task] = [of_key[key] for key in keys]
         for one, other in zip(rows, second.rows[task]):
             what, labels = "", (list(one.labels or ()), list(other.labels or ()))
             n_candidates = (one.n_candidates, other.n_candidates)

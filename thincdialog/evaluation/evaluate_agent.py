@@ -38,14 +38,14 @@ def evaluate_agent(
             make_world(task, agent) as world,
         ):
             world.start_epoch(0, 0)
-            if recorder is not None:
-                recorder.record(name, acts_of(world), ids)
-            while not world.epoch_done():
-                world.parley()
+            if recorder is None:
+                while not world.epoch_done():
+                    world.parley()
+                return world.report()
+            recorder.record(name, acts_of(world), ids)
             report = world.report()
-            if recorder is not None:
-                in_order = (name for block in sorted(ids) for name in ids[block])
-                recorder.arrange(name, in_order, report)
+            in_order = (name for block in sorted(ids) for name in ids[block])
+            recorder.arrange(name, in_order, report)
             return report
 
     return evaluate_by(measure, agent, teacher)

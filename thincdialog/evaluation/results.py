@@ -96,23 +96,21 @@ def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
 
 
 def task_table(
-    report: Mapping[str, float], intervals: Optional[Mapping[str, Tuple[float, float]]] = None
+    report: Mapping[str, float], intervals: Mapping[str, Tuple[float, float]]
 ) -> List[List[str]]:
     """Header and rows of a report on several tasks: each task, their mean ("macro"), "all".
 
-    intervals (Optional[Mapping]): Metric name to the ends of its interval, to be shown.
+    intervals (Mapping): Metric name to the ends of its interval, if it has one.
     """
     parts = report_parts(report)
     names = shown_metrics(list(parts.values()), "")
     rows = []
     for task, part in parts.items():
         prefix = "" if task == ALL else f"{task}/"
-        ends = {name: (intervals or {}).get(prefix + name) for name in names}
         values = cells(part, names)
         for place, name in enumerate(names):
-            known = ends[name]
-            if known is not None:
-                values[place] += f" [{known[0]:.3f}, {known[1]:.3f}]"
+            if ends := intervals.get(prefix + name):
+                values[place] += f" [{ends[0]:.3f}, {ends[1]:.3f}]"
         rows.append([task, *values])
     return [["task", *names, COUNT], *rows]
 

@@ -14,10 +14,6 @@ from .predictions import Prediction, Recorder, example_report
 Key = Tuple[str, Hashable]
 
 
-class UNTOLD:
-    """Mark a metric without sums. (A class, because it is the same object in every process.)"""
-
-
 @dataclass
 class Scored(Prediction):
     """Hold the sums of a prediction, without its texts.
@@ -30,11 +26,11 @@ class Scored(Prediction):
     values: "array[float]" = field(default_factory=lambda: array("d"))
 
     def sums(self) -> AllSums:
-        """Return the same as ``bootstrap.sums_of()``."""
+        """Return the same as ``bootstrap.sums_of()``, without metrics that have no sums."""
         found: Dict[str, Dict[Hashable, float]] = {}
         for (name, part), value in zip(self.keys, self.values):
             found.setdefault(name, {})[part] = value
-        return {name: None if UNTOLD in sums else sums for name, sums in found.items()}
+        return found
 
 
 class SumsRecorder(Recorder):
@@ -68,7 +64,7 @@ class SumsRecorder(Recorder):
         sums = {
             (name, part): value
             for name, known in sums_of(example_report(row, self.metrics)).items()
-            for part, value in ({UNTOLD: 0.0} if known is None else known).items()
+            for part, value in (known or {}).items()
         }
         keys = tuple(sums)
         return Scored(
