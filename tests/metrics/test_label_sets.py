@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.evaluation.predictions import Prediction, example_report, is_mean_of_examples
+from thincdialog.evaluation.predictions import Prediction, is_mean_of_examples, report_of
 from thincdialog.messages import Message
 from thincdialog.metrics import is_share, merge_reports
 from thincdialog.metrics.label_sets import LabelSets
@@ -87,5 +87,5 @@ def test_label_sets_read_the_text_of_a_reply_without_predicted_labels():
 
 def test_label_sets_of_one_example_are_no_means_but_for_the_exact_match():
     row = Prediction("0", ["a"], reply(["a"]))
-    report = example_report(row, [LabelSets()])
+    report = report_of([row], [LabelSets()])
     assert [name for name, each in report.items() if is_mean_of_examples(each)] == ["exact_match"]

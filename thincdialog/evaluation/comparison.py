@@ -19,8 +19,8 @@ from ..metrics.metric import Report, higher_is_better, is_share
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, sums_of, task_values
-from .detail import evaluate_in_detail, total_report
-from .predictions import Prediction, example_report
+from .detail import evaluate_in_detail
+from .predictions import Prediction, report_of
 from .predictions_file import read_predictions
 
 
@@ -102,7 +102,7 @@ class _Side:
         """Report the metrics of one example."""
         if self.metrics is None:
             return _report_of_line(row)
-        return example_report(row, self.metrics)
+        return report_of([row], self.metrics)
 
 
 def compare(
@@ -215,7 +215,7 @@ def _side(path: PathLike, metrics: Any, split: str, overrides: Overrides, code: 
         return _Side(str(path), None, rows, totals)
     found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
     metrics = found.metrics if metrics is None else metrics
-    totals = {task: total_report(own, metrics) for task, own in found.predictions.items()}
+    totals = {task: report_of(own, metrics) for task, own in found.predictions.items()}
     return _Side(str(path), metrics, found.predictions, totals)
 
 

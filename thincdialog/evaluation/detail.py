@@ -16,7 +16,7 @@ from .bootstrap import N_RESAMPLES, sums_of
 from .calibration import calibration_error, in_scope, tempered
 from .coverage import Guesses
 from .intervals import Intervals, find_intervals
-from .predictions import Prediction, Recorder, example_report
+from .predictions import Prediction, Recorder, report_of
 from .unreachable import unreachable_labels
 
 
@@ -157,7 +157,7 @@ def agent_in_detail(
     rows = recorder.predictions
     drawn = find_intervals(
         rows,
-        lambda row: sums_of(example_report(row, metrics)),
+        lambda row: sums_of(report_of([row], metrics)),
         recorder.reports,
         scores,
         n_resamples,
@@ -174,14 +174,3 @@ def agent_in_detail(
         metrics=list(metrics),
         warning=unreachable_labels(experiment.agent, teacher),
     )
-
-
-def total_report(rows: Sequence[Prediction], metrics: Sequence[ExampleMetric]) -> Dict[str, Any]:
-    """Report the metrics of all predictions together."""
-    known = [row for row in rows if can_score(row.labels, metrics)]
-    report: Dict[str, Any] = {}
-    for metric in metrics:
-        family = metric.fresh()
-        family.add_batch([row.labels or () for row in known], [row.reply for row in known])
-        report.update(family.report())
-    return report

@@ -1,11 +1,13 @@
 """What the trained model is worth: scores with intervals, for tables and model cards."""
 
+from operator import attrgetter
+
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .bootstrap import N_RESAMPLES
 from .intervals import find_intervals
 from .results import Result
-from .sums_recorder import Scored, SumsRecorder
+from .sums_recorder import SumsRecorder
 
 # Of a larger split there are no intervals at the end of a training: to draw its examples takes
 # long. ``evaluate`` does it.
@@ -25,7 +27,7 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
     scores = runner.evaluate(experiment, teacher, recorder)
     result.scores[split] = scores
     known, reports = recorder.predictions, recorder.reports
-    found = find_intervals(known, Scored.sums, reports, scores, N_RESAMPLES)
+    found = find_intervals(known, attrgetter("sums"), reports, scores, N_RESAMPLES)
     if recorder.is_whole and found.intervals:
         result.intervals[split] = found.intervals
         result.drawn[split] = f"{found.n_drawn:,} {found.what}, drawn {N_RESAMPLES:,} times"

@@ -64,7 +64,7 @@ class Prediction:
             row["right"] = is_right(self.reply, self.labels)
         row["metrics"] = {
             name: metric.value()
-            for name, metric in example_report(self, metrics).items()
+            for name, metric in report_of([self], metrics).items()
             if is_mean_of_examples(metric)
         }
         return row
@@ -82,15 +82,14 @@ def is_right(reply: Message, labels: Sequence[str]) -> bool:
     return reply.get("text") in labels
 
 
-def example_report(prediction: Prediction, metrics: Sequence[ExampleMetric]) -> Dict[str, Metric]:
-    """Report the metrics of one example alone; {} without labels."""
+def report_of(rows: Sequence[Prediction], metrics: Sequence[ExampleMetric]) -> Dict[str, Metric]:
+    """Report the metrics of some predictions together; {} if none of them has labels."""
+    known = [row for row in rows if can_score(row.labels, metrics)]
     report: Dict[str, Metric] = {}
-    labels = prediction.labels
-    if labels is not None and can_score(labels, metrics):
-        for metric in metrics:
-            alone = metric.fresh()
-            alone.add(labels, prediction.reply)
-            report.update(alone.report())
+    for metric in metrics if known else ():
+        counted = metric.fresh()
+        counted.add_batch([row.labels or () for row in known], [row.reply for row in known])
+        report.update(counted.report())
     return report
 
 

@@ -1,36 +1,24 @@
 """Keeps the numbers that intervals need of every reply, but not the reply: the text of a stream may
 be larger than memory."""
 
-from array import array
 from dataclasses import dataclass, field
-from typing import Dict, Hashable, Optional, Sequence, Tuple, cast
+from typing import Dict, Optional, Sequence, cast
 
 from ..messages import Message
 from ..metrics import ExampleMetric
+from ..metrics.metric import Sums
 from .bootstrap import AllSums, sums_of
-from .predictions import Prediction, Recorder, example_report
-
-# Metric, and name of one of its sums.
-Key = Tuple[str, Hashable]
+from .predictions import Prediction, Recorder, report_of
 
 
 @dataclass
 class Scored(Prediction):
     """Hold the sums of a prediction, without its texts.
 
-    keys (Sequence[Key]): Keys of its sums.
-    values (array[float]): One value for each key.
+    sums (AllSums): As ``bootstrap.sums_of()`` returns them.
     """
 
-    keys: Sequence[Key] = ()
-    values: "array[float]" = field(default_factory=lambda: array("d"))
-
-    def sums(self) -> AllSums:
-        """Return the same as ``bootstrap.sums_of()``, without metrics that have no sums."""
-        found: Dict[str, Dict[Hashable, float]] = {}
-        for (name, part), value in zip(self.keys, self.values):
-            found.setdefault(name, {})[part] = value
-        return found
+    sums: AllSums = field(default_factory=dict)
 
 
 class SumsRecorder(Recorder):
@@ -44,7 +32,8 @@ class SumsRecorder(Recorder):
         super().__init__()
         self.metrics, self.most = metrics, most
         self.n_seen = 0
-        self._known: Dict[Tuple[Key, ...], Tuple[Key, ...]] = {}
+        # Most examples have the same sums of a metric as others: these are in memory once.
+        self._known: Dict[Optional[tuple], Optional[Sums]] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -61,18 +50,16 @@ class SumsRecorder(Recorder):
         if not self.is_whole:
             self.rows.clear()
             return None
-        sums = {
-            (name, part): value
-            for name, known in sums_of(example_report(row, self.metrics)).items()
-            for part, value in (known or {}).items()
-        }
-        keys = tuple(sums)
+        sums = sums_of(report_of([row], self.metrics))
         return Scored(
             id=row.id,
             labels=("",) * bool(row.labels),
             reply=Message(),
             task=row.task,
             conversation=row.conversation,
-            keys=self._known.setdefault(keys, keys),
-            values=array("d", sums.values()),
+            sums={name: self._shared(own) for name, own in sums.items()},
         )
+
+    def _shared(self, sums: Optional[Sums]) -> Optional[Sums]:
+        key = None if sums is None else tuple(sums.items())
+        return self._known.setdefault(key, sums)
