@@ -1,4 +1,4 @@
-"""A table of word vectors, distilled from a published encoder."""
+"""Distills a table of word vectors from a published encoder."""
 
 import sys
 from collections import Counter
@@ -27,9 +27,9 @@ _UNKNOWN = "[UNK]"
 
 
 class Distilled(NamedTuple):
-    """A table that was written.
+    """Describe a table that was written.
 
-    folder (Path): Where it is.
+    folder (Path): Its folder.
     n_words (int): Words that have a vector.
     width (int): Numbers of each vector.
     explained (float): Share of the variance of the encoder's vectors that was kept.
@@ -93,7 +93,7 @@ def distill(
 
 
 def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
-    """All texts of some files, and all turns of their conversations."""
+    """Yield all texts of some files, and all turns of their conversations."""
     layout = layout_of(form) if form else None
     reading = InputReading(None if layout else form, layout, "context", text_field, "both")
     at = Bookmark()
@@ -122,7 +122,7 @@ def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
 
 
 def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:
-    """Principal components, the largest first, and their share of the variance."""
+    """Return the principal components, the largest first, and their share of the variance."""
     centred = (vectors - vectors.mean(0)).astype("d")
     sizes, directions = np.linalg.eigh(centred.T @ centred)  # The smallest first.
     kept = directions[:, ::-1][:, :width]

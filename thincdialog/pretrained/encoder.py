@@ -1,4 +1,4 @@
-"""Models of a published encoder: a vector for each token, or one for each text."""
+"""Builds models from a published encoder: a vector for each token, or one for each text."""
 
 from typing import Any, Callable, List, Literal, Optional, Tuple, cast
 from weakref import WeakValueDictionary
@@ -24,7 +24,7 @@ from .frozen import TextVectors, frozen_encoder, some_texts
 from .saved_encoder import SavedEncoder
 
 Pooling = Literal["folder", "mean", "max", "first"]
-# Tokens computed together by `encode`: their rows of the widest layer stay in a core's cache.
+# Tokens of a batch of `encode`: their rows of the widest layer stay in a core's cache.
 _TOKENS_AT_ONCE = 1024
 # Frozen encoders of models that are in memory.
 _in_use: "WeakValueDictionary[Tuple, TextVectors]" = WeakValueDictionary()
@@ -100,7 +100,7 @@ def PretrainedEncoder(
 def text_encoder(
     folder: PretrainedFolder, pooling: Pooling = "folder", dropout: float = 0.0
 ) -> Model[Ragged, Floats2d]:
-    """The layers of ``PretrainedEncoder``, not initialized: ``initialize`` reads the weights."""
+    """Build the layers of ``PretrainedEncoder``; ``initialize`` reads the weights."""
     how: Any = folder.pooling if pooling == "folder" else pooling
     layers: List[Model] = [_tokens(folder, dropout), pool(how)]
     for each in folder.dense:
@@ -116,7 +116,7 @@ def text_encoder(
 
 
 def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray:
-    """The vectors of texts, without gradients: texts of like length together.
+    """Compute the vectors of texts, without gradients; texts of similar length share a batch.
 
     model (Model[Ragged, Floats2d]): Initialized, such as a ``text_encoder``.
     ids (np.ndarray): Of all texts, one after the other, shape (n_tokens,), int32.

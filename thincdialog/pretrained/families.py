@@ -1,4 +1,5 @@
-"""Families of encoders: the sizes in config.json, and the names and shapes of parameters."""
+"""Describes families of encoders: the sizes in config.json, and the names and shapes of
+parameters."""
 
 import json
 import re
@@ -45,11 +46,11 @@ _OTHERS = (
 
 @dataclass(frozen=True)
 class Sizes:
-    """What config.json says.
+    """Hold the sizes in config.json.
 
     n_pieces (int): Rows of the embedding table.
-    n_places (int): Places told apart.
-    first_place (int): Row of the first place in the table of places.
+    n_places (int): Longest text, in tokens: the number of positions.
+    first_place (int): Row of the first position in the table of positions.
     activation (str): "gelu" or "relu".
     eps (float): What layer normalisation adds to the variance.
     """
@@ -67,9 +68,9 @@ class Sizes:
 
 
 def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
-    """The sizes of an encoder.
+    """Read the sizes of an encoder.
 
-    path (Path): Of config.json, for errors.
+    path (Path): Path of config.json, for errors.
     config (Dict[str, Any]): Its contents.
     RAISES (ModelError): If the family, or a setting, is not supported.
     """
@@ -97,9 +98,11 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
 
 
 def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
-    """Read a number above 0 of the type of the largest one; null is the default.
+    """Read a number above 0, of the same type as ``most``; null means the default.
 
-    RAISES (ModelError): If it is something else.
+    most (Any): The largest number allowed.
+
+    RAISES (ModelError): If it is no such number.
     """
     value = default if config.get(name) is None else config[name]
     if type(value) is not type(most) or not 0 < value <= most:
@@ -110,9 +113,9 @@ def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, mos
 
 
 def check_known(path: Path, name: str, value: Any, known: Collection[Any]) -> None:
-    """See that a setting has a value that is supported.
+    """Check that a setting has a supported value.
 
-    RAISES (ModelError): If not.
+    RAISES (ModelError): If it does not.
     """
     if value not in list(known):
         text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
@@ -120,7 +123,7 @@ def check_known(path: Path, name: str, value: Any, known: Collection[Any]) -> No
 
 
 def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
-    """BERT's names of an encoder's parameters, and their shapes; -1 is any number."""
+    """Yield the parameters of an encoder by BERT's names, with their shapes; -1 is any number."""
     yield WORDS, (sizes.n_pieces, sizes.width)
     if sizes.family == TABLE:
         return
@@ -138,8 +141,8 @@ def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
 
 
 def name_of_bert(name: str) -> str:
-    """BERT's name of a parameter, which may be another in a file: DistilBERT's or a table's, with
-    the model before it, or as in the first BERTs (gamma, beta)."""
+    """Return BERT's name of a parameter. Files may have other names: DistilBERT's or a table's,
+    names that begin with the model's, or those of the first BERTs (gamma, beta)."""
     if name in _TABLES:
         return WORDS
     name = re.sub(r"^(distilbert|bert|roberta)\.", "", name)

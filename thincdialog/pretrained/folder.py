@@ -1,4 +1,4 @@
-"""The folder of a published encoder, in Hugging Face's and sentence-transformers' layout."""
+"""Reads the folder of a published encoder, in Hugging Face's and sentence-transformers' layout."""
 
 import os
 import re
@@ -28,7 +28,7 @@ FILES = (CONFIG, WEIGHTS, TOKENIZER, MODULES, LIMITS, PROMPTS)
 
 
 class Dense(NamedTuple):
-    """A linear layer over pooled vectors.
+    """Hold a linear layer over pooled vectors.
 
     W (np.ndarray): Shape (nO, nI), float32.
     b (np.ndarray): Shape (nO,), float32.
@@ -42,7 +42,7 @@ class Dense(NamedTuple):
 
 @dataclass
 class PretrainedFolder:
-    """An encoder of BERT's kind: what its files say, checked; weights are read when asked for.
+    """Hold the settings of an encoder, checked; ``tensors`` reads the weights.
 
     path (Path): The folder.
     sizes (Sizes): From config.json.
@@ -51,9 +51,9 @@ class PretrainedFolder:
     pooling (str): "first" (the [CLS] token), "mean" or "max".
     dense (List[Dense]): Linear layers over the pooled vector.
     normalise (bool): Whether vectors are scaled to length 1.
-    max_tokens (int): Longest text, special tokens counted.
-    prompt (str): Text that is put before each text unless another one is given.
-    files (List[str]): All that the encoder is read from, by their names in the folder.
+    max_tokens (int): Longest text, in tokens, with the special tokens.
+    prompt (str): Default prompt, which is put before each text.
+    files (List[str]): All files of the encoder, by their names in the folder.
     """
 
     path: Path
@@ -69,12 +69,12 @@ class PretrainedFolder:
 
     @property
     def width(self) -> int:
-        """Width of a text's vector."""
+        """Return the width of a text's vector."""
         return len(self.dense[-1].b) if self.dense else self.sizes.width
 
     @cached_property
     def checksum(self) -> str:
-        """Tells encoders apart that give other ids or vectors: SHA-256 of all files."""
+        """Return the SHA-256 of all files: another one means other ids or vectors."""
         found = sha256()
         for name in self.files:
             with reading(self.path / name) as path, open_plain(path) as file:
@@ -82,7 +82,7 @@ class PretrainedFolder:
         return found.hexdigest()
 
     def tensors(self) -> Dict[str, np.ndarray]:
-        """The weights, float32, under BERT's names ("encoder.layer.0.output.dense.bias").
+        """Read the weights, float32, under BERT's names ("encoder.layer.0.output.dense.bias").
 
         RAISES (ModelError): If some are missing, have another shape or are not finite.
         """
@@ -90,7 +90,7 @@ class PretrainedFolder:
 
 
 def read_folder(path: str) -> PretrainedFolder:
-    """What the files of an encoder's folder say; its weights are looked at, but not read.
+    """Read the settings of an encoder's folder; of its weights, only names and shapes are checked.
 
     path (str): The folder: config.json, tokenizer.json and model.safetensors, and
         sentence-transformers' modules.json where there is one.
@@ -107,7 +107,7 @@ def read_folder(path: str) -> PretrainedFolder:
 
 
 def _read_table(folder: Path) -> Optional[PretrainedFolder]:
-    """A table in the layout of Model2Vec or WordLlama; None if it is something else.
+    """Read a table in the layout of Model2Vec or WordLlama; None if it is something else.
 
     SOURCE: https://github.com/MinishLab/model2vec, https://github.com/dleemiller/WordLlama
     """
@@ -165,7 +165,7 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
 
 
 def _read_modules(folder: Path) -> List[Tuple[str, PurePath]]:
-    """Kind and folder of each of sentence-transformers' modules."""
+    """Read the kind and the folder of each of sentence-transformers' modules."""
     if not (folder / MODULES).exists():
         return [("Transformer", PurePath())]
     with reading(folder / MODULES) as path:
@@ -209,5 +209,5 @@ def _read_dense(folder: Path, width: int) -> Dense:
 
 
 def _read_json(path: Path) -> Dict[str, Any]:
-    """The contents of a file; nothing if it is not there."""
+    """Read a JSON object; return an empty one if there is no such file."""
     return read_json(Path(os.path.realpath(path)), "Download it again.") if path.exists() else {}

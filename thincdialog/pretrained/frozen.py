@@ -1,4 +1,4 @@
-"""Vectors of an encoder that is not trained: each text's is computed once."""
+"""Provides the vectors of an encoder that is not trained; each text is computed once."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -30,13 +30,14 @@ _AT_ONCE = 1 << 10
 
 @dataclass(eq=False)
 class TextVectors:
-    """The vectors of texts: from disk, from memory, or computed. Copies of a model share one.
+    """Find the vectors of texts on disk or in memory, or compute them. Copies of a model share one
+    object.
 
-    folder (PretrainedFolder): Of the encoder.
-    pooling (str): As in the config.
-    encode (Callable): Ids and lengths to vectors.
+    folder (PretrainedFolder): Folder of the encoder.
+    pooling (str): Pooling, as in the config.
+    encode (Callable): Computes vectors, given ids and lengths.
     place (Optional[str]): Folder of the vectors on disk; the user's cache if None.
-    max_gb (float): Of that folder.
+    max_gb (float): Largest size of that folder.
     """
 
     folder: PretrainedFolder
@@ -57,16 +58,16 @@ class TextVectors:
 
     @cached_property
     def files(self) -> VectorFiles:
-        """What is on disk; opened when it is first needed."""
+        """Open the vectors on disk when they are first needed."""
         root = default_folder() if self.place is None else Path(self.place)
         encoder = sha256(f"{self.folder.checksum} {self.pooling}".encode()).hexdigest()[:16]
         return VectorFiles(root, encoder, self.folder.width, int(self.max_gb * 1e9))
 
     def of(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The vectors of texts; those that are computed are remembered in memory.
+        """Return the vectors of texts; those that have to be computed stay in memory.
 
-        ids (np.ndarray): Of all texts, one after the other, shape (n_tokens,), int32.
-        lengths (np.ndarray): Of each text, shape (n_texts,).
+        ids (np.ndarray): Ids of all texts, one after the other, shape (n_tokens,), int32.
+        lengths (np.ndarray): Tokens of each text, shape (n_texts,).
         RETURNS (np.ndarray): Shape (n_texts, width), float32.
         """
         keys = _keys(ids, lengths)
@@ -93,7 +94,10 @@ class TextVectors:
     def _compute(
         self, ids: np.ndarray, lengths: np.ndarray, keys: List[bytes], known: Dict[bytes, Any]
     ) -> Dict[bytes, np.ndarray]:
-        """Compute the vectors of those texts that are not known."""
+        """Compute the vectors of those texts that are not known yet, by their keys.
+
+        known (Dict[bytes, Any]): Key to vector, or to None if it is not known.
+        """
         rows = {key: row for row, key in enumerate(keys) if known[key] is None}
         if not rows:
             return {}
@@ -108,10 +112,10 @@ class TextVectors:
 
 
 def frozen_encoder(vectors: TextVectors, n_segments: int) -> Model[Ragged, Floats2d]:
-    """A layer that gives the vectors of texts, and learns nothing.
+    """Build a layer that returns the vectors of texts and learns nothing.
 
-    n_segments (int): Turns told apart: the current one's vector is first, and the last is
-        the mean of all older ones.
+    n_segments (int): Vectors side by side: that of the current turn is first, and the last is the
+        mean of all older turns.
     """
     return Model(
         "frozen_encoder",
@@ -170,7 +174,7 @@ def encode_ahead(
 
 
 def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:
-    """The vectors that a model asks for, each with the tokens that it asks for them with."""
+    """Find the frozen encoders of a model, each with the tokens that it reads."""
     if "vectors" in model.attrs:
         return {model.attrs["vectors"]: X}
     views = [tokens_of(ids, X) for ids in model.attrs.get("views", {}).values()]
@@ -179,7 +183,7 @@ def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:
 
 
 def _pieces(X: Ragged) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids of the encoder, the number of each one's example, and its segment."""
+    """Return the encoder's ids, with the number of the example and the segment of each."""
     tokens, lengths = host_tokens(X)
     is_own = tokens[:, 0] >= N_SPECIAL  # The agent may have put <turn> between turns.
     return tokens[is_own, 0], bag_numbers(lengths)[is_own], tokens[is_own, 1]
@@ -194,6 +198,6 @@ def _keys(ids: np.ndarray, lengths: np.ndarray) -> List[bytes]:
 
 
 def some_texts(ids: np.ndarray, lengths: np.ndarray, rows: Any) -> Tuple[np.ndarray, np.ndarray]:
-    """Ids and lengths of those texts whose numbers are given."""
+    """Return the ids and lengths of the texts with these numbers."""
     starts = np.cumsum(lengths) - lengths
     return ids[slice_places(starts[rows], lengths[rows])], lengths[rows]

@@ -1,4 +1,4 @@
-"""Encoders in saved models.
+"""Writes and checks the encoders of saved models.
 
 encoders.json          each encoder's folder, as the config names it, and its checksum
 encoders/CHECKSUM/     its files, if the model contains it
@@ -21,11 +21,11 @@ FILE, FOLDER = "encoders.json", "encoders"
 
 
 class SavedEncoder(NamedTuple):
-    """What a saved model needs to know of an encoder; the attribute of a layer.
+    """Describe an encoder for saved models; an attribute of its layer.
 
     given (str): Its folder, as the config names it.
-    folder (PretrainedFolder): Its contents.
-    is_included (bool): Whether saved models contain it.
+    folder (PretrainedFolder): The contents of that folder.
+    is_included (bool): Whether saved models contain the encoder.
     """
 
     given: str
@@ -62,9 +62,9 @@ def _write_file(given: Path, path: Path, before: Path) -> None:
 
 
 def check_encoders(model: Any, folder: Path) -> None:
-    """See that a model that was built from a config has the encoders that it was saved with.
+    """Check that a model, built from its config, has the encoders that it was saved with.
 
-    RAISES (ModelError): If one is another.
+    RAISES (ModelError): If an encoder is another one.
     """
     for each, facts in zip(_encoders_of(model), _facts(folder)):
         if each.folder.checksum != facts["checksum"]:
@@ -73,11 +73,11 @@ def check_encoders(model: Any, folder: Path) -> None:
 
 
 def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:
-    """Where a config must look for the encoders that a saved model contains: overrides, dotted
-    name to folder.
+    """Return overrides with which a config finds the encoders inside a saved model: dotted name to
+    folder.
 
-    config (Mapping[str, Any]): Of the saved model, variables as written.
-    RAISES (ModelError): If the model refers to one that is not there.
+    config (Mapping[str, Any]): Config of the saved model, variables as written.
+    RAISES (ModelError): If the model refers to an encoder that is missing.
     """
     places: Dict[str, str] = {}
     for facts in _facts(folder):
@@ -96,7 +96,7 @@ def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def _encoders_of(model: Any) -> List[SavedEncoder]:
-    """Those of a model, each once."""
+    """Return the encoders of a model, each once."""
     nodes = model.walk() if isinstance(model, Model) else ()
     found = (node.attrs["saved_encoder"] for node in nodes if "saved_encoder" in node.attrs)
     return list({each.given: each for each in found}.values())
@@ -116,7 +116,7 @@ def _facts(folder: Path) -> List[Dict[str, str]]:
 
 
 def _names_of(value: str, part: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    """The dotted names of a value in a config."""
+    """Yield the dotted names of all settings of a config that have a value."""
     for name, each in part.items():
         if isinstance(each, Mapping):
             yield from _names_of(value, each, f"{before}{name}.")

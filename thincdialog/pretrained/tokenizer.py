@@ -1,4 +1,4 @@
-"""The tokenizer of a published encoder."""
+"""Encodes texts with the tokenizer of a published encoder."""
 
 from hashlib import sha256
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Vectors of texts on disk, by key: what was computed once is there for every later run.
+"""Keeps the vectors of texts on disk, by key, so that later runs need not compute them.
 
     FOLDER/ENCODER/NAME.keys       16 bytes a text, and the CRC-32 of its vector
     FOLDER/ENCODER/NAME.vectors    its vector, float32
@@ -24,18 +24,19 @@ _REMEDY = "Free some space, or set 'vectors' in the encoder's section to another
 
 
 def default_folder() -> Path:
-    """Where vectors are kept unless the config names a folder: in the user's cache."""
+    """Return the folder of the vectors, in the user's cache, if the config names none."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "thincdialog" / "vectors"
 
 
 class VectorFiles:
-    """The vectors of one encoder.
+    """Read and write the vectors of one encoder.
 
-    folder (Path): Of all encoders; it need not be there.
-    encoder (str): What tells the encoder from others, as the name of a folder.
-    width (int): Of a vector.
-    max_bytes (int): Of the folder, all encoders together: what was used least recently goes.
+    folder (Path): Folder of all encoders; it is made when something is written.
+    encoder (str): Name of the encoder's folder in it.
+    width (int): Width of a vector.
+    max_bytes (int): Largest size of all encoders together; beyond it, the files that were used
+        least recently are removed.
     """
 
     def __init__(self, folder: Path, encoder: str, width: int, max_bytes: int):
@@ -49,7 +50,7 @@ class VectorFiles:
                 self._read(path.with_suffix(""))
 
     def get(self, key: bytes) -> Optional[np.ndarray]:
-        """A vector, or None if it is not there, or is damaged."""
+        """Return a vector; None if it is missing or damaged."""
         if key not in self._places:
             return None
         path, row, check = self._places[key]
@@ -57,7 +58,7 @@ class VectorFiles:
         return vector if zlib.crc32(vector) == check else None
 
     def add(self, keys: List[bytes], vectors: np.ndarray) -> None:
-        """Keep vectors of keys that are new.
+        """Write the vectors of new keys.
 
         RAISES (OutputError): If they cannot be written, or are more than the folder may hold.
         """
@@ -73,7 +74,7 @@ class VectorFiles:
             self._n_own = self._read(self._own, self._n_own)
 
     def _read(self, path: Path, first: int = 0) -> int:
-        """Find what is in a file from a record on; RETURNS how many records it has."""
+        """Find the records of a file, beginning with number ``first``; RETURNS how many it has."""
         keys, vectors = path.with_suffix(".keys"), path.with_suffix(".vectors")
         n_vectors = vectors.stat().st_size // (4 * self.width)
         found = np.fromfile(keys, _KEY, n_vectors - first, offset=first * _KEY.itemsize).tolist()

@@ -1,4 +1,4 @@
-"""Parameters of an encoder, from a file of safetensors."""
+"""Reads the parameters of an encoder from a file of safetensors."""
 
 import os
 from contextlib import contextmanager
@@ -15,7 +15,8 @@ Shapes = Iterable[Tuple[str, Tuple[int, ...]]]
 
 
 def read_tensors(path: Path, shapes: Shapes) -> Dict[str, np.ndarray]:
-    """Parameters as float32 arrays, by BERT's names; arguments and errors as of ``find_tensors``.
+    """Read parameters as float32 arrays, by BERT's names; arguments and errors as of
+    ``find_tensors``.
 
     RAISES (ModelError): If a number is not finite.
     """
@@ -27,10 +28,10 @@ def read_tensors(path: Path, shapes: Shapes) -> Dict[str, np.ndarray]:
 
 
 def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
-    """Parameters that are there in their shapes, not read yet.
+    """Check the names, shapes and types of parameters, and yield each without reading it.
 
-    path (Path): Of the file.
-    shapes (Shapes): BERT's names, with their shapes; -1 is any number.
+    path (Path): Path of the file.
+    shapes (Shapes): BERT's names, with the shapes expected; -1 is any number.
     RAISES (ModelError): If the file is damaged, or a parameter is missing or of another shape.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
@@ -56,8 +57,8 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Path]:
-    """A file's real path, because a hub's folder holds links; whatever is wrong with the file is
-    one line."""
+    """Turn every error while a file is read into one line for the user. YIELDS the file's real
+    path, because the folder of a hub holds links."""
     try:
         yield Path(os.path.realpath(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Initial weights of an embedding table: word vectors from a file, or from a table's folder."""
+"""Begins an embedding table with word vectors from a file, or from a table's folder."""
 
 import os
 from typing import Callable, Collection, Iterator, Sequence
@@ -43,7 +43,7 @@ def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
 
 
 def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row]:
-    """Vectors of words from a folder's table, as ``read_word_vectors`` gives those of a file.
+    """Read the vectors of words from a folder's table, as ``read_word_vectors`` does from a file.
 
     RAISES (DialogError): If the folder holds no table, or one that is not wide enough.
     """
@@ -60,7 +60,7 @@ def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row
 
 
 def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
-    """What an encoder says of words, each by itself; zeros if it has no piece of a word.
+    """Encode words, each by itself; zeros if the encoder has no piece of a word.
 
     path (str): The folder of an encoder or a table.
     YIELDS (np.ndarray): The vector of the next word, shape (width,), float32.
