@@ -1,7 +1,7 @@
 """Evaluates an agent on one split of its tasks."""
 
 from contextlib import nullcontext
-from itertools import chain
+from itertools import chain, groupby, islice
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..messages import Message
@@ -99,18 +99,19 @@ def sample_exchanges(
     conversations: List[List[Tuple[Message, Message]]] = []
     for place, task in enumerate(tasks.values()):
         n_wanted = (n_conversations + len(tasks) - 1 - place) // len(tasks)
-        enough, name = len(conversations) + n_wanted, None
         player = agent.clone()
-        for message in chain.from_iterable(task.episodes() if n_wanted else ()):
-            conversation = str(message["id"]).rpartition("/")[0]
-            if conversation != name or not conversation:
-                if len(conversations) == enough:
-                    break
-                conversations.append([])
-                name = conversation
-            player.observe(message)
-            reply = player.act()
-            player.self_observe(reply)
-            conversations[-1].append((message, reply))
+        examples = chain.from_iterable(task.episodes() if n_wanted else ())
+        for _, messages in islice(groupby(examples, _conversation_of), n_wanted):
+            conversations.append([])
+            for message in messages:
+                player.observe(message)
+                reply = player.act()
+                player.self_observe(reply)
+                conversations[-1].append((message, reply))
     agent.reset_metrics()
     return conversations
+
+
+def _conversation_of(message: Message) -> str:
+    name = str(message["id"])
+    return name.rpartition("/")[0] or name

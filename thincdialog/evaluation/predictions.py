@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
 from ..metrics.example_metric import can_score
+from ..teachers.held_out import both_sides
 
 
 @dataclass
@@ -191,8 +192,3 @@ def _conversation_of(example: str) -> str:
     """Return the conversation's name in an id such as `<conversation>/<turn>`, else ""."""
     name, _, turn = example.rpartition("/")
     return both_sides(name) if turn.isdecimal() else ""
-
-
-def both_sides(name: str) -> str:
-    """Return the name of a conversation with the episodes `<name>#first` and `<name>#second`."""
-    return name.removesuffix("#first").removesuffix("#second")

@@ -12,10 +12,10 @@ from ..data import TextEncoder, Tokenizer
 from ..data.tokenizers import WordTokenizer
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..data.words import normalise, split_words
-from ..evaluation.predictions import both_sides
 from ..messages import SILENCE, Message
 from ..protocol import Agent
 from ..teachers import Teacher
+from ..teachers.held_out import both_sides
 
 LABELS = "labels of a text"
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens", LABELS)

@@ -7,17 +7,16 @@ from typing import Any, List, Mapping
 from ..errors import Problem
 from ..messages import Episode
 
-# Suffixes of the names of two episodes from one conversation.
-SIDES = ("#first", "#second")
-
 
 def conversation_of(episode: Episode) -> str:
     """Return the name of the conversation that an episode is a part of."""
     name = str(episode[0]["id"])
-    name = name.rpartition("/")[0] or name
-    for side in SIDES:
-        name = name.removesuffix(side)
-    return name
+    return both_sides(name.rpartition("/")[0] or name)
+
+
+def both_sides(name: str) -> str:
+    """Return the name of a conversation with the episodes `<name>#first` and `<name>#second`."""
+    return name.removesuffix("#first").removesuffix("#second")
 
 
 @dataclass(frozen=True)
