@@ -1,7 +1,19 @@
 """The arguments that registered teachers share."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Union,
+)
 
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
@@ -33,39 +45,63 @@ def mutator_list(mutators: Mutators) -> List[Callable]:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Hold the options that all teachers of files have, by the names of their arguments.
+    """Hold the arguments that all teachers of files have; also `teacher`, the teacher's registered
+    name, and `layout_file`, the file with the layout that its reader uses ("" for none).
 
-    teacher (str): Registered name of the teacher.
-    dev_share, test_share, dev_seed: See ``HeldOut``.
-    on_bad_data (str): "error" to raise an error for unreadable data, "skip" to leave it out.
-    max_bad_share (float): Largest fraction of a file's conversations that may be skipped.
-    encoding (Optional[str]): Encoding of the files; None for UTF-8, or that of a byte order mark.
-    layout_file (str): File with the layout that the reader uses; "" for none.
+    train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
+    dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
+    test (Optional[Union[str, List[str]]]): The same for the split `test`.
+    dev_share (float): Share of the training conversations (or examples) to hold out as split
+        `dev`, 0.0 to less than 1.0; only if no dev is given. Each is drawn by a hash of dev_seed
+        and its name, or its number if it has no name.
+    test_share (float): The same for the split `test`.
+    dev_seed (int): Seed of that draw.
+    on_bad_data (str): Whether unreadable data is an "error", or is left out and listed ("skip").
+        "skip" always leaves out a whole conversation.
+    max_bad_share (float): Share of a file's conversations (or examples) that may be left out, 0.0
+        to 1.0; more is an error.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
+    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    candidates (Optional[str]): File of candidates for all messages, one per line, numbered or
+        not; `\\n` means a line end.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If an argument is invalid, or a share is given together with its split's
+        files.
     """
 
     teacher: str
+    train: Optional[PathOrPaths] = None
+    dev: Optional[PathOrPaths] = None
+    test: Optional[PathOrPaths] = None
     dev_share: float = 0.0
     test_share: float = 0.0
     dev_seed: int = 0
-    on_bad_data: str = "error"
+    on_bad_data: Literal["error", "skip"] = "error"
     max_bad_share: float = 0.05
     encoding: Optional[str] = None
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None
+    candidates: Optional[str] = None
+    streaming: bool = False
     layout_file: str = ""
+
+    @property
+    def paths(self) -> Dict[str, PathOrPaths]:
+        """The file or files of each split that has any."""
+        given = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: files for split, files in given.items() if files}
 
     @property
     def held_out(self) -> HeldOut:
         """The division of the training files into splits."""
         return HeldOut(self.dev_share, self.test_share, self.dev_seed)
 
-    def check(self, given: Mapping[str, Optional[PathOrPaths]]) -> None:
+    def check(self) -> None:
         """Check the options against each other and the files.
 
-        given (Mapping[str, Optional[PathOrPaths]]): The files of each split.
         RAISES (ConfigError): If an option is invalid.
         """
-        problems = self.held_out.problems(
-            self.teacher, {split: files or None for split, files in given.items()}
-        )
+        problems = self.held_out.problems(self.teacher, self.paths)
 
         def refuse(name: str, text: str, hint: str) -> None:
             problems.append(Problem("", f"'{name}' of {self.teacher} {text}", hint))
@@ -224,26 +260,23 @@ class FileSource:
 def file_sources(
     options: FileOptions,
     reader_of: Callable[[str], Reader],
-    has_lines: Callable[[str], bool] = lambda path: False,
-    **paths: Optional[PathOrPaths],
+    has_lines: Callable[[str], bool],
 ) -> Dict[str, FileSource]:
-    """Make a source for each split that has a path, or a share of the training files.
+    """Make a source for each split that has files, or a share of the training files.
 
     reader_of (Callable): Returns the reader of one file for a split.
     has_lines (Callable): Whether the reader can begin at any line of a file.
-    paths (Optional[PathOrPaths]): The file or files of each split, in order.
     RAISES (ConfigError): If an option is invalid.
     """
-    options.check(paths)
+    options.check()
 
-    def make(split: str, files: PathOrPaths, part: str = "") -> FileSource:
-        names = file_list(files)
+    def make(split: str, part: str = "") -> FileSource:
+        names = file_list(options.paths[split])
         return FileSource(reader_of(split), names, options, part, all(map(has_lines, names)))
 
-    sources = {split: make(split, files) for split, files in paths.items() if files}
-    train = paths.get("train")
-    for split in options.held_out.splits if train else ():
-        sources[split] = make("train", train or "", split)
+    sources = {split: make(split) for split in options.paths}
+    for split in options.held_out.splits if options.train else ():
+        sources[split] = make("train", split)
     return sources
 
 

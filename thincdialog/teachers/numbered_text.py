@@ -1,33 +1,15 @@
 """Numbered lines, as fbdialog and the bAbI tasks have them."""
 
 from functools import partial
-from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..formats.numbered_text import read_numbered_text
-from ..formats.text_file import PathOrPaths
-from ..registry import registry
-from .arguments import CandidateFile, FileOptions, file_sources
+from .arguments import FileOptions
+from .file_teacher import file_teacher, read_files
 from .teacher import Teacher
 
-NAME = "thincdialog.NumberedText.v1"
 
-
-@registry.teachers("thincdialog.NumberedText.v1")
-def NumberedText(
-    train: Optional[PathOrPaths] = None,
-    dev: Optional[PathOrPaths] = None,
-    test: Optional[PathOrPaths] = None,
-    supporting: bool = True,
-    dev_share: float = 0.0,
-    test_share: float = 0.0,
-    dev_seed: int = 0,
-    on_bad_data: Literal["error", "skip"] = "error",
-    max_bad_share: float = 0.05,
-    encoding: Optional[str] = None,
-    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
-    candidates: Optional[str] = None,
-    streaming: bool = False,
-) -> Teacher:
+@file_teacher("thincdialog.NumberedText.v1")
+def NumberedText(options: FileOptions, supporting: bool = True) -> Teacher:
     """Read lines `number text[<TAB>answers[<TAB>third[<TAB>candidates]]]`, such as
     `3 Where is Mary?<TAB>bathroom<TAB>1`.
 
@@ -36,36 +18,9 @@ def NumberedText(
     after the last question it is left out. Answers and candidates are split at `|`;
     `\\n` means a line end.
 
-    train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
-    dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
-    test (Optional[Union[str, List[str]]]): The same for the split `test`.
     supporting (bool): Whether the third column holds numbers of supporting lines (bAbI
         questions; kept as `supporting`) rather than a reward (fbdialog; rewards of statements
         are added to the next question's). If candidates follow, it is a reward.
-    dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
-        to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
-        name, or number, and dev_seed.
-    test_share (float): The same for the split `test`.
-    dev_seed (int): Seed of that draw.
-    on_bad_data (str): Whether unreadable data is an "error" or is left out ("skip"). "skip"
-        always leaves out a whole conversation, and lists everything left out.
-    max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
-        more is an error.
-    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
-        if a byte order mark indicates it.
-    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    candidates (Optional[str]): File of candidates for all messages, one per line,
-        numbered or not; `\\n` means a line end.
-    streaming (bool): Read the files for every epoch instead of holding them in memory.
-    RAISES (ConfigError): If a share is out of range, or given together with its split's files.
     """
     reader = partial(read_numbered_text, supporting=supporting)
-    options = FileOptions(
-        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
-    )
-    return Teacher(
-        file_sources(options, lambda _: reader, train=train, dev=dev, test=test),
-        candidates=CandidateFile(candidates) if candidates else None,
-        mutators=mutators,
-        streaming=streaming,
-    )
+    return read_files(options, lambda _: reader)

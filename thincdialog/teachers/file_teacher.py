@@ -1,0 +1,73 @@
+"""Register teachers of files, which share most of their arguments."""
+
+import inspect
+from functools import wraps
+from typing import Any, Callable
+
+from ..registry import registry
+from .arguments import CandidateFile, FileOptions, Reader, file_sources
+from .teacher import Teacher
+
+# The arguments of ``FileOptions`` that a config can set, and their part of its docstring.
+SHARED = {
+    name: parameter.replace(kind=parameter.POSITIONAL_OR_KEYWORD)
+    for name, parameter in inspect.signature(FileOptions).parameters.items()
+    if name not in ("teacher", "layout_file")
+}
+DOCUMENTATION = inspect.cleandoc(FileOptions.__doc__ or "").partition("\n\n")[2]
+
+
+def file_teacher(name: str) -> Callable[[Callable[..., Teacher]], Callable[..., Teacher]]:
+    """Register a function that takes ``FileOptions`` and arguments of its own, as a teacher that
+    takes all of these arguments.
+
+    The signature and the docstring of the registered function show the shared arguments, too:
+    files after the required arguments, other shared arguments at the end.
+
+    name (str): The name in configs.
+    """
+
+    def register(function: Callable[..., Teacher]) -> Callable[..., Teacher]:
+        own = inspect.signature(function)
+        _, *parameters = own.parameters.values()
+        required = [each for each in parameters if each.default is each.empty]
+        train, dev, test, *others = SHARED.values()
+        parameters = [*required, train, dev, test, *parameters[len(required) :], *others]
+        signature = own.replace(parameters=parameters)
+
+        @wraps(function)
+        def build(*args: Any, **kwargs: Any) -> Teacher:
+            given = signature.bind(*args, **kwargs).arguments
+            shared = {key: given.pop(key) for key in SHARED if key in given}
+            return function(FileOptions(name, **shared), **given)
+
+        build.__signature__ = signature  # type: ignore[attr-defined]
+        build.__annotations__ = {each.name: each.annotation for each in parameters}
+        build.__doc__ = f"{inspect.getdoc(function)}\n{DOCUMENTATION}"
+        return registry.teachers(name, func=build)
+
+    return register
+
+
+def read_files(
+    options: FileOptions,
+    reader_of: Callable[[str], Reader],
+    has_lines: Callable[[str], bool] = lambda path: False,
+    made: Callable[..., Teacher] = Teacher,
+    **more: Any,
+) -> Teacher:
+    """Return the teacher of the files that the options name.
+
+    reader_of (Callable): Returns the reader of one file for a split.
+    has_lines (Callable): Whether the reader can begin at any line of a file.
+    made (Callable): Class of the teacher.
+    more (Any): Further arguments of the class.
+    RAISES (ConfigError): If an option is invalid.
+    """
+    return made(
+        file_sources(options, reader_of, has_lines),
+        candidates=CandidateFile(options.candidates) if options.candidates else None,
+        mutators=options.mutators,
+        streaming=options.streaming,
+        **more,
+    )
