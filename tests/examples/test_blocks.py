@@ -64,7 +64,7 @@ def test_blocks_batches_of_mixtures_are_the_same(case, n_batches, budget):
 def shards(teacher, start=None):
     return [
         ([list(store.starts), [dict(store.message(row)) for row in range(store.n_examples)]], start)
-        for store, start in teacher.data_of("train").shards(start)
+        for store, start in teacher.data["train"].shards(start)
     ]
 
 
@@ -109,7 +109,7 @@ def test_blocks_stores_the_same_bytes(tmp_path, episodes, limits):
         for name, prepare in (("alone", lambda teacher: teacher), ("helped", ahead)):
             made = prepare(Teacher({"train": source}, streaming=True))
             writer = StoreWriter(tmp_path / name, None)
-            for shard, after in made.data_of("train").shards(None):
+            for shard, after in made.data["train"].shards(None):
                 writer.add(shard, after)
             writer.finish({})
             stored.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})

@@ -84,7 +84,7 @@ def test_reading_sends_no_candidates_that_all_share(tmp_path):
     teacher = LabelledText(str(table), candidates=str(choices), streaming=True).for_split("train")
     expected = [dict(message) for message in teacher.examples()]
     assert all(len(message["label_candidates"]) == 500 for message in expected)
-    tasks, stores = reading.Tasks(teacher.data_of("train"), BEGIN), []
+    tasks, stores = reading.Tasks(teacher.data["train"], BEGIN), []
     read = tasks.reading(None)()
     for task in tasks:
         found = read(task)
@@ -176,7 +176,7 @@ def test_reading_counts_what_was_left_out(tmp_path):
         made = LabelledText(str(path), streaming=True, on_bad_data="skip")
         shown = prepare(made.for_split("train"))
         assert len(rounds([shown])) == 40
-        found.append([(bad.n_skipped, bad.n_read) for bad in shown.bad_data("train")])
+        found.append([(bad.n_skipped, bad.n_read) for bad in shown.data["train"].bad_data()])
     assert found == [[(1, 40)]] * 2
 
 
@@ -418,7 +418,9 @@ def test_reading_counts_conversations_without_the_label_speaker(
     shown = []
     for teacher in (begun, resumed):
         rounds([teacher])
-        shown.append([(bad.path, bad.n_read, bad.n_without) for bad in teacher.bad_data("train")])
+        shown.append(
+            [(bad.path, bad.n_read, bad.n_without) for bad in teacher.data["train"].bad_data()]
+        )
     assert shown[0] == [each for each in wanted if each[2]]
     # Of files that lie before its place, the second one knows nothing.
     assert shown[1] == shown[0][len(shown[0]) - len(shown[1]) :]
@@ -434,7 +436,7 @@ def test_reading_an_example_whose_labels_are_none(streaming):
     for prepare in (lambda teacher: teacher, ahead):
         made = Teacher({"train": read}, streaming=streaming, single_turn=True)
         teacher = prepare(made.for_split("train", training=True))
-        (shard,) = teacher.data_of("train").shards()
+        (shard,) = teacher.data["train"].shards()
         assert shard[0].n_examples == 2
         teacher.set_batches(Fixed(2))
         rows = sorted(teacher.batch_act(), key=lambda row: row["text"])

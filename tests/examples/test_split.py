@@ -170,7 +170,7 @@ class Files:
             streaming=True,
             mutators=[Flatten()] if flat else None,
         )
-        made._data["train"].window = window
+        made.data["train"].window = window
         return made.for_split("train", training=True)
 
     def spoil(self, *places):
@@ -312,7 +312,7 @@ def whole_file(folder, window):
     path = folder / "all.json"
     path.write_text(json.dumps([json.loads(line) for line in sharegpt([2, 1, 3] * 5) if line]))
     made = JSONLayout("sharegpt", str(path), label_speaker="B", streaming=True)
-    made._data["train"].window = window
+    made.data["train"].window = window
     return made.for_split("train", training=True)
 
 
@@ -321,7 +321,7 @@ def behind_mutators_that_count(folder, window):
     path.write_text("".join(conversations([2, 1, 3] * 5)))
     mutators = [Flatten(), Limit(n_examples=23), Flatten()]
     made = Conversations(str(path), streaming=True, mutators=mutators)
-    made._data["train"].window = window
+    made.data["train"].window = window
     shown = made.for_split("train", training=True)
     assert len(list(shown.examples())) == 23
     return shown
@@ -332,7 +332,7 @@ def endless_tasks(folder, window):
     for name in ("parlai", "csv"):
         (folder / name).mkdir(exist_ok=True)
         parts[name] = Files(folder / name, name, [[1, 2, 1, 3], [2, 2]]).teacher(window=window)
-        parts[name]._order.data.endless = parts[name]._order.is_endless = True
+        parts[name].order.data.endless = parts[name].order.is_endless = True
     return MultiTask(parts)
 
 

@@ -60,7 +60,7 @@ def test_the_folder_of_a_saved_data_set_is_read_as_a_whole(tmp_path):
     (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "data-0.arrow"}]}')
     teacher = JSONLayout("prompt-completion", train=str(tmp_path))
     teacher.check_sources()
-    assert teacher.data_files("train") == [str(tmp_path)]
+    assert teacher.data["train"].data_files() == [str(tmp_path)]
     assert [m["text"] for m in teacher.for_split("train").examples()] == ["a", "c"]
     with pytest.raises(DataError, match="is a folder of datasets: read it with"):
         LabelledText(train=str(tmp_path)).check_sources()

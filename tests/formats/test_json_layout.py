@@ -706,7 +706,7 @@ def test_replies_of_weight_0_are_context_and_no_labels(tmp_path, mutators):
     more = [(0, "U2"), (1, "A3"), (0, "U4"), (1, "A5\nA6")]
     shown = teacher.for_split("train", training=True).examples()
     assert [list(m["context"]) for m in shown] == [before, before + more]
-    (bad,) = teacher.bad_data("train")
+    (bad,) = teacher.data["train"].bad_data()
     assert (bad.n_read, bad.n_without) == (2, 1) and "weight 0 are context only" in bad.summary()
     asks = JSONLayout("messages", train=path, label_speaker="user")
     assert [labels for *_, labels in rows(asks)] == [["U2"], ["U4"], ["U7"], ["U0"]]
@@ -749,7 +749,7 @@ def test_examples_without_a_text_or_label_are_left_out_and_counted(tmp_path, lay
     path = write(tmp_path / "a.json", value)
     teacher = JSONLayout(layout, train=path)
     assert [row[1:] for row in rows(teacher)] == [("Hey", ["hi"]), ("Hello", ["hi"])]
-    (bad,) = teacher.bad_data("train")
+    (bad,) = teacher.data["train"].bad_data()
     assert (bad.n_read, bad.n_without, bad.n_skipped) == (2 + n_left, n_left, 0)
     said = f"{n_left} of {2 + n_left} examples left out: there is no text or no label in them"
     assert said in bad.summary()

@@ -114,7 +114,7 @@ def test_the_rarer_spelling_of_a_label_is_skipped_and_counted(made, name, stream
         return
     for _ in range(2):
         assert read(teacher) == [["bye"], ["greet"], ["greet"]]
-        (bad,) = teacher.bad_data("train")
+        (bad,) = teacher.data["train"].bad_data()
         assert (bad.n_read, bad.n_skipped) == (3, 1)
         assert "the label 'Greet' differs from 'greet'" in bad.summary()
 
@@ -188,7 +188,7 @@ def test_speakers_that_differ_by_case_or_blanks_are_an_error(spoken, name, slip,
     teacher = spoken(name, ["x", slip, "x", "bot", "x", "bot"], **options)
     for _ in range(2):
         assert read(teacher) == [["3"], ["5"]]
-        assert [bad.n_skipped for bad in teacher.bad_data("train")] == [1]
+        assert [bad.n_skipped for bad in teacher.data["train"].bad_data()] == [1]
 
 
 def test_spellings_are_compared_across_files_and_splits(written, tmp_path):
@@ -271,7 +271,7 @@ def test_nicknames_are_not_compared_but_with_the_speaker_who_answers(spoken, on_
     options = {"on_bad_data": on_bad_data, "max_bad_share": 1.0}
     teacher = spoken("turns", [*names, "USER3", "bot"], **options)
     expected = read(teacher)
-    assert len(expected) == 21 and not teacher.bad_data("train")
+    assert len(expected) == 21 and not teacher.data["train"].bad_data()
     teacher = spoken("turns", [*names, "USER3", "Bot"], **options)
     if on_bad_data == "error":
         with pytest.raises(DataError, match=":21  the speaker 'Bot' differs from 'bot'"):

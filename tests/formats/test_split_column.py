@@ -62,7 +62,7 @@ def test_rows_of_no_known_split_are_errors_or_counted(written):
             texts(teacher)
     skipping = JSONLayout(layout, on_bad_data="skip", max_bad_share=0.5, **given)
     assert texts(skipping)["dev"] == ["b"] * 10
-    counted = skipping.for_split("dev").bad_data("dev")
+    counted = skipping.for_split("dev").data["dev"].bad_data()
     assert [bad.n_problems for bad in counted] == [2]
     whole = JSONLayout(layout, train=written(json.dumps(rows), "b.json"))
     with pytest.raises(DataError, match="b.json  the split 'holdout' is not known"):

@@ -112,7 +112,7 @@ def test_readers_give_batches_of_words_exactly_once_and_go_on_with_others():
 
     alone = make(None)
     expected = batches_left(alone)
-    assert len(alone._order.data.lengths()) == sum(map(len, expected)) == 300
+    assert len(alone.order.data.lengths()) == sum(map(len, expected)) == 300
     states = []
     helped = make(2)
     for _ in expected:
@@ -165,7 +165,7 @@ def test_readers_that_would_all_wait_for_the_same_are_one():
 
 
 def test_readers_say_that_more_of_them_would_be_faster():
-    split, notes = teacher_of(Numbers(60)).data_of("train"), []
+    split, notes = teacher_of(Numbers(60)).data["train"], []
     waited, computed = Spent(1.0, 0.1), Spent(1.0, 1.0)
     for n_workers, spent in ((2, computed), (16, waited), (2, waited)):
         Readers(n_workers, note=notes.append).choose(split, spent)
@@ -206,7 +206,7 @@ def test_readers_are_not_called_for_little(monkeypatch):
     [(0.019, 0.019, 0), (0.19, 0.19, 0), (0.21, 0.21, 2), (0.021, 0.001, 2), (0.019, 0.001, 0)],
 )
 def test_readers_are_worth_it_by_what_was_spent(wall, computing, n_processes):
-    split = teacher_of(Numbers(60)).data_of("train")
+    split = teacher_of(Numbers(60)).data["train"]
     assert module.choice(2, split, Spent(wall, computing)).n_processes == n_processes
 
 
@@ -393,7 +393,7 @@ def test_readers_count_what_is_left_out_once(monkeypatch, tmp_path, streaming, w
         for epoch in range(2):
             teacher.start_epoch(epoch, 0)
             assert len(rounds([teacher])) == 400
-            left = teacher.bad_data("train")
+            left = teacher.data["train"].bad_data()
             found.append([(bad.path, bad.n_read, bad.n_without) for bad in left])
     assert started and found == [[(path, 300, 100) for path in paths]] * 4
 

@@ -106,7 +106,7 @@ def test_cross_validation_keeps_conversations_together(folder):
             hold_out(experiment, number, 3)
             task = experiment.tasks["talk"]
             train, test = (
-                [turn["labels"][0] for each in task.data_of(split).episodes() for turn in each]
+                [turn["labels"][0] for each in task.data[split].episodes() for turn in each]
                 for split in ("train", "test")
             )
         assert not {label.split()[1] for label in train} & {label.split()[1] for label in test}

@@ -178,7 +178,7 @@ def streamed(form: str, path: str, mutators=None) -> Teacher:
     """Of a small window, so that small files are several blocks."""
     make = {"parlai": ParlAIText, "conversations": Conversations}[form]
     made = make(train=path, dev=path, mutators=mutators, streaming=True)
-    made._data["train"].window = 3
+    made.data["train"].window = 3
     return made
 
 

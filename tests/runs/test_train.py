@@ -80,7 +80,7 @@ def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path, optimizer):
 def coffee_without_dev(n_train: int, n_dev: int, n_test: int, mutators=None):
     make = registry.teachers.get("thincdialog.CoffeeOrder.v1")
     teacher = make(n_train=n_train, n_dev=n_dev, n_test=n_test, mutators=mutators)
-    del teacher._data["dev"]
+    del teacher.data["dev"]
     return teacher
 
 

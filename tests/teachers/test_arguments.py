@@ -41,7 +41,7 @@ def test_file_source_skips_up_to_a_share_of_each_file(dirty, streaming):
     options = {"train": dirty, "on_bad_data": "skip", "streaming": streaming}
     teacher = LabelledText(**options, max_bad_share=0.1)
     assert len(examples(teacher)) == 38 and "1:8/0" not in examples(teacher)
-    (bad,) = teacher.bad_data("train")
+    (bad,) = teacher.data["train"].bad_data()
     assert (bad.path, bad.n_read, bad.n_skipped) == (dirty[1], 18, 2)
     assert [error.line for error in bad.first] == [8, 20]
     with pytest.raises(DataError) as caught:
@@ -55,7 +55,7 @@ def test_file_source_held_out_parts_count_the_whole_file(dirty):
     teacher = LabelledText(train=dirty[1], dev_share=0.2, on_bad_data="skip", max_bad_share=0.1)
     for split in ("train", "dev"):
         assert list(teacher.for_split(split).examples())
-        assert teacher.bad_data(split)[0].n_read == 18
+        assert teacher.data[split].bad_data()[0].n_read == 18
 
 
 @pytest.mark.parametrize("label_speaker, n_examples", [("both", 19 * 2), ("B", 19)])
@@ -68,7 +68,7 @@ def test_file_source_counts_conversations(tmp_path, label_speaker, n_examples, s
     options = {"train": str(path), "label_speaker": label_speaker, "streaming": streaming}
     teacher = Conversations(**options, on_bad_data="skip", max_bad_share=0.05)
     assert len(examples(teacher)) == n_examples
-    (bad,) = teacher.bad_data("train")
+    (bad,) = teacher.data["train"].bad_data()
     assert (bad.n_read, bad.n_skipped, bad.share) == (19, 1, 0.05)
     with pytest.raises(DataError, match="1 of 20 conversations cannot be read"):
         examples(Conversations(**options, on_bad_data="skip", max_bad_share=0.04))
@@ -178,7 +178,7 @@ def test_file_source_refuses_a_file_without_the_label_speaker(
     choices = {"label_speaker": "agent", "streaming": streaming, "on_bad_data": on_bad_data}
     teacher = build(train=paths[:1], **choices)
     assert len(examples(teacher)) == 1
-    (left,) = teacher.bad_data("train")
+    (left,) = teacher.data["train"].bad_data()
     assert (left.path, left.n_read, left.n_without, left.n_skipped) == (paths[0], 2, 1, 0)
     with pytest.raises(DataError) as caught:
         examples(build(train=paths, **choices))
@@ -201,5 +201,5 @@ def test_file_source_that_begins_within_a_file_counts_all_of_it(tmp_path, stop):
     while not resumed.epoch_done():
         resumed.act()
         resumed.observe(Message(agent="x"))
-    (left,) = resumed.bad_data("train")
+    (left,) = resumed.data["train"].bad_data()
     assert (left.n_read, left.n_without) == (6, 3)

@@ -115,7 +115,7 @@ def test_dataset_shares_are_held_out_by_the_number_of_the_row():
         found.append(parts)
     assert found[0] == found[1] == found[2]
     assert [len(part) for part in found[0].values()] == [146, 36, 18]
-    assert "20 % of the training conversations" in teacher.data_of("dev").about()
+    assert "20 % of the training conversations" in teacher.data["dev"].about()
     with pytest.raises(ConfigError, match="'dev_share' of .* is given together with 'dev'"):
         Dataset(rows, rows, dev_share=0.1)
 

@@ -83,6 +83,6 @@ def test_held_out_and_other_options_of_files_are_checked(name, options, text, te
 
 def test_held_out_says_what_it_is(teacher):
     made = teacher("LabelledText", dev_share=0.125)
-    assert made.about("dev") == "12.5 % of the training conversations, drawn by dev_seed 0"
-    assert made.about("train").startswith("87.5 %")
-    assert teacher("LabelledText").about("train") == "" and HeldOut().splits == []
+    assert made.data["dev"].about() == "12.5 % of the training conversations, drawn by dev_seed 0"
+    assert made.data["train"].about().startswith("87.5 %")
+    assert teacher("LabelledText").data["train"].about() == "" and HeldOut().splits == []

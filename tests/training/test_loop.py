@@ -50,7 +50,7 @@ def coffee_stream(n_train: int, n_dev: int, n_test: int, mutators=None):
     """The same dialogues, streamed."""
     make = registry.teachers.get("thincdialog.CoffeeOrder.v1")
     held = make(n_train=n_train, n_dev=n_dev, n_test=n_test, mutators=mutators)
-    splits = {name: held._data[name].episodes for name in held.splits}
+    splits = {name: held.data[name].episodes for name in held.splits}
     return IterableTeacher(splits, streaming=True)
 
 

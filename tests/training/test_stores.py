@@ -609,7 +609,7 @@ def test_all_episodes_are_shuffled_together_if_wanted(streaming, files):
     orders = []
     for epoch in (0, 1):
         teacher.start_epoch(epoch, 0)
-        orders.append(teacher._order.read(50).ids())
+        orders.append(teacher.order.read(50).ids())
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
     assert len(set(orders[0])) == 20
 

@@ -32,11 +32,10 @@ def evaluate_agent(
     """
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+        no_ids: Dict[int, List[str]] = {}
+        keeping = task.order.keeping_ids() if recorder else nullcontext(no_ids)
         # Not a copy of the agent: only the original has batch_act().
-        with (
-            task.keeping_ids() if recorder else nullcontext({}) as ids,
-            make_world(task, agent) as world,
-        ):
+        with keeping as ids, make_world(task, agent) as world:
             world.start_epoch(0, 0)
             if recorder is None:
                 while not world.epoch_done():

@@ -121,7 +121,7 @@ class Recorder:
         """Record the acts of a world, parley by parley, until its epoch is done.
 
         ids (Optional[Dict[int, List[str]]]): Filled by the teacher (see
-            ``Teacher.keeping_ids()``); emptied here if no replies are kept.
+            ``Order.keeping_ids()``); emptied here if no replies are kept.
         """
         rows = self.rows.setdefault(task, [])
         for messages, replies in acts:

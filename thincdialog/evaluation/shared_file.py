@@ -19,13 +19,13 @@ def shared_file(task: Teacher, split: str) -> str:
     RETURNS (str): A line for the user, if it is; else "". Different parts of one file do not
         count: a part that is held out, or splits that the file itself names.
     """
-    known = {realpath(path): path for path in task.data_files(split)}
+    known = {realpath(path): path for path in task.data[split].data_files()}
     for earlier, says in _SAYS.items():
         if earlier == split:
             break
-        if earlier not in task.splits or (task.about(earlier) and task.about(split)):
+        if earlier not in task.splits or (task.data[earlier].about() and task.data[split].about()):
             continue
-        common = known.keys() & {realpath(path) for path in task.data_files(earlier)}
+        common = known.keys() & {realpath(path) for path in task.data[earlier].data_files()}
         if common and _first(task, earlier) == _first(task, split):
             return f"{known[min(common)]} is the {earlier} data, too: {says}"
     return ""

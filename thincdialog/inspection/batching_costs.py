@@ -83,7 +83,7 @@ def batching_costs(
         spent = Spent.now().since(begun)
         seconds += spent.wall
         rows += found
-        split = task.data_of("train")
+        split = task.data["train"]
         if found and not isinstance(split.source, Store):
             # Estimated time to read the whole split, from the time for these examples.
             whole = Spent(*(each * sizes[name] / len(found) for each in spent))
@@ -107,8 +107,7 @@ def batching_costs(
 
 
 def _first_rows(task: Teacher) -> List[Message]:
-    found = chain.from_iterable(task.first_episodes("train", N_EXAMPLES))
-    return list(islice(found, N_EXAMPLES))
+    return list(islice(chain.from_iterable(task.data["train"].episodes()), N_EXAMPLES))
 
 
 def _label_lengths(encoder: TextEncoder, batch: Batch) -> np.ndarray:

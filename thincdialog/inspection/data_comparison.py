@@ -119,11 +119,11 @@ def report_split(
         outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
-        held_out=teacher.about(split),
+        held_out=teacher.data[split].about(),
         shared=shared_file(teacher, split),
         skipped=[
             SkippedData(bad.path, *bad.numbers(), list(map(str, bad.first)))
-            for bad in teacher.bad_data(split)
+            for bad in teacher.data[split].bad_data()
         ],
         unreachable=unreachable,
         differing_texts=list(texts_of.items()),

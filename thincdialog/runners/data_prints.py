@@ -25,10 +25,10 @@ def data_prints(teacher: Teacher) -> Dict[str, str]:
 
 
 def _print_of(task: Teacher) -> str:
-    store = task.data_of(task.split).built_store
+    store = task.data[task.split].built_store
     if store is not None:
         return store.checksum
-    if task.is_streamed(task.split):
+    if task.data[task.split].streaming:
         found, texts = hashlib.sha256(), _begin_of_stream(task)
     else:
         found = hashlib.sha256(f"{task.n_episodes} {task.n_examples}".encode())
@@ -39,7 +39,7 @@ def _print_of(task: Teacher) -> str:
 
 
 def _begin_of_stream(task: Teacher) -> Iterator[str]:
-    for episode in task.first_episodes(task.split, N_FIRST):
+    for episode in islice(task.data[task.split].episodes(), N_FIRST):
         for message in episode:
             yield message.get("text") or ""
             yield from message.get("labels") or ()

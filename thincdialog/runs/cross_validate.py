@@ -228,7 +228,7 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
     for task in experiment.tasks.values():
         if "train" not in task.splits:
             continue
-        data = task.data_of("train")
+        data = task.data["train"]
         labels: Dict[str, str] = {}
         for episode in data.source_episodes(None):
             answers = (label for turn in episode for label in turn.get("labels") or ())
@@ -243,4 +243,4 @@ def hold_out(experiment: Experiment, number: int, n_folds: int) -> None:
             source: Any = partial(_episodes, data, frozenset(names))
             source.bad = getattr(data.source, "bad", {})  # Counted while the data is read.
             part.name, part.source = split, source
-            task.set_data(split, part)
+            task.data[split] = part

@@ -60,7 +60,7 @@ class MultiTask(Teacher):
         for name, task in tasks.items():
             if isinstance(task, MultiTask):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
-            orders[name] = task._order
+            orders[name] = task.order
         self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks), self.training))
 
     def task_of(self, message: Message) -> str:

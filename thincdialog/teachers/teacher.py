@@ -1,11 +1,9 @@
 """The base class of all teachers: agents that act from data."""
 
 import copy
-from itertools import islice
 from typing import (
     Any,
     Callable,
-    ContextManager,
     Dict,
     Iterator,
     List,
@@ -21,14 +19,13 @@ from ..contract import Returned, is_kind
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.encoded import Encoding
-from ..examples.mutating import Episode, Source
+from ..examples.mutating import Source
 from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.reading import Readers
 from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
-from ..formats.bad_data import BadData
 from ..formats.wording import nearest
 from ..messages import Message
 from ..metrics.accuracy import Accuracy
@@ -78,6 +75,10 @@ class Teacher(Agent):
         text once; a `system` that stays the same from row to row is one text.
     endless (bool): In training, show the data again, in another order, whenever it ends, so that
         an epoch never ends. Such data is streamed, so it may itself be endless.
+
+    data (Dict[str, Split]): Split name to its data. An entry that is replaced is replaced for all
+        copies.
+    order (Order): The episodes of the split that this teacher shows.
     """
 
     returns = {
@@ -114,7 +115,7 @@ class Teacher(Agent):
             "text_fields": text_fields,
             "endless": endless,
         }
-        self._data = {name: Split(name, source, **options) for name, source in sources.items()}
+        self.data = {name: Split(name, source, **options) for name, source in sources.items()}
         self._show(None, Scores())
 
     def _show(self, order: Optional[Order], scores: Scores) -> None:
@@ -144,45 +145,20 @@ class Teacher(Agent):
     @property
     def splits(self) -> List[str]:
         """Names of the splits that have data."""
-        return list(self._data)
+        return list(self.data)
 
     def check_sources(self) -> None:
         """Check that the files of all splits exist, before any of them is read.
 
         RAISES (DataError): If a file cannot be read.
         """
-        for split in self._data.values():
+        for split in self.data.values():
             split.check_source()
-
-    def data_of(self, split: str) -> Split:
-        """Return the data of a split."""
-        return self._data[split]
-
-    def set_data(self, split: str, data: Split) -> None:
-        """Replace the data of a split."""
-        self._data[split] = data
 
     def files(self, split: str) -> List[str]:
         """Return the data files of a split in order, then its layout file and its file of fixed
         candidates; none if the split is not read from files."""
-        return self._data[split].files()
-
-    def data_files(self, split: str) -> List[str]:
-        """Return only the files, or folders, with the examples of a split."""
-        return self._data[split].data_files()
-
-    def bad_data(self, split: str) -> List[BadData]:
-        """Return the bad data of each of a split's files, from their last reading; empty before
-        the first one."""
-        return self._data[split].bad_data()
-
-    def about(self, split: str) -> str:
-        """Describe the part of the files that a held-out split uses; "" for other splits."""
-        return self._data[split].about()
-
-    def is_streamed(self, split: str) -> bool:
-        """Return whether a split is read for every epoch instead of being held in memory."""
-        return self._data[split].streaming
+        return self.data[split].files()
 
     def read_with(
         self, readers: Readers, encoding: Callable[[], Optional[Encoding]] = lambda: None
@@ -192,7 +168,7 @@ class Teacher(Agent):
         encoding (Callable): Called when reading begins; returns the encoding with which they also
             make tokens for an agent, or None.
         """
-        for split in self._data.values():
+        for split in self.data.values():
             split.readers, split.encoding = readers, encoding
 
     def set_shuffle_window(self, n_episodes: int, is_stored: bool = False) -> None:
@@ -202,17 +178,8 @@ class Teacher(Agent):
         is_stored (bool): Whether a store will replace streams.
         RAISES (ConfigError): If a whole stream would be shuffled.
         """
-        for split in self._data.values():
+        for split in self.data.values():
             split.set_window(n_episodes, is_stored)
-
-    def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
-        """Return the first episodes of a split in the order of the data, with `labels`. They are
-        read again; only these are read, unless a mutator must see all data.
-
-        n_episodes (int): Most episodes to return.
-        RAISES (DataError): If there is no episode.
-        """
-        return islice(self._data[split].episodes(), n_episodes)
 
     def for_split(
         self,
@@ -236,14 +203,14 @@ class Teacher(Agent):
         seed (int): Seed of the sample, of the candidates, and of the first epoch.
         RAISES (DataError): If there is no such split.
         """
-        if split not in self._data:
-            have = ", ".join(self._data) or "none"
+        if split not in self.data:
+            have = ", ".join(self.data) or "none"
             text = f"there is no split '{split}'{nearest(split, self.splits)} (there is: {have})"
             raise DataError(self.origin or self.task, f"{text}; give the path of its data")
         teacher = copy.copy(self)
         teacher.split, teacher.training = split, training
         n_drawn = 0 if training else n_candidates
-        order = Order(self._data[split], training, max_examples, n_drawn, seed)
+        order = Order(self.data[split], training, max_examples, n_drawn, seed)
         if order.is_endless and max_examples:
             text = "never ends, so no sample can be drawn: leave max_examples at 0"
             raise DataError(order.origin, text)
@@ -258,7 +225,7 @@ class Teacher(Agent):
 
         n_workers (int): Number of threads.
         """
-        return list(map(self._share, self._order.shares(n_workers)))
+        return list(map(self._share, self.order.shares(n_workers)))
 
     def share_of(
         self: TeacherT, worker: int, n_workers: int, reads_apart: bool = False
@@ -272,7 +239,7 @@ class Teacher(Agent):
         reads_apart (bool): Whether each worker reads on its own. If a stream can be read in
             sections, the share is then one section, and the worker reads nothing else.
         """
-        return self._share(self._order.share_of(worker, n_workers, reads_apart))
+        return self._share(self.order.share_of(worker, n_workers, reads_apart))
 
     def _share(self: TeacherT, order: Order) -> TeacherT:
         share = copy.copy(self)
@@ -291,12 +258,12 @@ class Teacher(Agent):
         epoch (int): Counted from 0; determines, with the seed, the training order.
         seed (int): The run's seed.
         """
-        self._order.start(epoch, seed)
+        self.order.start(epoch, seed)
         self.reset()
 
     def epoch_done(self) -> bool:
         """Return whether nothing is left for this copy to show."""
-        order = self._order
+        order = self.order
         if self._row < self._end and self._run is order.run:
             return False
         if self._windows is not None and self._windows.has_left(order.run):
@@ -309,7 +276,7 @@ class Teacher(Agent):
         RAISES (ProtocolError): If the last turn has not been answered, or the epoch
             is done.
         """
-        order = self._order
+        order = self.order
         if self._run is not order.run:
             self.reset()
         if self._waits:
@@ -350,7 +317,7 @@ class Teacher(Agent):
     @property
     def is_single_turn(self) -> bool:
         """Whether all episodes have one turn, so that ``batch_act`` works."""
-        return self._order.is_single_turn
+        return self.order.is_single_turn
 
     def set_batches(self, batcher: Batcher, measure: Measure = count_words) -> None:
         """Set the batcher to use from now on; steps of schedules are counted from 0.
@@ -376,7 +343,7 @@ class Teacher(Agent):
         RAISES (DataError): If an example is larger than a batch, and the batcher treats this as
             an error.
         """
-        order = self._order
+        order = self.order
         if self._run is not order.run:
             self.reset()
         if self._batch is not None:
@@ -415,8 +382,8 @@ class Teacher(Agent):
         """
         own = self.place()
         if self._windows is not None:
-            return {"own": own, **self._windows.state(self._order)}
-        return {"own": own, "shown": self._order.state(), "batches": None}
+            return {"own": own, **self._windows.state(self.order)}
+        return {"own": own, "shown": self.order.state(), "batches": None}
 
     def place(self) -> Optional[Place]:
         """Return this copy's position in its episode, as JSON values; None between episodes.
@@ -426,16 +393,16 @@ class Teacher(Agent):
         if self._waits or self._batch is not None:
             call = "act" if self._batch is None else "batch_act"
             raise ProtocolError(f"{self.id}: the reply to {call}() must come before the state.")
-        if self._row >= self._end or self._run is not self._order.run:
+        if self._row >= self._end or self._run is not self.order.run:
             return None
-        return self._order.place(self._block, self._row, self._end)
+        return self.order.place(self._block, self._row, self._end)
 
     def place_of_act(self) -> Optional[Place]:
         """Return this copy's position before the act that waits for a reply: a copy restored to
         it repeats the act. None if no act waits."""
-        if not self._waits or self._run is not self._order.run:
+        if not self._waits or self._run is not self.order.run:
             return None
-        return self._order.place(self._block, self._row - 1, self._end)
+        return self.order.place(self._block, self._row - 1, self._end)
 
     def restore(
         self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
@@ -450,7 +417,7 @@ class Teacher(Agent):
         RETURNS (List[Teacher]): New copies, one at each of the positions.
         RAISES (DataError): If the data has no such position.
         """
-        order = self._order
+        order = self.order
         copies = [self, *(self.clone() for _ in places)]
         moved = [(each, place) for each, place in zip(copies, [state["own"], *places]) if place]
         blocks = order.restore(state["shown"], [place for _, place in moved])
@@ -468,25 +435,20 @@ class Teacher(Agent):
         """Yield every text and label of the whole split once, in the order of the data; for
         endless data, only of the first ``shuffle_window`` episodes. The following methods treat
         endless data in the same way."""
-        return self._order.texts()
+        return self.order.texts()
 
     def episodes(self) -> Iterator[List[Message]]:
         """Yield every episode in the order of the data, as it would be shown."""
-        return self._order.episodes()
+        return self.order.episodes()
 
     def examples(self) -> Iterator[Message]:
         """Yield every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
-        return self._order.examples()
-
-    def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
-        """Return a context manager that keeps all ids read while it is active: by number of the
-        block, its ids in the order of the data."""
-        return self._order.keeping_ids()
+        return self.order.examples()
 
     def all_labels(self) -> Iterator[str]:
         """Yield every label of the same examples."""
-        return self._order.all_labels()
+        return self.order.all_labels()
 
     def frequent_labels(self, most: int) -> List[str]:
         """Return the distinct labels of the same examples, the most frequent first; equally
@@ -494,27 +456,27 @@ class Teacher(Agent):
 
         most (int): Most labels to return.
         """
-        return self._order.frequent_labels(most)
+        return self.order.frequent_labels(most)
 
     @property
     def data_name(self) -> str:
         """Origin of the split for error messages: its files, or the task."""
-        return self._order.origin
+        return self.order.origin
 
     @property
     def n_episodes(self) -> Optional[int]:
         """Number of episodes of an epoch; None if endless, or a stream not counted yet."""
-        return self._order.n_episodes
+        return self.order.n_episodes
 
     @property
     def n_examples(self) -> Optional[int]:
         """Number of examples of an epoch; None if endless, or a stream not counted yet."""
-        return self._order.n_examples
+        return self.order.n_examples
 
     @property
     def is_endless(self) -> bool:
         """Whether the epoch never ends."""
-        return self._order.is_endless
+        return self.order.is_endless
 
     # --- scores ---------------------------------------------------------------------------
 
@@ -532,7 +494,7 @@ class Teacher(Agent):
         self._scores.reset()
 
     @property
-    def _order(self) -> Order:
+    def order(self) -> Order:
         if self._epoch_order is None:
             raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
         return self._epoch_order

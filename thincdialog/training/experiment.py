@@ -248,7 +248,7 @@ class Experiment:
             bad.path: bad
             for task in self.tasks.values()
             for split in task.splits
-            for bad in task.bad_data(split)
+            for bad in task.data[split].bad_data()
         }
 
     def left_out(self) -> Dict[str, int]:

@@ -97,7 +97,7 @@ class Stores:
     def _all(self) -> Iterator[Tuple[str, str, Split]]:
         for task, teacher in self.tasks.items():
             for split in teacher.splits:
-                yield task, split, teacher.data_of(split)
+                yield task, split, teacher.data[split]
 
     # --- examples -------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class Stores:
         manifest = read_manifest(folder)
         if manifest is None:
             return "not built"
-        data = self.tasks[task].data_of(split)
+        data = self.tasks[task].data[split]
         stale = difference(manifest.get("fingerprint"), self._made_of(task, split, data, manifest))
         found = f"{_size(folder) / 1e6:,.1f} MB"
         tokens = [
