@@ -1,9 +1,11 @@
 """Read layouts, which describe where a corpus in JSON or a table has its texts and labels."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union, get_type_hints
+
+from confection.typechecker import check_type
 
 from ..errors import ConfigError, DataError, Problem
 from .value_file import read_value
@@ -19,6 +21,16 @@ Where = str
 
 # Orders of the rows of one conversation that need no column.
 AS_IN_FILE, NEWEST_FIRST = "$file", "$reversed"
+
+# Values of the keys of a layout that are neither a text nor true or false, for error messages.
+WANTED = {
+    "background_speakers": "a list of names",
+    "only": "a mapping of places and texts",
+    "records": "a place, or one for each split",
+    "replace": "a mapping of texts",
+    "speakers": "a list of names for each role",
+    "text": "a place, or a list of some",
+}
 
 
 @dataclass
@@ -162,28 +174,14 @@ def read_layout(path: Path) -> CorpusLayout:
     values = read_value(path, most=MAX_LAYOUT)
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
-    known = {field.name: field.default for field in fields(CorpusLayout)}
+    types = get_type_hints(CorpusLayout)
     for name, value in values.items():
-        if name not in known:
-            hint = nearest(str(name), [*known]) or f" (there is: {', '.join(known)})"
+        if name not in types:
+            hint = nearest(str(name), [*types]) or f" (there is: {', '.join(types)})"
             raise DataError(path, f"a layout has no {short(name)}{hint}")
         values[name] = value = _texts(value)
-        is_text = isinstance(value, str)
-        is_list = isinstance(value, list) and value and all(isinstance(one, str) for one in value)
-        parts = [*value, *value.values()] if isinstance(value, dict) else [None]
-        is_mapping = all(isinstance(part, str) for part in parts)
-        good, wanted = {
-            "background_speakers": (is_list, "a list of names"),
-            "blocks": (isinstance(value, bool), "true or false"),
-            "html": (isinstance(value, bool), "true or false"),
-            "latin1": (isinstance(value, bool), "true or false"),
-            "only": (is_mapping, "a mapping of places and texts"),
-            "replace": (is_mapping, "a mapping of texts"),
-            "records": (is_text or is_mapping, "a place, or one for each split"),
-            "speakers": (_are_lists(value), "a list of names for each role"),
-            "text": (is_text or is_list, "a place, or a list of some"),
-        }.get(name, (is_text, "a text"))
-        if not good:
+        if value == [] or not check_type(value, types[name]):
+            wanted = "true or false" if types[name] is bool else WANTED.get(name, "a text")
             # With aliases, a short file can describe a text of terabytes.
             shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
             raise DataError(path, f"'{name}' is {shown}: expected {wanted}")
@@ -214,8 +212,3 @@ def _texts(value: Any) -> Any:
     if isinstance(value, list):
         return [str(one) if type(one) is int else one for one in value]
     return str(value) if type(value) is int else value
-
-
-def _are_lists(value: Any) -> bool:
-    lists = value.values() if isinstance(value, dict) else [None]
-    return all(isinstance(one, list) and all(isinstance(n, str) for n in one) for one in lists)
