@@ -1,6 +1,8 @@
 """Examples of any data set that Python knows: an iterable, an indexable, an Arrow file."""
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
@@ -68,14 +70,18 @@ def Dataset(
     problems = shares.problems(NAME, given)
     if problems:
         raise ConfigError(problems)
-    parts = {split: (dataset, "") for split, dataset in given.items() if dataset is not None}
+
+    def rows(split: str, part: str = "") -> Union[IteratedRows, NumberedRows]:
+        dataset = given[split]
+        is_indexable = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+        kind = NumberedRows if is_indexable and not isinstance(dataset, str) else IteratedRows
+        return kind(dataset, part or split, text_field, label_field, part, shares)
+
+    sources = {split: rows(split) for split, dataset in given.items() if dataset is not None}
     for split in shares.splits if train is not None else ():
-        parts[split] = (train, split)
+        sources[split] = rows("train", split)
     return Teacher(
-        {
-            split: numbered(DatasetSource(dataset, split, text_field, label_field, part, shares))
-            for split, (dataset, part) in parts.items()
-        },
+        sources,
         mutators=mutators,
         streaming=streaming,
         single_turn=True,
@@ -83,38 +89,31 @@ def Dataset(
     )
 
 
-class DatasetSource:
-    """The rows of a data set as episodes of one turn.
+@dataclass(eq=False)
+class DatasetRows:
+    """Make an episode of one turn of each row of a data set.
 
     dataset (Any): See ``Dataset``.
-    split (str): What it holds, for error messages.
-    part (str): The split that is shown, if the rows are cut into several.
-    held_out (HeldOut): Cuts them.
+    split (str): The split that is shown, for error messages.
+    text_field, label_field (str): See ``Dataset``.
+    part (str): The split that is shown, if the rows are divided into several; otherwise "".
+    held_out (HeldOut): The division.
     """
 
-    def __init__(
-        self,
-        dataset: Any,
-        split: str,
-        text_field: str,
-        label_field: str,
-        part: str,
-        held_out: HeldOut,
-    ):
-        self.dataset, self.text_field, self.label_field = dataset, text_field, label_field
-        self.part, self.held_out = part, held_out
-        is_path = isinstance(dataset, str)
-        self.paths: List[str] = []
-        if is_path:
-            self.paths = [dataset] if os.path.isdir(dataset) else file_list(dataset)
-        self.origin = dataset if is_path else f"the data set of the split '{split}'"
-        self.rows = self._rows_of_files if is_path else self._rows
+    dataset: Any
+    split: str
+    text_field: str
+    label_field: str
+    part: str
+    held_out: HeldOut
 
-    def __call__(self) -> Iterator[Episode]:
-        """Read them."""
-        for number, row in enumerate(self.rows()):
-            if self.shows(number):
-                yield self.episode(row, number)
+    def __post_init__(self) -> None:
+        self.paths: List[str] = []
+        self.origin = f"the data set of the split '{self.split}'"
+        if isinstance(self.dataset, str):
+            is_folder = os.path.isdir(self.dataset)
+            self.paths = [self.dataset] if is_folder else file_list(self.dataset)
+            self.origin = self.dataset
 
     @property
     def about(self) -> str:
@@ -128,21 +127,6 @@ class DatasetSource:
     def episode(self, row: Any, number: int) -> Episode:
         """Make an episode of a row."""
         return [self._message(row, number)]
-
-    def _rows_of_files(self) -> Iterable[Any]:
-        return chain.from_iterable(map(read_arrow, self.paths))
-
-    def _rows(self) -> Iterable[Any]:
-        dataset = self.dataset
-        if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__"):
-            # Some of PyTorch's can be indexed, and do not say where they end.
-            return (dataset[number] for number in range(_length(dataset)))
-        if not isinstance(dataset, Iterable):
-            raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
-        if iter(dataset) is dataset:
-            text = "can be gone through only once: give a list, or an object with __iter__"
-            raise DataError(self.origin, text)
-        return dataset
 
     def _message(self, row: Any, number: int) -> Message:
         if isinstance(row, tuple) and len(row) == 2:
@@ -190,37 +174,43 @@ class DatasetSource:
         return DataError(self.origin, f"row {number} {text}")
 
 
-class NumberedRows:
-    """The same of a data set that can be asked for any row, so that several may read at once
-    (see ``Sharded``).
+class IteratedRows(DatasetRows):
+    """Read the rows of files, or of an iterable."""
 
-    source (DatasetSource): Of an indexable.
-    """
+    def __call__(self) -> Iterator[Episode]:
+        """Read them."""
+        for number, row in enumerate(self._rows()):
+            if self.shows(number):
+                yield self.episode(row, number)
 
-    def __init__(self, source: DatasetSource):
-        self.source, self.paths, self.origin = source, source.paths, source.origin
-        self.about = source.about
-        self._shown: Optional[np.ndarray] = None
+    def _rows(self) -> Iterable[Any]:
+        dataset = self.dataset
+        if isinstance(dataset, str):
+            return chain.from_iterable(map(read_arrow, self.paths))
+        if not isinstance(dataset, Iterable):
+            raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
+        if iter(dataset) is dataset:
+            text = "can be gone through only once: give a list, or an object with __iter__"
+            raise DataError(self.origin, text)
+        return dataset
+
+
+class NumberedRows(DatasetRows):
+    """Read any row of an indexable, so that several processes can read at once (see ``Sharded``).
+    It is asked for its length, because some of PyTorch's do not say where they end."""
+
+    @cached_property
+    def _shown(self) -> Any:
+        """The numbers of the rows of this part."""
+        n_rows = range(_length(self.dataset))
+        return np.array([row for row in n_rows if self.shows(row)]) if self.part else n_rows
 
     def __len__(self) -> int:
-        n = _length(self.source.dataset)
-        if not self.source.part:
-            return n
-        if self._shown is None:
-            self._shown = np.array([number for number in range(n) if self.source.shows(number)])
         return len(self._shown)
 
     def __getitem__(self, number: int) -> Episode:
-        number = number if self._shown is None else int(self._shown[number])
-        return self.source.episode(self.source.dataset[number], number)
-
-
-def numbered(source: DatasetSource) -> Union[DatasetSource, NumberedRows]:
-    """A source by its rows' numbers, if it can be."""
-    dataset = source.dataset
-    is_indexable = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
-    can_be = is_indexable and not isinstance(dataset, (str, Mapping))
-    return NumberedRows(source) if can_be else source
+        row = int(self._shown[number])
+        return self.episode(self.dataset[row], row)
 
 
 def _length(dataset: Any) -> int:
@@ -235,13 +225,13 @@ _LENGTH = Returned("a whole number, 0 or more", _is_length)
 
 
 def _giver(dataset: Any) -> Any:
-    """The method of a data set that gives its rows; its class, if that is no user's."""
+    """Return the method of a data set that gives its rows; its class, if that is no user's."""
     methods = (getattr(type(dataset), name, None) for name in ("__getitem__", "__iter__"))
     return next((each for each in methods if is_users(each)), type(dataset))
 
 
 def _look_at(dataset: Any, function: Callable) -> Any:
-    """See that a user's function has built a data set (or names a file of one)."""
+    """Check that a user's function has built a data set (or names a file of one)."""
     if not isinstance(dataset, Iterable) and not hasattr(dataset, "__getitem__"):
         raise wrong_value(function, dataset, "an iterable of rows, or their path")
     return dataset
@@ -251,9 +241,7 @@ registry.datasets.makes(Any, _look_at)
 
 
 def _plain(value: Any) -> Any:
-    """An array or a tensor as NumPy's, floats as float32; of a single number that number."""
-    if isinstance(value, (str, bytes, int, float, bool, list, tuple, dict, type(None))):
-        return value
+    """Convert an array or tensor to NumPy's, floats to float32, and a single number to Python's."""
     if not hasattr(value, "__array__"):
         return value
     array = np.asarray(value)
@@ -263,7 +251,7 @@ def _plain(value: Any) -> Any:
 
 
 def _texts(value: Any) -> List[Any]:
-    """Labels as a list, numbers among them as strings."""
+    """Return labels as a list, with numbers as strings."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     several = value if isinstance(value, (list, tuple)) else [value]
     return [str(label) if isinstance(label, (int, float)) else label for label in several]
