@@ -160,7 +160,7 @@ def test_mixed_order_sizes_are_counted_in_the_unit(many_sizes, unit):
 def test_mixed_order_endless_tasks_go_on_in_the_next_epoch(size):
     tasks = {"a": make_teacher([1] * 30), "e": endless("e", size)}
     mixture = mix_tasks(tasks, weights={"a": 3, "e": 1})
-    assert mixture.n_examples is None and not mixture.is_endless
+    assert mixture.n_examples is None and not mixture.order.is_endless
     told = []
     for epoch in range(3):
         mixture.start_epoch(epoch, 0)
@@ -181,7 +181,7 @@ def test_mixed_order_endless_tasks_go_on_in_the_next_epoch(size):
 
 def test_mixed_order_of_endless_tasks_only_never_ends():
     mixture = mix_tasks({"e": endless("e"), "f": endless("f", 3)})
-    assert mixture.is_endless
+    assert mixture.order.is_endless
     mixture.set_batches(Fixed(10))
     for _ in range(20):
         answer_batch(mixture)

@@ -225,11 +225,11 @@ def test_order_of_endless_data_goes_on_in_a_later_showing(share):
 
 def test_order_of_endless_data_never_ends_and_is_never_sampled():
     teacher = endless("e", 4)
-    assert teacher.is_endless and teacher.n_examples is None and teacher.n_episodes is None
+    assert teacher.order.is_endless and teacher.n_examples is None and teacher.n_episodes is None
     assert set(Counter(rounds([teacher], 40)).values()) == {10}
     made = IterableTeacher({"train": episodes([1, 1])}, endless=True)
     evaluation = made.for_split("train")  # Shows each example once.
-    assert not evaluation.is_endless and len(rounds([evaluation])) == 2
+    assert not evaluation.order.is_endless and len(rounds([evaluation])) == 2
     with pytest.raises(DataError, match="never ends, so no sample"):
         made.for_split("train", training=True, max_examples=1)
 

@@ -161,18 +161,18 @@ class ClassifierAgent(ModelAgent):
     def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
         for number, example in enumerate(train.examples()):
-            self._survey_input(example, number == 0, train.data_name)
+            self._survey_input(example, number == 0, train.order.origin)
             labels = example.all_labels
             if len(set(labels)) > 1:
                 known = ", ".join(map(short, labels))
                 found = f"example {example['id']} has {len(labels)} labels ({known})"
                 text = "a classifier learns one class per text. Leave one, or let [agent] learn all"
                 text += " labels: @agents = thincdialog.MultiLabel.v1"
-                raise DataError(train.data_name, f"{found}: {text}.")
+                raise DataError(train.order.origin, f"{found}: {text}.")
             for label in labels[:1]:
                 if self.given_classes is not None and label not in counts:
                     raise DataError(
-                        train.data_name,
+                        train.order.origin,
                         f"example {example['id']} has the label {label!r}, which is not among "
                         "the classes in [agent]. Add it there, or leave 'classes' out.",
                     )
@@ -182,7 +182,7 @@ class ClassifierAgent(ModelAgent):
         classes = list(self.given_classes or sorted(counts))
         if len(classes) < 2:
             raise DataError(
-                train.data_name,
+                train.order.origin,
                 f"the training data has only one class, {classes[0]!r}: there is nothing to "
                 "tell apart. Check the label field of the data.",
             )

@@ -696,5 +696,5 @@ def has_rectangles(model: Model) -> bool:
 def no_labels(train: Teacher) -> DataError:
     """Make the error for training data without labels."""
     return DataError(
-        train.data_name, "no training example has a label: there is nothing to learn from."
+        train.order.origin, "no training example has a label: there is nothing to learn from."
     )

@@ -120,12 +120,12 @@ class MultiLabelAgent(ModelAgent):
             who = f"example {example['id']}"
             if example.get("features") is not None and self.collate is None:
                 text = f"{who} has features, but this agent reads text: add [agent.collate]"
-                raise DataError(train.data_name, text)
+                raise DataError(train.order.origin, text)
             n_labels += len(example.all_labels)
             for label in example.all_labels:
                 if self.given_labels is not None and label not in labels:
                     text = f"{who} has the label {label!r}, which is not in [agent] labels"
-                    raise DataError(train.data_name, f"{text}: add it, or leave out 'labels'")
+                    raise DataError(train.order.origin, f"{text}: add it, or leave out 'labels'")
                 labels.add(label)
         if not n_labels:
             raise no_labels(train)

@@ -185,11 +185,11 @@ class RankerAgent(ModelAgent):
         found: List[str] = []
         if self.candidates == "batch" or self.fixed_path is None:
             # At least two labels, to know whether a batch can have other labels to rank against.
-            found = train.frequent_labels(max(2, self.max_fixed_candidates))
+            found = train.order.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
             text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
             remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
-            raise DataError(train.data_name, f"{text} {remedy}")
+            raise DataError(train.order.origin, f"{text} {remedy}")
         self.lone_replies = LoneReplies(train.n_examples)
         if self.fixed_path is not None:
             found = read_candidates(self.fixed_path)

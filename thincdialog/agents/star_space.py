@@ -116,7 +116,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         super().survey(train)
         if len(self.fixed) < 2:
             raise DataError(
-                self.fixed_path or train.data_name,
+                self.fixed_path or train.order.origin,
                 f"has one reply only, {self.fixed[0]!r}: there is nothing to tell it from.",
             )
 

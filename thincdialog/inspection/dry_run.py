@@ -111,7 +111,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
             while not agent.n_gathered and not world.epoch_done():
                 gather(agent, world, seed, 1, n)
         if not agent.n_gathered:
-            raise DataError(teacher.data_name, "no training example has a label")
+            raise DataError(teacher.order.origin, "no training example has a label")
         found.loss = agent.gathered_loss()
         found.step_examples = agent.update(optimizer).examples
         per_step = float(found.step_examples)

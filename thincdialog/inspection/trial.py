@@ -54,7 +54,7 @@ class Trial(Experiment):
                         yield n_examples < fewest and world.epoch_done()
                         fewest = min(n_examples, fewest or n_examples)
                 if not fewest:
-                    raise DataError(self.teacher.data_name, nothing_learned(agent, self.teacher))
+                    raise DataError(self.teacher.order.origin, nothing_learned(agent, self.teacher))
                 epoch += 1
 
 

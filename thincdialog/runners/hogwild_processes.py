@@ -120,7 +120,7 @@ def make_process_worker(
             "examples in the same order (a set of texts does not). Fix that, or set [runner] "
             'executor = "thread"'
         )
-        raise DataError(teacher.by_task()[name].data_name, text)
+        raise DataError(teacher.by_task()[name].order.origin, text)
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
     experiment.use_tokens(sys.stderr, "none")

@@ -125,7 +125,7 @@ class TrainingRun:
         _check_store(experiment, folder)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
-        if experiment.agent.learns and self.teacher.is_endless and not limits:
+        if experiment.agent.learns and self.teacher.order.is_endless and not limits:
             text = "[training] max_epochs ends nothing: the training data has no end"
             hint = "set max_steps or max_seconds"
             raise experiment.checked.error(text, hint, "training", "max_epochs")

@@ -56,7 +56,7 @@ class IterableTeacher(Teacher):
             origin=task,
             endless=endless,
         )
-        self.task = task
+        self.id = task
 
 
 class _Source:

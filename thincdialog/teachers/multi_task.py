@@ -51,7 +51,7 @@ class MultiTask(Teacher):
     ):
         super().__init__({})
         self.tasks = dict(tasks)
-        self.task = "+".join(tasks)
+        self.id = "+".join(tasks)
         first = next(iter(tasks.values()))
         self.split, self.training = first.split, first.training
         if any(task.training != self.training for task in tasks.values()):

@@ -101,7 +101,7 @@ class Teacher(Agent):
     ):
         if shuffle_window < 1:
             raise ValueError(f"shuffle_window = {shuffle_window}, expected 1 or more episodes")
-        self.task = "task"
+        self.id = "task"  # The name of the task.
         self.split = ""
         self.training = False
         self.origin = origin
@@ -111,7 +111,7 @@ class Teacher(Agent):
             "streaming": streaming or endless,
             "single_turn": single_turn,
             "window": shuffle_window,
-            "origin": origin or self.task,
+            "origin": origin or self.id,
             "text_fields": text_fields,
             "endless": endless,
         }
@@ -134,11 +134,6 @@ class Teacher(Agent):
         self._labels: Optional[Sequence[str]] = None  # Of that act.
         self._answered_by: Any = _NOBODY
         self._batch: Optional[Batch] = None  # A batch that waits for replies.
-
-    @property
-    def id(self) -> str:  # type: ignore[override]
-        """The task's name."""
-        return self.task
 
     # --- splits -------------------------------------------------------------------------
 
@@ -206,7 +201,7 @@ class Teacher(Agent):
         if split not in self.data:
             have = ", ".join(self.data) or "none"
             text = f"there is no split '{split}'{nearest(split, self.splits)} (there is: {have})"
-            raise DataError(self.origin or self.task, f"{text}; give the path of its data")
+            raise DataError(self.origin or self.id, f"{text}; give the path of its data")
         teacher = copy.copy(self)
         teacher.split, teacher.training = split, training
         n_drawn = 0 if training else n_candidates
@@ -450,19 +445,6 @@ class Teacher(Agent):
         """Yield every label of the same examples."""
         return self.order.all_labels()
 
-    def frequent_labels(self, most: int) -> List[str]:
-        """Return the distinct labels of the same examples, the most frequent first; equally
-        frequent labels are in the order of first occurrence.
-
-        most (int): Most labels to return.
-        """
-        return self.order.frequent_labels(most)
-
-    @property
-    def data_name(self) -> str:
-        """Origin of the split for error messages: its files, or the task."""
-        return self.order.origin
-
     @property
     def n_episodes(self) -> Optional[int]:
         """Number of episodes of an epoch; None if endless, or a stream not counted yet."""
@@ -472,11 +454,6 @@ class Teacher(Agent):
     def n_examples(self) -> Optional[int]:
         """Number of examples of an epoch; None if endless, or a stream not counted yet."""
         return self.order.n_examples
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether the epoch never ends."""
-        return self.order.is_endless
 
     # --- scores ---------------------------------------------------------------------------
 

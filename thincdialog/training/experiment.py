@@ -98,7 +98,7 @@ class Experiment:
         self.seed: int = parts["system"]["seed"]
         self.tasks: Dict[str, Teacher] = parts["tasks"]
         for name, task in self.tasks.items():
-            task.task = name
+            task.id = name
         self.agent: Agent = parts["agent"]
         self.classes = Spellings("label") if self.agent.has_classes else None
         self.tokenizer: Any = parts["tokenizer"]

@@ -141,7 +141,7 @@ class DynamicBatchWorld(ManyConversations):
             fitted = self.batcher.fit(lengths, limit)
         except OversizeError as error:
             name = str(observations[error.row].get("id"))
-            raise error.of_example(name, self.teacher.data_name) from None
+            raise error.of_example(name, self.teacher.order.origin) from None
         if fitted is not lengths:
             for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
                 observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())

@@ -168,4 +168,4 @@ def see_same_data(
             "run was started: let files be the same everywhere, and a teacher give every process "
             "the same examples in the same order (a set of texts does not)"
         )
-        raise DataError(teacher.by_task()[name].data_name, text)
+        raise DataError(teacher.by_task()[name].order.origin, text)
