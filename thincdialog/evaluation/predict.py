@@ -10,7 +10,7 @@ from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.file_list import file_list
-from ..formats.guessing import check_guess, guess_format, is_cut_so
+from ..formats.guessing import check_guess, first_lines, guess_format, is_cut_so
 from ..formats.inputs import (
     OF_PARLAI,
     TABLES,
@@ -189,7 +189,7 @@ class Answers:
             return has_records(path)
         if path is None or not Path(path).is_file():
             return False
-        return is_cut_so(path, layout, Bookmark(encoding=self.encoding))
+        return is_cut_so(path, layout, first_lines(path, self.encoding))
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"

@@ -66,7 +66,7 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
             next(read_table(path, at), None)
         are_there = {"text", "label"} <= {*(at.columns or ())}
         return known if are_there else readable_format(path, encoding) or known
-    found = None if is_arrow(path) else _format_of_text(path, Bookmark(encoding=encoding))
+    found = None if is_arrow(path) else _format_of_text(path, first_lines(path, encoding))
     found = found or readable_format(path, encoding)
     if found is None and is_arrow(path):
         names = ", ".join(map(short, [*next(read_arrow(path), {})][:8]))
@@ -77,7 +77,7 @@ def guess_format(path: str, encoding: Optional[str] = None, is_labelled: bool = 
     if found is None and (what := about(path, encoding)):
         raise DataError(path, f"looks like {what}")
     if found is None:
-        first = next(iter(_first_lines(path, Bookmark(encoding=encoding))), "")
+        first = next(iter(first_lines(path, encoding)), "")
         text = f"its format cannot be guessed, it begins {short(first)}: {GIVE}"
         raise DataError(path, f"{text}; see docs/load-your-data.md", 1)
     return found
@@ -91,20 +91,20 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     """
     start = partial(Bookmark, encoding=encoding)
-    name = None
+    name, lines = None, list[str]()
     with suppress(DialogError):
-        name = None if is_arrow(path) else format_by_name(path) or _format_of_text(path, start())
+        lines = [] if is_arrow(path) else first_lines(path, encoding)
+        name = format_by_name(path) or _format_of_text(path, lines)
         if name is not None and next(FORMATS[name].read(path, at=start()), None):
             return name
     if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.
         return name
     has_values = is_arrow(path) or suffix_of(path) in (*VALUES, ".csv", ".tsv")
-    with suppress(DialogError):
-        has_values = has_values or "".join(_first_lines(path, start())).lstrip()[:1] in ("{", "[")
+    has_values = has_values or "".join(lines).lstrip()[:1] in ("{", "[")
     for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
         layout = find_layout(name)
         with suppress(DialogError):
-            if not (is_cut_so(path, layout, start()) if is_of_lines(layout) else has_values):
+            if not (is_cut_so(path, layout, lines) if is_of_lines(layout) else has_values):
                 continue
             if next(read_layout_file(path, layout, at=start()), None):
                 return name
@@ -121,7 +121,7 @@ def check_guess(path: str, form: Optional[str], encoding: Optional[str], text_fi
     if form not in (None, "jsonl") or is_arrow(path) or not Path(path).is_file():
         return
     with suppress(DataError):
-        if text_field in _first_object(path, _first_lines(path, Bookmark(encoding=encoding))):
+        if text_field in _first_object(path, first_lines(path, encoding)):
             return
     name = readable_format(path, encoding)
     if name in ("conversations", "parlai-conversations", "jsonl"):
@@ -142,7 +142,7 @@ def about(path: str, encoding: Optional[str] = None) -> str:
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     """
     with suppress(DialogError, ValueError):
-        lines = _first_lines(path, Bookmark(encoding=encoding))
+        lines = first_lines(path, encoding)
         for pattern, what in HINTS.items():
             if any(re.search(pattern, line) for line in lines):
                 return what
@@ -162,9 +162,8 @@ def about(path: str, encoding: Optional[str] = None) -> str:
     return ""
 
 
-def _format_of_text(path: str, at: Bookmark) -> Optional[str]:
-    """Return the format that the first lines look like, or None."""
-    lines = _first_lines(path, at)
+def _format_of_text(path: str, lines: List[str]) -> Optional[str]:
+    """Return the format that the first lines of a file look like, or None."""
     first = lines[0] if lines else ""
     if is_json_lines(path) or first.startswith("{"):
         row = _first_object(path, lines)
@@ -195,17 +194,18 @@ def _first_object(path: str, lines: List[str]) -> Dict[str, Any]:
         return {}
 
 
-def _first_lines(path: str, at: Bookmark) -> List[str]:
-    return [line for _, line in islice(read_lines(path, at), N_LINES) if line.strip()]
+def first_lines(path: str, encoding: Optional[str] = None) -> List[str]:
+    """Read the first lines of a file, without those that are blank.
 
-
-def is_cut_so(path: str, layout: CorpusLayout, at: Bookmark) -> bool:
-    """Return whether the first lines of a file look as if they were written for a layout of text.
-    Reading them is not enough, because most of these layouts can read any line.
-
-    at (Bookmark): Names the encoding.
+    RAISES (DataError): If the file cannot be read, or is no text.
     """
-    lines = _first_lines(path, at)
+    lines = islice(read_lines(path, Bookmark(encoding=encoding)), N_LINES)
+    return [line for _, line in lines if line.strip()]
+
+
+def is_cut_so(path: str, layout: CorpusLayout, lines: List[str]) -> bool:
+    """Return whether the first lines of a file look as if they were written for a layout of text.
+    Reading them is not enough, because most of these layouts can read any line."""
     if suffix_of(path) in VALUES or not lines or lines[0].lstrip().startswith("{"):
         return False
     if layout.separator:

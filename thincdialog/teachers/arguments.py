@@ -129,6 +129,7 @@ class FileSource:
     has_lines (bool): Whether the reader can begin at any line.
 
     bad (Dict[str, BadData]): For each file, the bad data of its last complete reading.
+    about (str): Description of the part of the files that the episodes are from; "" for all.
     """
 
     # Labels are compared here, because the error can then name the line (see
@@ -148,6 +149,7 @@ class FileSource:
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
         self.held_out, self.layout_file = options.held_out, options.layout_file
+        self.about = self.held_out.about(part)
         self.bad: Dict[str, BadData] = {}
         self.speakers = Spellings("speaker")
         # The classes for which the spellings were counted; ``...`` before the first count.
@@ -162,11 +164,6 @@ class FileSource:
     def is_by_line(self) -> bool:
         """Whether the format and the options allow reading each line separately."""
         return self.has_lines and self.options.on_bad_data != "skip"
-
-    @property
-    def about(self) -> str:
-        """Description of the part of the files that the episodes are from; "" for all."""
-        return self.held_out.about(self.part) if self.part else ""
 
     def __call__(self) -> Iterator[Episode]:
         """Read the episodes."""

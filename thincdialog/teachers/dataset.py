@@ -98,6 +98,8 @@ class DatasetRows:
     text_field, label_field (str): See ``Dataset``.
     part (str): The split that is shown, if the rows are divided into several; otherwise "".
     held_out (HeldOut): The division.
+
+    about (str): Description of the part of the data set that is shown; "" for all of it.
     """
 
     dataset: Any
@@ -108,17 +110,13 @@ class DatasetRows:
     held_out: HeldOut
 
     def __post_init__(self) -> None:
+        self.about = self.held_out.about(self.part)
         self.paths: List[str] = []
         self.origin = f"the data set of the split '{self.split}'"
         if isinstance(self.dataset, str):
             is_folder = os.path.isdir(self.dataset)
             self.paths = [self.dataset] if is_folder else file_list(self.dataset)
             self.origin = self.dataset
-
-    @property
-    def about(self) -> str:
-        """Describe the part of the data set that the rows are from; "" for all of it."""
-        return self.held_out.about(self.part) if self.part else ""
 
     def shows(self, number: int) -> bool:
         """Return whether a row belongs to this part."""

@@ -72,7 +72,9 @@ class HeldOut:
         return "test" if draw < self.dev_share + self.test_share else "train"
 
     def about(self, split: str) -> str:
-        """Describe how a split is drawn."""
+        """Describe how a split is drawn; "" for no split."""
+        if not split:
+            return ""
         shares = {"dev": self.dev_share, "test": self.test_share}
         share = shares.get(split, 1.0 - self.dev_share - self.test_share)
         return f"{100 * share:.3g} % of the training conversations, drawn by dev_seed {self.seed}"
