@@ -123,6 +123,11 @@ def test_conversations_without_the_label_speaker_are_answered_where_labels_are_n
     assert at.counts.n_without == 0
 
 
+def test_conversations_without_turns_give_nothing_where_labels_are_not_needed(written):
+    with tolerating(unlabelled=True):
+        assert len(list(read_conversations(written([turns(), TALK]), "bob"))) == 1
+
+
 def test_conversations_whole_numbers_as_speakers_are_their_digits(written):
     path = written([turns((1, "a1"), (2, "b1"), (1, "a2"), (2, "b2"))])
     assert pairs(path, "2") == pairs(path, "second") == [[("a1", "b1"), ("a2", "b2")]]

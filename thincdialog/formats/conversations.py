@@ -211,7 +211,7 @@ def _episodes(
     if label_speaker == "both":  # Every turn is a label once.
         named = {f"{name}#first": [SILENCE, *texts], f"{name}#second": texts}
     else:
-        is_opened = sides[0][0] if is_name else label_speaker == "first"
+        is_opened = any(who for who, _ in sides[:1]) if is_name else label_speaker == "first"
         named = {name: [SILENCE, *texts] if is_opened else texts}
     for name, texts in named.items():
         if len(texts) > 1:

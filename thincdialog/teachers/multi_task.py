@@ -1,6 +1,5 @@
 """Several tasks as one teacher, mixed by weights."""
 
-import difflib
 import math
 from fractions import Fraction
 from typing import Any, Dict, List, Mapping, Optional, Sequence, get_args
@@ -9,6 +8,7 @@ from ..errors import ConfigError, Problem, ProtocolError
 from ..examples.mixed_order import MixedOrder
 from ..examples.order import Order
 from ..examples.store import Unit
+from ..formats.wording import nearest
 from ..messages import Message
 from ..metrics.macro_metric import MACRO
 from .scores import Scores
@@ -146,8 +146,7 @@ def _weight_problems(names: List[str], weights: Optional[Mapping[str, float]]) -
     problems = []
     for name, weight in weights.items():
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there is: {', '.join(names)}"
+            hint = nearest(name, names).lstrip("; ") or f"there is: {', '.join(names)}"
             problems.append(Problem("", f"[mixture.weights] there is no task '{name}'", hint))
         elif not 0 <= weight < math.inf:
             text = f"[mixture.weights] '{name}' is {weight}"
