@@ -19,7 +19,6 @@ from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
-from ..formats.file_list import file_list
 from ..formats.spelling_count import count_spellings
 from ..formats.spellings import Counted, Spellings
 from ..formats.text_file import PathOrPaths, check_encoding
@@ -123,13 +122,16 @@ class FileSource:
     From the second file on, ids start with the file's number, so that they stay unique.
 
     reader (Reader): Returns the episodes of one file.
-    paths (PathOrPaths): The file or files.
+    paths (Sequence[str]): The files.
     options (FileOptions): Options of the reading.
     part (str): The split to show, if the files are divided into several.
     has_lines (bool): Whether the reader can begin at any line.
 
     bad (Dict[str, BadData]): For each file, the bad data of its last complete reading.
     about (str): Description of the part of the files that the episodes are from; "" for all.
+    takes_folders (bool): Whether a path may be the folder of a data set (see
+        ``Split.check_source``).
+    is_by_line (bool): Whether the format and the options allow reading each line separately.
     """
 
     # Labels are compared here, because the error can then name the line (see
@@ -139,31 +141,22 @@ class FileSource:
     def __init__(
         self,
         reader: Reader,
-        paths: PathOrPaths,
+        paths: Sequence[str],
         options: FileOptions,
         part: str = "",
         has_lines: bool = False,
     ):
         self.reader, self.options, self.part = reader, options, part
-        self.has_lines = has_lines
-        self.paths = [paths] if isinstance(paths, str) else list(paths)
+        self.paths = list(paths)
         self.origin = ", ".join(self.paths)
         self.held_out, self.layout_file = options.held_out, options.layout_file
         self.about = self.held_out.about(part)
+        self.takes_folders = bool(options.layout_file)
+        self.is_by_line = has_lines and options.on_bad_data != "skip"
         self.bad: Dict[str, BadData] = {}
         self.speakers = Spellings("speaker")
         # The classes for which the spellings were counted; ``...`` before the first count.
         self._counted_for: Any = ...
-
-    @property
-    def takes_folders(self) -> bool:
-        """Whether a path may be the folder of a data set (see ``Split.check_source``)."""
-        return bool(self.options.layout_file)
-
-    @property
-    def is_by_line(self) -> bool:
-        """Whether the format and the options allow reading each line separately."""
-        return self.has_lines and self.options.on_bad_data != "skip"
 
     def __call__(self) -> Iterator[Episode]:
         """Read the episodes."""
@@ -252,29 +245,6 @@ class FileSource:
         bad.add(error)
         gathered[path] = bad
         return None
-
-
-def file_sources(
-    options: FileOptions,
-    reader_of: Callable[[str], Reader],
-    has_lines: Callable[[str], bool],
-) -> Dict[str, FileSource]:
-    """Make a source for each split that has files, or a share of the training files.
-
-    reader_of (Callable): Returns the reader of one file for a split.
-    has_lines (Callable): Whether the reader can begin at any line of a file.
-    RAISES (ConfigError): If an option is invalid.
-    """
-    options.check()
-
-    def make(split: str, part: str = "") -> FileSource:
-        names = file_list(options.paths[split])
-        return FileSource(reader_of(split), names, options, part, all(map(has_lines, names)))
-
-    sources = {split: make(split) for split in options.paths}
-    for split in options.held_out.splits if options.train else ():
-        sources[split] = make("train", split)
-    return sources
 
 
 def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:

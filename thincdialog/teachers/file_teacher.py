@@ -4,13 +4,14 @@ import inspect
 from functools import wraps
 from typing import Any, Callable
 
+from ..formats.file_list import file_list
 from ..registry import registry
-from .arguments import CandidateFile, FileOptions, Reader, file_sources
+from .arguments import CandidateFile, FileOptions, FileSource, Reader
 from .teacher import Teacher
 
 # The arguments of ``FileOptions`` that a config can set, and their part of its docstring.
 SHARED = {
-    name: parameter.replace(kind=parameter.POSITIONAL_OR_KEYWORD)
+    name: parameter
     for name, parameter in inspect.signature(FileOptions).parameters.items()
     if name not in ("teacher", "layout_file")
 }
@@ -43,7 +44,7 @@ def file_teacher(name: str) -> Callable[[Callable[..., Teacher]], Callable[..., 
 
         build.__signature__ = signature  # type: ignore[attr-defined]
         build.__annotations__ = {each.name: each.annotation for each in parameters}
-        build.__doc__ = f"{inspect.getdoc(function)}\n{DOCUMENTATION}"
+        build.__doc__ = f"{inspect.getdoc(function)}\n\n{DOCUMENTATION}"
         return registry.teachers(name, func=build)
 
     return register
@@ -56,7 +57,8 @@ def read_files(
     made: Callable[..., Teacher] = Teacher,
     **more: Any,
 ) -> Teacher:
-    """Return the teacher of the files that the options name.
+    """Return the teacher of the files that the options name: with a source for each split that has
+    files, or a share of the training files.
 
     reader_of (Callable): Returns the reader of one file for a split.
     has_lines (Callable): Whether the reader can begin at any line of a file.
@@ -64,8 +66,17 @@ def read_files(
     more (Any): Further arguments of the class.
     RAISES (ConfigError): If an option is invalid.
     """
+    options.check()
+
+    def source(split: str, part: str = "") -> FileSource:
+        paths = file_list(options.paths[split])
+        return FileSource(reader_of(split), paths, options, part, all(map(has_lines, paths)))
+
+    sources = {split: source(split) for split in options.paths}
+    for split in options.held_out.splits if options.train else ():
+        sources[split] = source("train", split)
     return made(
-        file_sources(options, reader_of, has_lines),
+        sources,
         candidates=CandidateFile(options.candidates) if options.candidates else None,
         mutators=options.mutators,
         streaming=options.streaming,
