@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from .shared_passes import SharedPasses
 from .slices import slice_places
 from .split import Split
 from .store import Rows, Store, Unit
-
-OrderT = TypeVar("OrderT", bound="Order")
 
 # Position of a copy of a teacher within its episode, as JSON values.
 Place = Dict[str, Any]
@@ -41,8 +39,8 @@ def other_data(origin: str) -> DataError:
 
 
 class Order:
-    """Hand out every episode of an epoch of one split exactly once. (For a mixture of several
-    tasks, see ``MixedOrder``.)
+    """Hand out every episode of an epoch of one split exactly once. (For several tasks, see
+    ``Mixture``.)
 
     data (Split): Source of the episodes.
     training (bool): Shuffle; else keep the order of the data. Also whether messages have
@@ -91,7 +89,7 @@ class Order:
         task.start(0, self.seed)
         return task
 
-    def share_of(self: OrderT, worker: int, n_workers: int, reads_apart: bool = False) -> OrderT:
+    def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "Order":
         """Return a worker's share, with its own position (see ``Teacher.share_of``)."""
         # Read or draw lazy data now, before several threads use it.
         self.sampler if self.data.streaming else self.held  # noqa: B018
@@ -106,7 +104,7 @@ class Order:
         share.start(0, self.seed)
         return share
 
-    def shares(self: OrderT, n_workers: int) -> List[OrderT]:
+    def shares(self, n_workers: int) -> "List[Order]":
         """Return the shares of threads, which read a stream together, once."""
         shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
         passes = SharedPasses(n_workers)
@@ -189,19 +187,8 @@ class Order:
                 ]
 
     def examples(self) -> Iterator[Message]:
-        """Yield every example in the order of the data, flattened: a turn within an episode
-        carries the turns before it as `context`."""
-        for episode in self.episodes():
-            # Keep a given context.
-            history: List[Turn] = list(episode[0].get("context", ())) if episode else []
-            for message in episode:
-                message["episode_done"] = True
-                if len(episode) > 1:
-                    message.setdefault("context", list(history))
-                    if message.get("text") != SILENCE:
-                        history.append((PARTNER, message.get("text", "")))
-                    history.extend((SELF, label) for label in message.all_labels[:1])
-                yield message
+        """Yield every example in the order of the data, see ``flattened``."""
+        return flattened(self.episodes())
 
     def all_labels(self) -> Iterator[str]:
         """Yield every label of these examples."""
@@ -218,8 +205,7 @@ class Order:
         built = self.data.built_store
         if built is not None and self.picked is None and not built.has_several_labels:
             return built.frequent_labels(most)
-        counts = Counter(self.all_labels())
-        return sorted(counts, key=lambda text: -counts[text])[:most]
+        return most_frequent(self.all_labels(), most)
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """Yield all episodes in the order of the data, store by store."""
@@ -415,6 +401,31 @@ def as_shown(message: Message, training: bool, is_last: bool) -> Message:
         message["eval_labels"] = message.pop("labels")
     message["episode_done"] = is_last
     return message
+
+
+def flattened(episodes: Iterable[List[Message]]) -> Iterator[Message]:
+    """Yield the messages of episodes as examples: a turn within an episode carries the turns
+    before it as `context`."""
+    for episode in episodes:
+        # Keep a given context.
+        history: List[Turn] = list(episode[0].get("context", ())) if episode else []
+        for message in episode:
+            message["episode_done"] = True
+            if len(episode) > 1:
+                message.setdefault("context", list(history))
+                if message.get("text") != SILENCE:
+                    history.append((PARTNER, message.get("text", "")))
+                history.extend((SELF, label) for label in message.all_labels[:1])
+            yield message
+
+
+def most_frequent(labels: Iterable[str], most: int) -> List[str]:
+    """Return the distinct labels, the most frequent first; equally frequent ones are in the order
+    of first occurrence.
+
+    most (int): Most labels to return.
+    """
+    return [label for label, _ in Counter(labels).most_common(most)]
 
 
 def _rows_of(store: Store, episodes: np.ndarray) -> np.ndarray:

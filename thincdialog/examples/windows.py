@@ -11,7 +11,7 @@ from ..errors import DataError
 from ..messages import Message
 from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
-from .order import Order
+from .mixture import AnyOrder
 
 # Number of additional labels, drawn from the whole window, that each reply of a batch is ranked
 # against, as a fraction of the batch.
@@ -60,7 +60,7 @@ class Windows:
         """Return whether some rows that were read in an epoch are not handed out yet."""
         return self._run is run and len(self._planned) > 0
 
-    def next(self, order: Order) -> Batch:
+    def next(self, order: AnyOrder) -> Batch:
         """Return the next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
@@ -86,7 +86,7 @@ class Windows:
             self._n_windows += 1
         return batch
 
-    def _open(self, order: Order) -> None:
+    def _open(self, order: AnyOrder) -> None:
         """Read and plan the next window."""
         self._start = order.state()
         parts: List[Batch] = []
@@ -110,7 +110,7 @@ class Windows:
             text = "gives other batches than when the state was saved"
             raise DataError(order.origin, f"{text}: give the same data and batcher to resume")
 
-    def _plan(self, lengths: Lengths, order: Order) -> None:
+    def _plan(self, lengths: Lengths, order: AnyOrder) -> None:
         limit, _ = self.batcher.window(self._step)
         while True:
             try:
@@ -158,7 +158,7 @@ class Windows:
         n = math.ceil(SHARE_OF_OTHERS * len(self._planned[self._n_handed]))
         return self._shuffled[start : start + n]
 
-    def state(self, order: Order) -> Dict[str, Any]:
+    def state(self, order: AnyOrder) -> Dict[str, Any]:
         """Return the position in the epoch, and the number of batches handed out of the window
         that begins there, as JSON values."""
         shown = self._start if self.has_left(order.run) else order.state()

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, Dict, List, Mapping, Optional, Sequence, get_args
 
 from ..errors import ConfigError, Problem, ProtocolError
-from ..examples.mixed_order import MixedOrder
+from ..examples.mixture import Mixture
 from ..examples.order import Order
 from ..examples.store import Unit
 from ..formats.wording import nearest
@@ -58,10 +58,11 @@ class MultiTask(Teacher):
             raise ValueError("tasks for training cannot be mixed with tasks for evaluation")
         orders: Dict[str, Order] = {}
         for name, task in tasks.items():
-            if isinstance(task, MultiTask):
+            order = task.order
+            if not isinstance(order, Order):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
-            orders[name] = task.order
-        self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks), self.training))
+            orders[name] = order
+        self._show(Mixture(orders, weights, unit, repeat), Scores(list(tasks), self.training))
 
     def task_of(self, message: Message) -> str:
         """Return the name of the task that a message belongs to."""

@@ -19,6 +19,7 @@ from ..contract import Returned, is_kind
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.encoded import Encoding
+from ..examples.mixture import AnyOrder
 from ..examples.mutating import Source
 from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.reading import Readers
@@ -118,7 +119,7 @@ class Teacher(Agent):
         self.data = {name: Split(name, source, **options) for name, source in sources.items()}
         self._show(None, Scores())
 
-    def _show(self, order: Optional[Order], scores: Scores) -> None:
+    def _show(self, order: Optional[AnyOrder], scores: Scores) -> None:
         """Act on this order from now on."""
         self._epoch_order, self._scores = order, scores
         self._windows: Optional[Windows] = None
@@ -236,7 +237,7 @@ class Teacher(Agent):
         """
         return self._share(self.order.share_of(worker, n_workers, reads_apart))
 
-    def _share(self: TeacherT, order: Order) -> TeacherT:
+    def _share(self: TeacherT, order: AnyOrder) -> TeacherT:
         share = copy.copy(self)
         share._show(order, self._scores.fresh())
         return share
@@ -471,7 +472,7 @@ class Teacher(Agent):
         self._scores.reset()
 
     @property
-    def order(self) -> Order:
+    def order(self) -> AnyOrder:
         if self._epoch_order is None:
             raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
         return self._epoch_order

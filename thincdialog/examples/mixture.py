@@ -1,23 +1,37 @@
 """The order of several tasks that are shown together."""
 
 import copy
-from collections import Counter
 from functools import cached_property
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from itertools import chain
+from typing import (
+    Any,
+    ContextManager,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, ProtocolError
+from ..messages import Message
 from .batch import Batch, gathered
 from .blocks import Block
 from .joined_store import JoinedStore
-from .order import NOTHING, Order, Place
+from .order import NOTHING, Order, Place, flattened, most_frequent
 from .shares import Shares
-from .store import Store, Unit
+from .store import Unit
 
 
-class MixedOrder(Order):
-    """Order the episodes of several tasks: the next task is chosen for each episode.
+class Mixture:
+    """Order the episodes of several tasks: the next task is chosen for each episode. A teacher
+    uses it like an ``Order``, which has the same methods.
 
     orders (Mapping[str, Order]): Task name to the order of the task.
     weights (Optional[Sequence[int]]): Weights of the tasks; None for their sizes, or for equal
@@ -45,21 +59,21 @@ class MixedOrder(Order):
         self.epoch = self.seed = 0
         self.start(0, self.parts[0].seed)
 
-    def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "MixedOrder":
+    def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "Mixture":
+        return self._with([part.share_of(worker, n_workers, reads_apart) for part in self.parts])
+
+    def shares(self, n_workers: int) -> "List[Mixture]":
+        shares_of_parts = [part.shares(n_workers) for part in self.parts]
+        return [self._with(list(parts)) for parts in zip(*shares_of_parts)]
+
+    def _with(self, parts: List[Order]) -> "Mixture":
+        """Return a share of these parts, with its own position."""
         # All workers then share one store, and what agents cache about its rows.
         self._joined  # noqa: B018
         share = copy.copy(self)
-        share.parts = [part.share_of(worker, n_workers, reads_apart) for part in self.parts]
-        share._has_begun = False
+        share.parts, share._has_begun = parts, False
         share.start(0, self.parts[0].seed)
         return share
-
-    def shares(self, n_workers: int) -> List["MixedOrder"]:
-        shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
-        for share, parts in zip(shares, zip(*(part.shares(n_workers) for part in self.parts))):
-            share.parts = list(parts)
-            share.start(0, self.parts[0].seed)
-        return shares
 
     # --- what is shown ------------------------------------------------------------------
 
@@ -91,16 +105,26 @@ class MixedOrder(Order):
         return JoinedStore([part.held for part in self.parts])
 
     def texts(self) -> Iterator[str]:
-        for part in self.parts:
-            yield from part.texts()
+        return chain.from_iterable(part.texts() for part in self.parts)
+
+    def episodes(self) -> Iterator[List[Message]]:
+        return chain.from_iterable(part.episodes() for part in self.parts)
+
+    def examples(self) -> Iterator[Message]:
+        return flattened(self.episodes())
+
+    def all_labels(self) -> Iterator[str]:
+        return chain.from_iterable(part.all_labels() for part in self.parts)
 
     def frequent_labels(self, most: int) -> List[str]:
-        counts = Counter(self.all_labels())
-        return sorted(counts, key=lambda text: -counts[text])[:most]
+        return most_frequent(self.all_labels(), most)
 
-    def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
-        for part in self.parts:
-            yield from part._whole()
+    def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
+        """Not of a mixture, because blocks of different tasks have the same numbers.
+
+        RAISES (ProtocolError): Always.
+        """
+        raise ProtocolError("keeping_ids() was called on a mixture: call it on each of the tasks.")
 
     # --- the epoch ----------------------------------------------------------------------
 
@@ -214,6 +238,10 @@ class MixedOrder(Order):
             self._shares.restore(state["shares"])
             self._look_at_all(self._shares.active[:])
         return blocks
+
+
+# What a teacher shows: the examples of one task or of several.
+AnyOrder = Union[Order, Mixture]
 
 
 def _sum(counts: Iterable[Optional[int]]) -> Optional[int]:

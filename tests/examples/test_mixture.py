@@ -58,7 +58,7 @@ def rounds_of_firsts(mixture, n_copies):
 
 
 @given(MANY_SIZES, WEIGHTS, UNITS, st.booleans(), st.booleans(), st.integers(1, 9))
-def test_mixed_order_shares_are_exact_to_within_an_episode(
+def test_mixture_shares_are_exact_to_within_an_episode(
     many_sizes, weights, unit, repeat, streaming, n_copies
 ):
     # In repeating mixtures to the end, in others until the first task has run out.
@@ -86,7 +86,7 @@ def test_mixed_order_shares_are_exact_to_within_an_episode(
 
 
 @given(MANY_SIZES, WEIGHTS, st.booleans(), BATCHERS)
-def test_mixed_order_repeats_until_all_were_shown_whole(many_sizes, weights, streaming, batcher):
+def test_mixture_repeats_until_all_were_shown_whole(many_sizes, weights, streaming, batcher):
     mixture = mix(many_sizes, weights, "examples", True, streaming=streaming, flat=True)
     mixture.set_batches(batcher)
     shown = Counter(sum(batches_left(mixture), []))
@@ -106,7 +106,7 @@ def test_mixed_order_repeats_until_all_were_shown_whole(many_sizes, weights, str
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_mixed_order_repeats_nothing_where_a_share_has_nothing_of_a_task(streaming):
+def test_mixture_repeats_nothing_where_a_share_has_nothing_of_a_task(streaming):
     mixture = mix([[1], [1] * 7], repeat=True, weights=[1, 1], streaming=streaming)
     shares = [mixture.share_of(worker, 2) for worker in range(2)]
     said = [rounds([share]) for share in shares]
@@ -116,7 +116,7 @@ def test_mixed_order_repeats_nothing_where_a_share_has_nothing_of_a_task(streami
     assert sorted(of_b) == [f"b/{number}/0" for number in range(7)]
 
 
-def test_mixed_order_shows_a_repeated_task_in_another_order():
+def test_mixture_shows_a_repeated_task_in_another_order():
     mixture = mix([[1] * 20, [1] * 60], [1, 1], repeat=True, window=100)
     said = rounds([mixture])
     passes = [name for name in said if name.startswith("a/")]
@@ -125,7 +125,7 @@ def test_mixed_order_shows_a_repeated_task_in_another_order():
 
 @pytest.mark.parametrize("unit", ["episodes", "examples", "words"])
 @pytest.mark.parametrize("weights", [None, [1, 1, 1], [2, 0.5, 7]])
-def test_mixed_order_that_repeats_knows_the_length_of_its_epoch(unit, weights):
+def test_mixture_that_repeats_knows_the_length_of_its_epoch(unit, weights):
     mixture = mix([[1, 3] * 60, [2] * 500, [4, 1, 1] * 30], weights, unit, repeat=True)
     n_shown = len(rounds([mixture]))
     assert mixture.n_examples == pytest.approx(n_shown, rel=0.02)
@@ -136,7 +136,7 @@ def test_mixed_order_that_repeats_knows_the_length_of_its_epoch(unit, weights):
     assert position.epoch == pytest.approx(0.5, abs=0.01)
 
 
-def test_mixed_order_of_given_weights_is_periodic():
+def test_mixture_of_given_weights_is_periodic():
     mixture = mix([[1] * 40, [1] * 40, [1] * 40], [0.5, 0.3, 0.2])
     said = rounds([mixture], 40)
     order = "".join(name[0] for name in said)
@@ -145,7 +145,7 @@ def test_mixed_order_of_given_weights_is_periodic():
 
 
 @given(MANY_SIZES, UNITS)
-def test_mixed_order_sizes_are_counted_in_the_unit(many_sizes, unit):
+def test_mixture_sizes_are_counted_in_the_unit(many_sizes, unit):
     mixture = mix(many_sizes, None, unit)
     mixture.act()
     totals = Counter()
@@ -157,7 +157,7 @@ def test_mixed_order_sizes_are_counted_in_the_unit(many_sizes, unit):
 
 
 @pytest.mark.parametrize("size", [None, 7])
-def test_mixed_order_endless_tasks_go_on_in_the_next_epoch(size):
+def test_mixture_endless_tasks_go_on_in_the_next_epoch(size):
     tasks = {"a": make_teacher([1] * 30), "e": endless("e", size)}
     mixture = mix_tasks(tasks, weights={"a": 3, "e": 1})
     assert mixture.n_examples is None and not mixture.order.is_endless
@@ -179,7 +179,7 @@ def test_mixed_order_endless_tasks_go_on_in_the_next_epoch(size):
     assert [n for n in again if n[0] == "e"] == told[: sum(n[0] == "e" for n in again)]
 
 
-def test_mixed_order_of_endless_tasks_only_never_ends():
+def test_mixture_of_endless_tasks_only_never_ends():
     mixture = mix_tasks({"e": endless("e"), "f": endless("f", 3)})
     assert mixture.order.is_endless
     mixture.set_batches(Fixed(10))
@@ -191,7 +191,7 @@ def test_mixed_order_of_endless_tasks_only_never_ends():
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_mixed_order_endless_share_with_nothing_in_it_is_done(alone):
+def test_mixture_endless_share_with_nothing_in_it_is_done(alone):
     def make():
         tasks = {name: endless(name, size) for name, size in (("e", 2), ("f", 2), ("g", 1))}
         return tasks["e"] if alone else mix_tasks(tasks)
@@ -207,7 +207,7 @@ def test_mixed_order_endless_share_with_nothing_in_it_is_done(alone):
         assert share.epoch_done() and share.state()
 
 
-def test_mixed_order_state_of_other_tasks_is_an_error():
+def test_mixture_state_of_other_tasks_is_an_error():
     state = mix([[1], [1]]).state()
     with pytest.raises(DataError, match="saved state is of other tasks: a, b"):
         mix([[1], [1], [1]]).restore(state)
@@ -216,7 +216,7 @@ def test_mixed_order_state_of_other_tasks_is_an_error():
         mix_tasks({"b": tasks["b"], "a": tasks["a"]}).restore(state)
 
 
-def test_mixed_order_many_small_tasks_beside_a_large_one_wait_no_longer_than_their_share():
+def test_mixture_many_small_tasks_beside_a_large_one_wait_no_longer_than_their_share():
     tasks = {f"t{n}": make_teacher([1] * 400, streaming=False) for n in range(12)}
     weights = dict.fromkeys(tasks, 1)
     weights["t0"] = 100
