@@ -39,22 +39,19 @@ class Block(NamedTuple):
 def streamed_blocks(
     split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start
 ) -> Iterator[Block]:
-    """Read a split in blocks of ``Split.episodes_at_once``; see ``Split.blocks``.
+    """Read a stream in blocks of ``Split.block_size``; see ``Split.blocks``.
 
     readers (Optional[Readers]): Processes that read; None: only this process reads.
     """
     wanted = None if picked is None else picked.tolist()
-    encoding = split.encoding() if split.streaming and wanted is None else None
-    window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
+    encoding = split.encoding() if split.encoding is not None and wanted is None else None
+    window, part, skipped = split.block_size, start["part"], start["skip"]
     number = origin = start["episode"] - skipped
     store, place = MemoryStore(is_held=False), start
     tasks = Tasks(split, start, readers is None)
     for read in reads(tasks, readers, encoding):
         whole, first = read.store, min(skipped, read.store.n_episodes)
         skipped -= first
-        if split.must_be_single and (np.diff(whole.starts) > 1).any():
-            row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
-            raise split.more_turns(whole.message(row)["id"])
         for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
             first, last = begin - number, end - number
             while first < last:
@@ -68,13 +65,13 @@ def streamed_blocks(
                 first += n
                 if store.n_episodes == window:
                     tasks.end_block()
-                    yield split.block(_filled(store, split), part, place)
+                    yield split.block(store, part, place)
                     store, part = MemoryStore(is_held=False), part + 1
         number += whole.n_episodes
         if wanted is None:
             tasks.room = window - store.n_episodes
     if store.n_episodes:
-        yield split.block(_filled(store, split), part, place)
+        yield split.block(store, part, place)
 
 
 def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Shard]:
@@ -103,11 +100,13 @@ def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Sha
             first, place = last, _behind(read, start, last, number, origin)
             if full.any():
                 tasks.end_block()
-                yield _filled(store, split), place
+                split.complete(store)
+                yield store, place
                 store, size = MemoryStore(is_held=False), 0
         number += whole.n_episodes
     if store.n_episodes:
-        yield _filled(store, split), place
+        split.complete(store)
+        yield store, place
 
 
 def _behind(read: Any, start: Start, n: int, number: int, origin: int) -> Start:
@@ -120,13 +119,6 @@ def _behind(read: Any, start: Start, n: int, number: int, origin: int) -> Start:
     """
     since = read.n_before + n if read.mark else number - origin + n
     return {**(read.mark or start), "skip": since, "episode": number + n, "part": 0}
-
-
-def _filled(store: MemoryStore, split: Any) -> MemoryStore:
-    """Return the store with the fields added that all examples share."""
-    for name, value in split.in_common().items():
-        store.fill(name, value)
-    return store
 
 
 def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:

@@ -28,6 +28,7 @@ from ..formats.tolerance import Tolerance, tolerance, tolerating
 from ..messages import Episode
 from .encoded import Encoding
 from .memory_store import MemoryStore
+from .mutating import Source
 from .sharded import Sharded
 from .store import collection_paused
 
@@ -249,27 +250,21 @@ class Reader:
         started = time.perf_counter()
         split, mark, n_before, is_last = self.split, None, 0, False
         bad: Dict[str, BadData] = {}
-        store, in_common = MemoryStore(is_held=False), split.in_common()
+        store = MemoryStore(is_held=False)
+        read: Source = lambda: split.source_episodes(at)  # noqa: E731
         with collection_paused():
             if isinstance(task, Lines):
                 mark = task.mark
                 at = Bookmark(mark)
                 at.piece = task.letters.tobytes(), task.encoding
-                episodes = split.behind_mutators(lambda: split.source_episodes(at))
             elif isinstance(split.source, Sharded) and not self.is_serial:
                 mark = {"byte": task.first, "line": task.first}
                 at = Bookmark(mark)
                 at.last = task.last
-                episodes = split.behind_mutators(lambda: split.source_episodes(at))
             else:
-                read, mark, n_before, is_last = self._range(task)
-                episodes = iter(read)
-                if not self.is_serial:
-                    episodes = split.behind_mutators(lambda: iter(read))
-            for episode in episodes:
-                for message in episode if in_common else ():
-                    for name in in_common:
-                        del message[name]
+                found, mark, n_before, is_last = self._range(task)
+                read = lambda: found  # noqa: E731
+            for episode in read() if self.is_serial else split.behind_mutators(read):
                 store.append(episode)
             if isinstance(task, Lines):
                 bad = {at.counts.path: at.counts}
@@ -296,7 +291,8 @@ class Reader:
     def _walked(self) -> Iterator[Episode]:
         """Yield the episodes one after the other."""
         split, spot = self.split, None
-        self._at = at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
+        is_placed = hasattr(split.source, "read_from") and not needs_all(split)
+        self._at = at = Bookmark(self.reading.start) if is_placed else None
         read = lambda: split.source_episodes(at)  # noqa: E731
         for episode in split.behind_mutators(read) if self.is_serial else read():
             before, spot = spot, at and (at.file, at.spot)
@@ -319,7 +315,6 @@ def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]
     RAISES (DataError): If the split is read from its beginning and has no examples.
     """
     split, is_empty = tasks.split, tasks.start == BEGIN
-    split.fixed_candidates()
     if readers is not None:
         found = readers.read(tasks, tasks.reading(encoding))
     else:

@@ -3,7 +3,7 @@
 import copy
 import gc
 from collections import Counter
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import (
     Any,
@@ -92,7 +92,7 @@ class Split:
         # Other processes that read the split, if any, and the function that returns the encoding
         # with which they make tokens.
         self.readers: Optional[Readers] = None
-        self.encoding: Callable[[], Optional[Encoding]] = lambda: None
+        self.encoding: Optional[Callable[[], Optional[Encoding]]] = None
         if isinstance(source, Store) and (mutators or candidates or streaming):
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
@@ -116,8 +116,6 @@ class Split:
         self.is_short = False
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
-        self._fixed: Optional[List[str]] = None
-        self._allowed: FrozenSet[str] = frozenset()
 
     def set_window(self, n_episodes: int, is_stored: bool) -> None:
         """Set the number of episodes per block; 0 for one block of all.
@@ -175,36 +173,35 @@ class Split:
         is_empty = True
         for episode in self.behind_mutators(partial(self.source_episodes, None)):
             is_empty = False
+            for message in episode if self.fixed_candidates is not None else ():
+                message["label_candidates"] = self.fixed_candidates
             yield episode
         if is_empty:
             cause = ", or its mutators left none" if self.mutators else ""
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
-        """Apply the mutators to episodes of the source. Episodes that become empty are left out.
+        """Apply the mutators to episodes of the source. Episodes that become empty are left out,
+        and so are the candidates of each message if all examples share fixed ones.
 
         read (Source): Reads the episodes, see ``source_episodes``.
         """
-        fixed = self.fixed_candidates()
-        allowed = self._allowed
         for mutator in self.mutators:
             read = partial(mutated, mutator, read, self.name, self.origin)
         for episode in read():
             if episode:
-                if fixed is not None:
-                    self._fix_candidates(episode, fixed, allowed)
+                if self.fixed_candidates is not None:
+                    self._drop_candidates(episode)
                 yield episode
 
     def bare(self) -> "Split":
         """Return a copy without its data, to be read in another process. The state of mutators is
         not needed there."""
+        self.fixed_candidates  # noqa: B018  # Read here, once.
         bare = copy.copy(self)
         bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
-        bare.beginning = None
-        bare.encoding = _nothing
+        bare.beginning = bare.encoding = None
         bare.source, bare.mutators = copy.copy(self.source), [copy.copy(m) for m in self.mutators]
-        self.fixed_candidates()
-        bare._fixed = self._fixed
         return bare
 
     def section(self, number: int, n: int) -> Optional["Split"]:
@@ -222,17 +219,19 @@ class Split:
         section.source, section.beginning = source.section(number, n), None
         return section
 
-    def in_common(self) -> Dict[str, Any]:
-        """Return the fields with a value that all examples share."""
-        fixed = self.fixed_candidates()
-        return {} if fixed is None else {"label_candidates": fixed}
-
+    @cached_property
     def fixed_candidates(self) -> Optional[List[str]]:
-        """Return the list of candidates that all messages share, if there is one."""
-        if self.candidates is not None and self._fixed is None:
-            self._fixed = self.candidates()
-            self._allowed = frozenset(self._fixed)
-        return self._fixed
+        """The list of candidates that all examples share, if there is one."""
+        return None if self.candidates is None else self.candidates()
+
+    @cached_property
+    def _allowed(self) -> FrozenSet[str]:
+        return frozenset(self.fixed_candidates or ())
+
+    def complete(self, store: MemoryStore) -> None:
+        """Add the fields that all examples share to a store that was read."""
+        if self.fixed_candidates is not None:
+            store.fill("label_candidates", self.fixed_candidates)
 
     def store(self) -> Store:
         """Return a store of all episodes, which are read once."""
@@ -243,8 +242,7 @@ class Split:
                     store.extend(read.store, 0, read.store.n_episodes)
                     if is_users(self._given):
                         gc.collect(0)  # Custom code may leave reference cycles.
-                for name, value in self.in_common().items():
-                    store.fill(name, value)
+                self.complete(store)
                 if store.n_examples >= MANY:
                     gc.freeze()  # ``Experiment.working`` ends it.
             self.check_ids(store)
@@ -323,15 +321,14 @@ class Split:
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         n = store.n_episodes if picked is None else len(picked)
-        window = self.window or blocks.SHARD_ROWS
-        for number, first in enumerate(range(0, n, window)):
-            members = slice(first, min(first + window, n))
+        for number, first in enumerate(range(0, n, self.block_size)):
+            members = slice(first, min(first + self.block_size, n))
             order = np.arange(members.start, members.stop) if picked is None else picked[members]
             yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         found = blocks.streamed_blocks(self, self._readers, picked, start)
-        if self.streaming and self.beginning is None and picked is None and start == BEGIN:
+        if self.beginning is None and picked is None and start == BEGIN:
             return self._remembering(found)
         return found
 
@@ -348,17 +345,23 @@ class Split:
         self.is_short = self.beginning is not None and self.beginning.n_episodes == n_read
 
     @property
-    def episodes_at_once(self) -> int:
-        """Episodes per block while the source is read; ``window`` applies only to a stream."""
-        return (self.window if self.streaming else 0) or blocks.SHARD_ROWS
+    def block_size(self) -> int:
+        """Most episodes of a block."""
+        return self.window or blocks.SHARD_ROWS
 
-    def block(self, store: Store, part: int, start: Start) -> Block:
-        """Make a block of a stream, in the order of the data.
+    def block(self, store: MemoryStore, number: int, start: Start) -> Block:
+        """Make a block of a stream from the episodes that were read for it, in their order.
 
-        RAISES (DataError): If two of its examples have the same id.
+        RAISES (DataError): If two of its examples have the same id, or if an episode has several
+            turns in a stream declared as single-turn.
         """
+        if self._single_turn and not store.is_single_turn:
+            name = store.message(store.starts[int((np.diff(store.starts) > 1).argmax())])["id"]
+            text = f"{short(name)} was to be a single turn, but has more"
+            raise DataError(self.origin, text)
+        self.complete(store)
         self.check_ids(store)
-        return Block(store, np.arange(store.n_episodes), part, start)
+        return Block(store, np.arange(store.n_episodes), number, start)
 
     def check_ids(self, store: Store) -> None:
         """Check that no two examples of a store have the same id, unless bad data is only
@@ -419,26 +422,11 @@ class Split:
         """
         yield from blocks.shards(self, self._readers, start or BEGIN)
 
-    def more_turns(self, name: str) -> DataError:
-        """Return the error for an episode of several turns if each must have one."""
-        return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
-
-    @property
-    def must_be_single(self) -> bool:
-        """Whether an episode of several turns is an error: in a stream declared as single-turn."""
-        return self.streaming and self._single_turn
-
     @property
     def _readers(self) -> Optional[Readers]:
         """Processes that read; None if only this process reads, for example to collect bad data."""
         is_store = isinstance(self.source, Store)
         return None if is_store or tolerance().bad_data is not None else self.readers
-
-    @property
-    def can_begin_anywhere(self) -> bool:
-        """Whether reading can start anywhere; False if a mutator depends on earlier episodes."""
-        counts = any(hasattr(mutator, "rewrite") for mutator in self.mutators)
-        return not counts and hasattr(self.source, "read_from")
 
     def source_episodes(self, at: Optional[Bookmark]) -> Iterator[Episode]:
         """Yield the episodes of the source, before the mutators.
@@ -474,20 +462,17 @@ class Split:
                 raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
             yield episode
 
-    def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
+    def _drop_candidates(self, episode: Episode) -> None:
         for message in episode:
             for label in message.get("labels") or ():
-                if label not in allowed and not tolerance().outside_labels:
+                if label not in self._allowed and not tolerance().outside_labels:
+                    n = len(self.fixed_candidates or ())
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
-                        f"among the {len(fixed)} fixed candidates: add it to their file"
+                        f"among the {n} fixed candidates: add it to their file"
                     )
                     raise DataError(self.origin, text)
-            message["label_candidates"] = fixed
-
-
-def _nothing() -> None:
-    return None
+            message.pop("label_candidates", None)
 
 
 def _episodes_of(store: Store) -> Iterator[Episode]:
