@@ -1,7 +1,5 @@
 """Random draws of the order of the data: pure functions of the seed and the epoch."""
 
-from typing import List
-
 import numpy as np
 
 # Independent streams of random draws.
@@ -70,11 +68,8 @@ def sample_episodes(lengths: np.ndarray, max_examples: int, seed: int) -> np.nda
 def _generator(
     stream: int, seed: int, epoch: int, number: int, again: int = 0
 ) -> np.random.Generator:
-    words = _words(stream, seed, epoch, number, again)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
-
-
-def _words(stream: int, seed: int, epoch: int, number: int, again: int = 0) -> List[int]:
     # A seed sequence takes no negative numbers; a seed of a config may be one.
     words = [stream, seed & 0xFFFFFFFFFFFFFFFF, epoch, number]
-    return [*words, again] if again else words
+    if again:
+        words.append(again)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))

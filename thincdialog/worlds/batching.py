@@ -76,23 +76,14 @@ class ManyConversations(World):
 
         RETURNS (List[Sequence[Message]]): The acts of each of these agents.
         """
-        acts = []
+        acts: List[Sequence[Message]] = []
         for place, agent in list(enumerate(self.agents))[1:]:
             if agent.can_batch and not isinstance(agent, Teacher):
                 replies = self.ask(agent, [talk.observed[place] for talk in talks], len(talks))
             else:
                 replies = [talk.agents[place].act() for talk in talks]
-            acts.append(self.batch_observe(talks, place, replies))
+            acts.append([talk.observe(place, reply) for talk, reply in zip(talks, replies)])
         return acts
-
-    def batch_observe(
-        self, talks: Sequence[MultiAgentWorld], place: int, replies: Sequence[Message]
-    ) -> Sequence[Message]:
-        """Let all other agents of each conversation observe the act of the agent at ``place``.
-
-        RETURNS (Sequence[Message]): The acts, as the others observed them.
-        """
-        return [talk.observe(place, reply) for talk, reply in zip(talks, replies)]
 
     def _conversation_state(self, talk: MultiAgentWorld) -> Any:
         """Return the state of a copy's conversation, without its teacher's place in the data."""

@@ -62,11 +62,11 @@ class World(Contract):
         # A new list, by which a caller can recognise that there was a parley.
         self.heard, self._has_more = [], False
         for learning in self._learning:
-            learning.before_parley()
+            learning.look()
         self.parley_init()
         self._parley()
         for learning in self._learning:
-            learning.after_parley()
+            learning.look()
 
     def parley_init(self) -> None:
         """Prepare a parley, for instance choose a topic in a custom world. Called as each parley
@@ -241,23 +241,19 @@ class _Learning:
         self._at_first = self._gathered = self.agent.n_gathered
         self._is_updated = False
 
-    def before_parley(self) -> None:
-        """Check whether there was an update since the last parley."""
+    def look(self) -> None:
+        """Check whether there was an update since the last look; call it around each parley."""
         # A parley only increases ``n_gathered``; an update resets it.
         if not self._is_updated:
-            self._is_updated = self.agent.n_gathered < self._gathered
-
-    def after_parley(self) -> None:
-        """Record ``n_gathered``."""
-        if not self._is_updated:
-            self._gathered = self.agent.n_gathered
+            before, self._gathered = self._gathered, self.agent.n_gathered
+            self._is_updated = self._gathered < before
 
     def check(self) -> None:
         """Check, after an epoch, that there was an update.
 
         RAISES (ProtocolError): If there was none.
         """
-        self.before_parley()
+        self.look()
         n_learnt = self._gathered - self._at_first
         if n_learnt and not self._is_updated:
             raise ProtocolError(

@@ -53,9 +53,7 @@ class ViewsTokenizer(Tokenizer):
         return [piece for view in self.views.values() for piece in view.pieces(text)]
 
     def encode(self, text: str) -> np.ndarray:
-        shifts = [ids.start for ids in self.ranges.values()]
-        found = [view.encode(text) + shift for view, shift in zip(self.views.values(), shifts)]
-        return np.concatenate(found).astype(np.int32, copy=False)
+        return self.encode_many([text])[0]
 
     def encode_many(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         found = [view.encode_many(texts) for view in self.views.values()]

@@ -59,21 +59,19 @@ class HasVocabulary(Tokenizer):
 
     def _set(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._ids = self._index()
+        self._ids = {token: i for i, token in enumerate(vocabulary.tokens, self.first_id)}
         self._table = None
 
     def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
         return {word: i for i, word in enumerate(self.vocabulary.tokens, self.first_id)}
 
-    def _index(self) -> Dict[str, int]:
-        return {token: i for i, token in enumerate(self.vocabulary.tokens, self.first_id)}
-
     def _known(self) -> Dict[str, int]:
-        """The id of each piece."""
-        return self._ids or self._index()
+        """Return the id of each piece."""
+        self.vocabulary  # noqa: B018  # See that there is one.
+        return self._ids
 
     def _find(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        """The id of each word, -1 for unknown ones."""
+        """Return the id of each word, -1 for unknown ones."""
         if self._table is None:
             self._table = WordTable(self._known())
         return self._table.find(words, hashes)

@@ -60,11 +60,10 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
     def split(self, text: str) -> List[str]:
         return HashNgramTokenizer._split(self, text)
 
-    def _index(self) -> Dict[str, int]:
-        return {**super()._index(), **({END_MARK: self._end} if self.mark_end else {})}
-
     def _set(self, vocabulary: Vocabulary) -> None:
         super()._set(vocabulary)
+        if self.mark_end:
+            self._ids[END_MARK] = self._end
         self._words.clear()
 
     def decode(self, ids: Iterable[int]) -> str:
