@@ -26,7 +26,7 @@ class ReadyStore(Rows):
         columns = {name: list(store.all_cells(name)) for name in store.names}
         super().__init__(columns, store.n_examples)
         batch = Batch(store, np.arange(store.n_examples))
-        found, numbers, (labels,) = encoder._look_up(batch, batch)
+        found, numbers, labels = encoder._look_up(batch, batch)
         self._ready, self._numbers, self._label_entries = found, numbers, labels
         self.encoder_keys = [encoder.key]
 

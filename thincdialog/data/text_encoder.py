@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from threading import Lock
-from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -135,13 +135,13 @@ class TextEncoder:
         limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
             0 or more; shape (n,), int64. ``max_label`` applies in addition.
         """
-        store, _, (entries,) = self._look_up((), texts)
+        store, _, entries = self._look_up((), texts)
         return self._encode_labels(store, entries, limits)
 
     def label_lengths(self, texts: Replies) -> np.ndarray:
         """Return the number of tokens of each reply, or of each label of a batch within its
         limits; shape (n,), int64."""
-        store, _, (entries,) = self._look_up((), texts)
+        store, _, entries = self._look_up((), texts)
         return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
 
     def pairs(self, batch: Batch) -> Tuple[TokenRows, TokenRows, np.ndarray]:
@@ -151,7 +151,7 @@ class TextEncoder:
             of the batch's ``choices``, ordered by first occurrence; and for each example of the
             ``choices`` the number of its label among these, int32, the batch's examples first.
         """
-        store, conversations, (entries,) = self._look_up(batch, batch.choices)
+        store, conversations, entries = self._look_up(batch, batch.choices)
         contexts = self._encode_contexts(store, conversations, _limits(batch))
         number = self._first_sight if self.is_compiled else by_first_sight
         numbers, firsts = number(entries)
@@ -174,17 +174,15 @@ class TextEncoder:
             the last one for all older segments.
         has_labels (bool): Whether to pack labels.
         """
-        wanted = (
-            (batch if has_labels else (), replies) if replies else (batch if has_labels else (),)
-        )
-        store, conversations, found = self._look_up(batch, *wanted)
+        labels: Replies = batch if has_labels else ()
+        store, conversations, entries = self._look_up(batch, labels, replies)
         limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
         if label_limits is not None:
             label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
             store,
             conversations,
-            found[0] if len(found) == 1 else np.concatenate(found),
+            entries,
             self.speaker_tokens,
             self.delimiter,
             ONE_SEGMENT,
@@ -261,69 +259,50 @@ class TextEncoder:
         return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
 
     def _look_up(
-        self, conversations: Contexts, *replies: Replies
-    ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
-        """Return the numbers of conversations and of replies, and the store that holds them; new
-        ones are added."""
-        given = (conversations, *replies)
-        batches = [each for each in given if isinstance(each, Batch)]
+        self, conversations: Contexts, labels: Replies = (), texts: Sequence[str] = ()
+    ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
+        """Return the numbers of conversations, the entries of labels and of further replies after
+        them, and the store that holds both; new ones are added."""
+        batches = [each for each in (conversations, labels) if isinstance(each, Batch)]
         for examples in batches[:1]:
             if examples.store.encoder_keys and self.key in examples.store.encoder_keys:
-                return self._look_up_ready(examples, given)
-            if examples.store.is_mapped:
-                return self._look_up(self._turns_of(conversations), *map(_labels_of, replies))
+                return self._look_up_ready(examples, conversations, labels, texts)
+            if examples.store.is_mapped:  # Nothing about its rows is cached.
+                if isinstance(conversations, Batch):
+                    conversations = conversations.turns(self.history_size)
+                return self._look_up(conversations, _labels_of(labels), texts)
         store = self._kept if any(batch.store.is_held for batch in batches) else self._passing
         with store.lock:
             store.trim()
             numbers = self._conversation_numbers(store, conversations)
-            entries = [self._label_numbers(store, each) for each in replies]
-            if len(replies) > 1 and isinstance(replies[0], Batch):
-                labels, texts = _labels_of(replies[0]), _labels_of(replies[1])
-                entries[1] = _in_common(labels, entries[0], texts, entries[1])
+            entries = self._label_numbers(store, labels)
+            if texts:
+                others = self._label_numbers(store, texts)
+                entries = _joined(_labels_of(labels), entries, texts, others)
             return store.now(), numbers, entries
 
-    def _turns_of(self, conversations: Contexts) -> Sequence[Sequence[Turn]]:
-        """Return the turns of a batch as lists, so that nothing about its rows is cached."""
-        if isinstance(conversations, Batch):
-            return conversations.turns(self.history_size)
-        return conversations
-
     def _look_up_ready(
-        self, batch: Batch, given: Sequence[Union[Contexts, Replies]]
-    ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
-        """The same for a batch whose tokens are ready, and texts that come with it.
+        self, batch: Batch, conversations: Contexts, labels: Replies, texts: Sequence[str]
+    ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
+        """Do the same for a batch whose tokens are ready, and for texts that come with it.
 
-        given (Sequence): Conversations, which are the batch's or none, and replies: texts, or
-            labels of the batch or of its ``choices``, which begin with it.
+        conversations (Contexts), labels (Replies): Those of the batch, or none. Labels may be those
+            of its ``choices``, which begin with its rows.
         """
         assert self.key is not None
-        labelled = next((each for each in given[1:] if isinstance(each, Batch)), batch)
-        found = batch.store.encoded(self.key, labelled.rows)
-        texts: Any = [text for each in given[1:] if not isinstance(each, Batch) for text in each]
-        others = np.zeros(0, dtype=np.int64)
+        labelled = labels if isinstance(labels, Batch) else batch
+        ready = batch.store.encoded(self.key, labelled.rows)
+        entries = ready.labels if isinstance(labels, Batch) else ready.labels[:0]
         if texts:
-            found, others = self._beside(found, labelled.first_labels(), texts)
-        numbers = [found.labels if isinstance(each, Batch) else others for each in given[1:]]
-        n_rows = len(batch.rows) if isinstance(given[0], Batch) else 0
-        conversations = found.conversations[:n_rows]
-        return StoredTurns(*found[:4]), conversations, numbers
-
-    def _beside(
-        self, ready: Encoded, labels: Sequence[str], texts: Sequence[str]
-    ) -> Tuple[Encoded, np.ndarray]:
-        """Add further replies to the entries of examples.
-
-        labels (Sequence[str]): The examples' labels.
-        RETURNS (Tuple[Encoded, np.ndarray]): The examples with all entries; and the entry of each
-            text, int64.
-        """
-        store, _, (entries,) = self._look_up((), texts)
-        nothing = entries[:0]
-        of_texts = Encoded(nothing, nothing, store.entries, store.tokens, nothing, entries)
-        joined = side_by_side([ready, of_texts])
-        of_labels, others = np.split(joined.labels, [len(labels)])
-        found = _in_common(labels, of_labels, texts, others)
-        return joined._replace(labels=of_labels), found
+            store, _, own = self._look_up((), texts)
+            nothing = own[:0]
+            of_texts = Encoded(nothing, nothing, store.entries, store.tokens, nothing, own)
+            known, ready = _labels_of(labels), ready._replace(labels=entries)
+            ready = side_by_side([ready, of_texts])
+            entries, others = np.split(ready.labels, [len(known)])
+            entries = _joined(known, entries, texts, others)
+        n_rows = len(batch.rows) if isinstance(conversations, Batch) else 0
+        return StoredTurns(*ready[:4]), ready.conversations[:n_rows], entries
 
     # The caller of the following methods holds the store's lock.
 
@@ -412,14 +391,14 @@ class TextEncoder:
         return np.array(numbers, dtype=np.int64)
 
 
-def _in_common(
+def _joined(
     labels: Sequence[str], of_labels: np.ndarray, texts: Sequence[str], of_texts: np.ndarray
 ) -> np.ndarray:
-    """Return the entry of each text; if a label has the same text, the label's entry, so that a
-    kernel treats both as one reply. Shape (n_texts,), int64."""
+    """Return the entries of labels and of texts; a text that is one of the labels has the label's
+    entry, so that a kernel treats both as one reply. Shape (n_labels + n_texts,), int64."""
     known = dict(zip(labels, of_labels.tolist()))
     found = [known.get(text, entry) for text, entry in zip(texts, of_texts.tolist())]
-    return np.array(found, dtype=np.int64)
+    return np.concatenate((of_labels, np.array(found, dtype=np.int64)))
 
 
 def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
