@@ -29,15 +29,6 @@ Place = Dict[str, Any]
 NOTHING = Block(Rows({}, 0), np.zeros(0, dtype=np.int64), -1)
 
 
-def other_data(origin: str) -> DataError:
-    """Return the error for a state that was saved with other data.
-
-    origin (str): Description of the data.
-    """
-    text = "is not what it was when the state was saved: give the same data to resume"
-    return DataError(origin, text)
-
-
 class Order:
     """Hand out every episode of an epoch of one split exactly once. (For several tasks, see
     ``Mixture``.)
@@ -377,16 +368,10 @@ class Order:
             self._block = found.get((self.again, number), NOTHING)
         blocks = [found.get((place["again"], place["block"]), NOTHING) for place in places]
         known = len(self._block.order), self._block.store.sample_checksum
-        if known != (state["episodes"], state["checksum"]):
-            raise other_data(self.origin)
-        for block, place in zip(blocks, places):
-            # The data may have another row there now, or its episode may end elsewhere.
-            row, starts_of = place["row"], block.store.starts
-            is_there = (
-                row < starts_of[-1] and starts_of[bisect_right(starts_of, row)] == place["end"]
-            )
-            if not is_there or _id_of(block.store, row) != place["id"]:
-                raise other_data(self.origin)
+        is_same = known == (state["episodes"], state["checksum"])
+        if not is_same or not all(map(_is_there, blocks, places)):
+            text = "is not what it was when the state was saved: give the same data to resume"
+            raise DataError(self.origin, text)
         return blocks
 
 
@@ -433,6 +418,15 @@ def _rows_of(store: Store, episodes: np.ndarray) -> np.ndarray:
         return episodes
     starts = np.asarray(store.starts)
     return slice_places(starts[episodes], starts[episodes + 1] - starts[episodes])
+
+
+def _is_there(block: Block, place: Place) -> bool:
+    """Return whether a copy's episode is still where it was: the data may have another row there
+    now, or the episode may end elsewhere."""
+    row, starts = place["row"], block.store.starts
+    if row >= starts[-1] or starts[bisect_right(starts, row)] != place["end"]:
+        return False
+    return _id_of(block.store, row) == place["id"]
 
 
 def _id_of(store: Store, row: int) -> str:
