@@ -177,14 +177,15 @@ class Conversations:
         self._tokens = store.tokens
         entries = store.entries[:, store.turns[slice_places(starts, n_turns)]]
         self._starts, self._lengths, self._n_units = entries
-        self._last = n_turns.cumsum()  # one past the last turn of each
+        # Number of turns before each conversation, and of all turns.
+        self._bounds = np.append(0, n_turns.cumsum())
         if delimiter:
-            self._lengths[self._last[n_turns > 0] - 1] -= 1
+            self._lengths[self._bounds[1:][n_turns > 0] - 1] -= 1
         else:
             self._lengths -= 1  # the store keeps a delimiter after every turn
-        self._ends = self._lengths.cumsum()
-        self._before = _sums_before(self._ends, self._last - n_turns)
-        self.totals = _sums_before(self._ends, self._last) - self._before
+        # Number of tokens before each turn, and of all tokens.
+        self._upto = np.append(0, self._lengths.cumsum())
+        self.totals = np.diff(self._upto[self._bounds])
 
     def gather(self, totals: np.ndarray) -> np.ndarray:
         """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
@@ -193,10 +194,10 @@ class Conversations:
         """
         starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
         # Number of units after each turn, up to the end of its conversation.
-        units = self._n_units.cumsum()
-        segments = _sums_before(units, self._last).repeat(n_turns) - units
+        units = np.append(0, self._n_units.cumsum())
+        segments = units[self._bounds[1:]].repeat(n_turns) - units[1:]
         if totals is not self.totals:
-            before = self._ends - lengths - self._before.repeat(n_turns)
+            before = self._upto[:-1] - self._upto[self._bounds[:-1]].repeat(n_turns)
             cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
@@ -246,13 +247,6 @@ def lay_out_turns(
 
 def _lines(text: str) -> List[str]:
     return [line for line in text.split("\n") if line.strip()] or [""]
-
-
-def _sums_before(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Return the running sum before each index."""
-    if not len(sums):
-        return np.zeros(len(index), dtype=np.int64)
-    return np.where(index > 0, sums[index - 1], 0)
 
 
 def _with_room(array: np.ndarray, least: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Applies mutators to the episodes of a split, and sees that they give episodes."""
+"""Apply mutators to the episodes of a split, and check that they return episodes."""
 
 import copy
 from typing import Any, Callable, Iterable, Iterator, Union
@@ -13,7 +13,7 @@ _WANTED = f"a list of episodes, each a list of Message objects with an id {FIELD
 
 
 def own_mutator(mutator: Any) -> Any:
-    """What a split works with: of a mutator that sees all of it, a copy.
+    """Return the mutator for a split: a copy if it sees the whole split, because it may keep state.
 
     RAISES (ConfigError): If it is no mutator.
     """
@@ -29,13 +29,13 @@ def own_mutator(mutator: Any) -> Any:
 
 
 def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Episode]:
-    """The episodes that a mutator gives in place of a split's.
+    """Yield the episodes that a mutator returns for those of a split.
 
-    mutator (Any): From ``own_mutator``. What it raises is left as it is.
+    mutator (Any): From ``own_mutator``. Its own errors are not changed.
     read (Source): Reads the episodes.
     split (str): Name of the split.
-    origin (str): What the data is, for error messages.
-    RAISES (DataError): If it gives anything else.
+    origin (str): Description of the data, for error messages.
+    RAISES (DataError): If it returns anything else.
     """
     rewrites = hasattr(mutator, "rewrite")
     is_own = is_users(mutator.rewrite if rewrites else mutator)
@@ -50,18 +50,16 @@ def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Epi
 
 
 def _checked(made: Any, mutator: Any, given: Union[str, Episode], origin: str) -> Iterator[Episode]:
-    """The episodes that a user's mutator made, if they are some.
+    """Check the episodes that a custom mutator returned, and yield them.
 
-    given (Union[str, Episode]): Name of the split, or the episode, that they were made of.
+    given (Union[str, Episode]): Name of the split, or the episode, that was passed to it.
     """
     # Asking typing costs more than all the rest, and most give a list.
     is_iterable = isinstance(made, list) or isinstance(made, Iterable)
     if not is_iterable or isinstance(made, (str, dict)):
         raise _error(mutator, made, given, origin)
     for episode in made:
-        if not isinstance(episode, list):
-            raise _error(mutator, episode, given, origin, "among others ")
-        if not all(map(_is_good, episode)):
+        if not isinstance(episode, list) or not all(map(_is_good, episode)):
             raise _error(mutator, episode, given, origin, "among others ")
         yield episode
 

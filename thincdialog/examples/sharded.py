@@ -1,4 +1,4 @@
-"""A user's source that can be read from any place: by number, or part by part."""
+"""Custom sources that can be read from any position: by number, or part by part."""
 
 import copy
 from typing import Any, Iterable, Iterator, Optional, Protocol
@@ -8,7 +8,7 @@ from ..messages import Episode
 
 
 class ByNumber(Protocol):
-    """A source that gives the episode of a number."""
+    """A source that returns an episode by its number."""
 
     def __len__(self) -> int: ...
 
@@ -16,7 +16,7 @@ class ByNumber(Protocol):
 
 
 class ByPart(Protocol):
-    """A source that gives the episodes of a part."""
+    """A source that returns the episodes of a part by its number."""
 
     n_parts: int
 
@@ -24,12 +24,12 @@ class ByPart(Protocol):
 
 
 class Sharded:
-    """A source of which several can read at once.
+    """Read a source that several processes can read at once.
 
-    source (Union[ByNumber, ByPart]): Gives them. The data are episode 0, 1 and so on, or those of
-        part 0, then those of part 1, and so on.
-    size (int): Number of its units: episodes, or parts.
-    first, last (int): Which units of the source these are; all if last is None.
+    source (Union[ByNumber, ByPart]): The source. The data is episode 0, 1 and so on, or the
+        episodes of part 0, then those of part 1, and so on.
+    size (int): Number of units: episodes, or parts.
+    first, last (int): Range of the source's units; all if last is None.
     """
 
     first = 0
@@ -50,9 +50,9 @@ class Sharded:
         return int(self.source.n_parts) if self.has_parts else len(self.source)
 
     def section(self, number: int, n: int) -> "Sharded":
-        """One of n sections of units that follow each other; no two differ by more than one unit.
+        """Return one of n sections of consecutive units, whose sizes differ by one unit at most.
 
-        number (int): Which, from 0.
+        number (int): Number of the section, from 0.
         """
         section, size = copy.copy(self), self.size
         section.first = self.first + size * number // n
@@ -60,13 +60,13 @@ class Sharded:
         return section
 
     def __call__(self) -> Iterator[Episode]:
-        """Read all."""
+        """Yield all episodes."""
         return self.read_from(Bookmark())
 
     def read_from(self, at: Bookmark) -> Iterator[Episode]:
-        """Read from a place on, unit by unit.
+        """Yield the episodes from a position on, unit by unit.
 
-        at (Bookmark): Lies where to begin, and is moved along.
+        at (Bookmark): Where to start; moved along while reading.
         """
         for number in range(at.spot[0], self.size if at.last is None else at.last):
             at.spot = number, number
@@ -79,7 +79,7 @@ class Sharded:
 
 
 def _named(episode: Any, name: str) -> Episode:
-    """An episode whose messages have an `id`; what it must be is looked at elsewhere."""
+    """Add an `id` to messages without one; whether it is an episode is checked elsewhere."""
     for turn, message in enumerate(episode if isinstance(episode, list) else ()):
         if isinstance(message, dict):
             message.setdefault("id", f"{name}/{turn}")
@@ -87,7 +87,7 @@ def _named(episode: Any, name: str) -> Episode:
 
 
 def sharded(source: Any) -> Any:
-    """A source as ``Sharded`` if it can be; else as it is."""
+    """Return a source as ``Sharded`` if it can be one; else unchanged."""
     is_indexable = hasattr(source, "__len__") and hasattr(source, "__getitem__")
     # Lists are more likely episodes that are held already.
     is_indexable = is_indexable and not isinstance(source, (list, tuple, str, bytes, dict))

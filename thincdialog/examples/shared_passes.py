@@ -1,4 +1,4 @@
-"""Threads that share a stream read it together."""
+"""Let threads that share a stream read it together."""
 
 import threading
 from itertools import tee
@@ -8,10 +8,10 @@ from .blocks import Block
 
 
 class SharedPasses:
-    """Passes over a stream: one reading of each, of which every thread sees all blocks. A block
-    stays in memory until the slowest thread has taken it.
+    """Read a stream once per pass, and hand all of its blocks to every thread. A block stays in
+    memory until the slowest thread has taken it.
 
-    n_threads (int): How many threads share the stream.
+    n_threads (int): Number of threads that share the stream.
     """
 
     def __init__(self, n_threads: int):
@@ -23,10 +23,10 @@ class SharedPasses:
     def blocks(
         self, number: int, thread: int, read: Callable[[], Iterator[Block]]
     ) -> Iterator[Block]:
-        """The blocks of a pass, for one of the threads.
+        """Yield the blocks of a pass, for one of the threads.
 
-        number (int): Of the pass.
-        read (Callable): Begins to read.
+        number (int): Number of the pass.
+        read (Callable): Begins to read; called by the first thread only.
         """
         with self._turn:
             if number not in self._passes:
@@ -43,7 +43,7 @@ class SharedPasses:
 
 
 def _with_error(read: Callable[[], Iterator[Block]]) -> Iterator[Union[Block, Exception]]:
-    """All blocks, and then the error that ended the reading, if one did: all threads get it."""
+    """Yield all blocks, and then the error that ended the reading, if any: all threads get it."""
     try:
         yield from read()
     except Exception as error:

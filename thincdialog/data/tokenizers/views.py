@@ -14,8 +14,8 @@ from .tokenizer import Tokenizer
 
 @registry.tokenizers("thincdialog.Views.v1")
 class ViewsTokenizer(Tokenizer):
-    """The ids of several tokenizers, one after the other, so that parts of a model can read the
-    same text in different ways: each part takes the ids of its view
+    """Make the ids of several tokenizers, one after the other, so that parts of a model can read
+    the same text in different ways: each part takes the ids of its view
     (``thincdialog.View.v1``).
 
     views (Dict[str, Tokenizer]): By name, as `[tokenizer.views.name]`; one or more.
@@ -37,7 +37,7 @@ class ViewsTokenizer(Tokenizer):
 
     @property
     def ranges(self) -> Dict[str, range]:
-        """The ids of each view. Special tokens that an agent adds lie below, and are in none."""
+        """The ids of each view. Special tokens that an agent adds are lower, and in no view."""
         found, start = {}, N_SPECIAL
         for name, view in self.views.items():
             found[name] = range(start, start := start + view.n_ids)
@@ -68,7 +68,7 @@ class ViewsTokenizer(Tokenizer):
         return joined, n_of_text
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of each view's ids."""
+        """Return the text of each view's ids."""
         known = list(ids)
         return " ".join(
             view.decode(each - own.start for each in known if each in own)

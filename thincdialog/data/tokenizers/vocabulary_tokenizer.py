@@ -50,7 +50,7 @@ class HasVocabulary(Tokenizer):
         return self._vocabulary
 
     def split(self, text: str) -> List[str]:
-        """The pieces of a text, in order."""
+        """Return the pieces of a text, in order."""
         raise NotImplementedError
 
     def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
@@ -113,7 +113,7 @@ class VocabularyTokenizer(HasVocabulary):
         self.byte_fallback = byte_fallback
 
     def join(self, pieces: Iterable[str]) -> str:
-        """The text of pieces."""
+        """Return the text of pieces."""
         raise NotImplementedError
 
     def pieces(self, text: str) -> List[str]:
