@@ -13,8 +13,7 @@ from ..formats.bad_data import BadData
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
 from .store import CHUNK, NO_LABEL
-from .store_cells import ARRAY, JSON
-from .table import Table
+from .table import ARRAY, JSON, Table
 
 
 class MappedStore(Table):

@@ -13,7 +13,7 @@ from .numbering import Numbering
 from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
 from .strings import ChosenStrings, Strings
-from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRINGS, TURNS, Table
+from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
 NONE = -1
 # A further kind: an id, which no other row has.
@@ -205,6 +205,10 @@ class MemoryStore(Table):
 
     def strings(self, numbers: np.ndarray) -> List[str]:
         return self._strings.take(numbers)
+
+    def encoded_string(self, number: int, kind: int = STRING) -> bytes:
+        """Return a string in UTF-8, or of kind ``ID`` an id."""
+        return (self._ids if kind == ID else self._strings).encoded(number)
 
     @property
     def n_strings(self) -> int:

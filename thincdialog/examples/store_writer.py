@@ -3,24 +3,23 @@
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Iterable, List, Sized
 
 import numpy as np
 
+from ..files.flat_array import GrowingArray
 from ..files.growing_folder import GrowingFolder
 from .first_sight import by_first_sight
 from .memory_store import MemoryStore
 from .store import NO_LABEL
 from .store_cells import ShardCells
+from .strings import in_utf8
 from .table import NO_CELL
 
 # Number of rows that are filled in at a time in a new column.
 _CHUNK = 1 << 16
 # Index -1 of the last number, so rows without a label keep the label -1.
 _NONE = np.int32(NO_LABEL)
-_NOTHING: Dict[str, Any] = {
-    "fields": [], "ends": {}, "has_several_labels": False, "next": None
-}  # fmt: skip
 
 
 class StoreWriter:
@@ -37,9 +36,7 @@ class StoreWriter:
 
     def __init__(self, folder: Path, fingerprint: Any):
         self.files = GrowingFolder(folder, fingerprint)
-        state = self.files.state or _NOTHING
-        self.fields: List[str] = list(state["fields"])
-        self._ends: Dict[str, int] = dict(state["ends"])
+        state = self.files.state or {"fields": [], "has_several_labels": False, "next": None}
         self.has_several_labels: bool = state["has_several_labels"]
         self.next: Any = state["next"]
         array = self.files.array
@@ -53,9 +50,10 @@ class StoreWriter:
         for each in (self._string_starts, self._list_starts, self._starts):
             if not each.n_rows:
                 each.append([0])
-        self._columns = [
-            array(column_name(number, field), "<i8") for number, field in enumerate(self.fields)
-        ]
+        self._columns = {
+            field: array(column_name(number, field), "<i8")
+            for number, field in enumerate(state["fields"])
+        }
 
     @property
     def n_rows(self) -> int:
@@ -73,50 +71,41 @@ class StoreWriter:
         RAISES (OSError): If the store cannot be written.
         """
         cells = ShardCells(
+            store,
             self._string_starts.n_rows - 1,
             self._list_starts.n_rows - 1,
-            self._array_index.n_rows,
-            self._arrays.n_rows,
+            self._arrays,
+            self._array_index,
         )
-        n_before = self.n_rows
         for name in store.names:
-            if name not in self.fields:
-                new = self.files.array(column_name(len(self.fields), name), "<i8")
-                for first in range(0, n_before, _CHUNK):
-                    new.append(np.full(min(_CHUNK, n_before - first), NO_CELL))
-                self.fields.append(name)
-                self._columns.append(new)
-        for name, column in zip(self.fields, self._columns):
-            column.append(cells.column(name, store))
+            if name not in self._columns:
+                self._add_field(name)
+        for name, column in self._columns.items():
+            column.append(cells.column(name))
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
         self.has_several_labels = self.has_several_labels or any(several)
-        label_texts, label_ids = store.label_texts, store.label_ids
-        n_labels = self._labels.n_rows
-        self._labels.append([cells.string(text) for text in label_texts])
-        self._label_keys.append(_keys(label_texts))
-        self._label_ids.append(np.where(label_ids == NO_LABEL, NO_LABEL, label_ids + n_labels))
-        text, lengths = cells.strings()
-        self._strings.append(np.frombuffer(text, dtype=np.uint8))
-        self._append_ends("strings", self._string_starts, lengths)
-        values, lengths = cells.lists()
-        self._lists.append(values)
-        self._append_ends("lists", self._list_starts, lengths)
-        content, index = cells.arrays()
-        self._arrays.append(np.frombuffer(content, dtype=np.uint8))
-        self._array_index.append(index)
-        self._append_ends("starts", self._starts, np.diff(np.asarray(store.starts)))
+        labels, label_ids = list(map(in_utf8, store.label_texts)), store.label_ids
+        label_ids = np.where(label_ids == NO_LABEL, NO_LABEL, label_ids + self._labels.n_rows)
+        self._label_ids.append(label_ids)
+        self._labels.append([cells.strings[label] for label in labels])
+        self._label_keys.append(_keys(labels))
+        _append_ends(self._string_starts, self._strings.n_rows, cells.strings)
+        self._strings.append(np.frombuffer(b"".join(cells.strings), dtype=np.uint8))
+        _append_ends(self._list_starts, self._lists.n_rows, cells.lists)
+        self._lists.append(cells.list_values())
+        self._starts.append(self.n_rows + np.asarray(store.starts)[1:])
         self._n_words.append(store.n_words)
         self.next = next
-        self._save()
+        has_several_labels, fields = self.has_several_labels, list(self._columns)
+        state = {"fields": fields, "has_several_labels": has_several_labels, "next": next}
+        self.files.save(state)
 
-    def _append_ends(self, name: str, starts: Any, lengths: np.ndarray) -> None:
-        ends = self._ends.get(name, 0) + lengths.cumsum()
-        starts.append(ends)
-        self._ends[name] = int(ends[-1]) if len(ends) else self._ends.get(name, 0)
-
-    def _save(self) -> None:
-        names = ("fields", "has_several_labels", "next")
-        self.files.save({**{name: getattr(self, name) for name in names}, "ends": self._ends})
+    def _add_field(self, name: str) -> None:
+        """Begin the column of a field that no earlier row has."""
+        column = self.files.array(column_name(len(self._columns), name), "<i8")
+        for first in range(0, self.n_rows, _CHUNK):
+            column.append(np.full(min(_CHUNK, self.n_rows - first), NO_CELL))
+        self._columns[name] = column
 
     def finish(self, about: Dict[str, Any]) -> None:
         """Number the labels, and move the store to its place.
@@ -132,7 +121,7 @@ class StoreWriter:
             "episodes": n_episodes,
             "labels": n_labels,
             "has_several_labels": self.has_several_labels,
-            "fields": {field: column_name(n, field) for n, field in enumerate(self.fields)},
+            "fields": {field: column_name(n, field) for n, field in enumerate(self._columns)},
         }
         gone = ["shard_labels", "shard_ids", "shard_keys"]
         self.files.finish(manifest, gone + ["starts"] * (n_episodes == n_rows))
@@ -162,9 +151,11 @@ def column_name(number: int, field: str) -> str:
     return f"field.{field}" if is_plain else f"field.{number}"
 
 
-def _keys(texts: Sequence[str]) -> np.ndarray:
+def _append_ends(starts: GrowingArray, start: int, parts: Iterable[Sized]) -> None:
+    """Append where each part ends, if the first one begins at ``start``."""
+    starts.append(start + np.array(list(map(len, parts)), dtype=np.int64).cumsum())
+
+
+def _keys(texts: List[bytes]) -> np.ndarray:
     """Hash each text, uint64; of ten million, two agree with a probability of 1 in 370,000."""
-    digests = [
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
-    ]
-    return np.frombuffer(b"".join(digests), dtype="<u8")
+    return np.frombuffer(b"".join(blake2b(text, digest_size=8).digest() for text in texts), "<u8")

@@ -1,7 +1,7 @@
 """Strings held as bytes, which takes a third of the memory of Python's own."""
 
 from array import array
-from typing import Any, Collection, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Iterable, Iterator, List, Sequence, Union
 
 import numpy as np
 
@@ -19,8 +19,11 @@ class Strings:
         return len(self._starts) - 1
 
     def __getitem__(self, number: int) -> str:
-        content = self._content[self._starts[number] : self._starts[number + 1]]
-        return content.decode("utf-8", "surrogatepass")
+        return self.encoded(number).decode("utf-8", "surrogatepass")
+
+    def encoded(self, number: int) -> bytes:
+        """Return a string in UTF-8."""
+        return bytes(self._content[self._starts[number] : self._starts[number + 1]])
 
     def take(self, numbers: np.ndarray) -> List[str]:
         """Those with the given numbers."""
@@ -28,9 +31,10 @@ class Strings:
         slices = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
         return [content[start:end].decode("utf-8", "surrogatepass") for start, end in slices]
 
-    def extend(self, texts: Collection[str]) -> None:
+    def extend(self, texts: Iterable[str]) -> None:
         """Add some."""
-        self._add(*in_bytes(texts))
+        encoded = list(map(in_utf8, texts))
+        self._add(b"".join(encoded), np.array(list(map(len, encoded)), dtype=np.int64))
 
     def extend_from(self, others: "Strings", first: int, last: int) -> None:
         """Add the others from the first to the one before the last."""
@@ -65,7 +69,6 @@ class ChosenStrings(Sequence[str]):
             yield from self[start : start + _CHUNK]
 
 
-def in_bytes(texts: Collection[str]) -> Tuple[bytes, np.ndarray]:
-    """All texts in UTF-8, one after another, and the bytes of each; int64."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded))
+def in_utf8(text: str) -> bytes:
+    """Return a text in UTF-8; it may hold lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")

@@ -13,9 +13,11 @@ from .slices import slice_places
 from .store import NO_LABEL, Store
 
 # A string; a list that holds one string; a list of strings; of turns, each written as 2 * n +
-# (0 for the partner's, 1 for an agent's own), n the number of its string. Further kinds are of
-# other values.
+# (0 for the partner's, 1 for an agent's own), n the number of its string; any other value, in
+# memory.
 STRING, ONE, STRINGS, TURNS, OTHER = range(5)
+# Other values on disk: an array; a list of floats, saved as an array; JSON, saved as a string.
+ARRAY, FLOATS, JSON = range(OTHER, OTHER + 3)
 BITS = 3
 KIND = (1 << BITS) - 1
 NO_CELL = -1
