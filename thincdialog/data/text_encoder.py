@@ -372,7 +372,7 @@ class TextEncoder:
         known = store.known_turns(table)
         new = np.unique(keys[known[keys] == UNKNOWN])
         if len(new):
-            turns = list(zip((new & 1).tolist(), table.strings(new >> 1)))
+            turns = list(zip((new & 1).tolist(), table.strings.take(new >> 1)))
             is_held = table.is_held
             known[new] = store.add(*self.lay_out(turns)) if is_held else self._entries(store, turns)
         return known[keys]

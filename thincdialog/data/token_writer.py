@@ -162,7 +162,7 @@ class _Tokenizer:
         if found is None:
             return self._by_cells(rows)
         keys, numbers = np.unique(found[0], return_inverse=True)
-        return list(zip((keys & 1).tolist(), store.strings(keys >> 1))), numbers, found[1]
+        return list(zip((keys & 1).tolist(), store.strings.take(keys >> 1))), numbers, found[1]
 
     def _by_cells(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
         """Do the same row by row: some rows lack a text, or have a context of another form."""

@@ -5,11 +5,8 @@ from typing import Any, Dict
 
 import numpy as np
 
-from ..files.flat_array import MappedFolder, damaged
+from ..files.flat_array import CHUNK, MappedFolder
 from .encoded import Encoded
-
-# Number of values that are checked at once.
-_CHUNK = 1 << 22
 
 
 class MappedTokens:
@@ -23,15 +20,16 @@ class MappedTokens:
     """
 
     def __init__(self, folder: Path, manifest: Dict[str, Any], n_rows: int, n_labels: int):
-        self.folder, self.n_ids = folder, int(manifest["n_ids"])
-        files = MappedFolder(folder)
-        self._bounds, self._turns = files.array("bounds", "i"), files.array("turns", "i")
+        self.n_ids = int(manifest["n_ids"])
+        files = self._files = MappedFolder(folder)
+        self._turns = files.array("turns", "i")
+        self._bounds = files.bounds("bounds", len(self._turns))
         self._entries = files.array("entries", "i", 3).T
         self._tokens = files.array("tokens", "iu")
         if len(self._bounds) != n_rows + 1:
-            raise damaged(folder / "bounds.npy", f"{len(self._bounds):,} rows")
+            raise files.damaged("bounds", f"{len(self._bounds):,} rows")
         if self._entries.shape[1] < n_labels:
-            raise damaged(folder / "entries.npy", f"{self._entries.shape[1]:,} rows")
+            raise files.damaged("entries", f"{self._entries.shape[1]:,} rows")
 
     def encoded(self, rows: np.ndarray, label_ids: np.ndarray) -> Encoded:
         """See ``Store.encoded``.
@@ -46,28 +44,17 @@ class MappedTokens:
 
         RAISES (DataError): If a number is out of range.
         """
-        (n_entries,), n_tokens = self._entries.shape[1:], len(self._tokens)
-        self._check("bounds", self._bounds, 0, len(self._turns), rises=True)
-        self._check("turns", self._turns, 0, n_entries - 1)
-        is_wide = self._tokens.dtype.itemsize == 8
-        self._check("tokens", self._tokens, 0, None if is_wide else self.n_ids - 1)
-        for start in range(0, n_entries, _CHUNK):
-            firsts, lengths, units = self._entries[:, start : start + _CHUNK]
-            if (
-                min(firsts.min(), lengths.min() - 1, units.min()) < 0
-                or (firsts > n_tokens - lengths).any()
-            ):
-                raise damaged(self.folder / "entries.npy", "a number out of range")
-
-    def _check(
-        self, name: str, values: np.ndarray, least: int, most: Any, rises: bool = False
-    ) -> None:
-        for start in range(0, len(values), _CHUNK):
-            some = values[start : start + _CHUNK + rises]
-            if most is None:  # Each value is an id and a segment.
-                fields = np.ascontiguousarray(some).view(np.int32).reshape(-1, 2)
-                is_good = fields.min() >= 0 and fields[:, 0].max() < self.n_ids
-            else:
-                is_good = some.min() >= least and some.max() <= most
-            if not is_good or (rises and (np.diff(some) < 0).any()):
-                raise damaged(self.folder / f"{name}.npy", "a number out of range")
+        check, (firsts, lengths, units) = self._files.check, self._entries
+        check("bounds", self._bounds, 0, len(self._turns), rise=0)
+        check("turns", self._turns, 0, len(firsts) - 1)
+        ids = self._tokens
+        if ids.dtype.itemsize == 8:  # Each value is an id and a segment.
+            ids, segments = ids.view(np.int32).reshape(-1, 2).T
+            check("tokens", segments, 0)
+        check("tokens", ids, 0, self.n_ids - 1)
+        check("entries", firsts, 0, len(self._tokens))
+        check("entries", lengths, 1, len(self._tokens))
+        check("entries", units, 0)
+        for start in range(0, len(firsts), CHUNK):
+            some = slice(start, start + CHUNK)
+            check("entries", firsts[some] + lengths[some], 0, len(self._tokens))

@@ -31,7 +31,7 @@ class MemoryStore(Table):
         self.starts: Any = array("q", [0])
         self.is_held = is_held
         self._columns: Dict[str, Any] = {}
-        self._strings = Strings()
+        self.strings = Strings()
         self._values, self._list_starts = array("i"), array("q", [0])
         self._others: List[Any] = []
         self._ids = Strings()
@@ -75,7 +75,7 @@ class MemoryStore(Table):
         # Those of some rows come one after the other.
         first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
         numbers = np.full(store.n_strings + 1, NONE)  # One more, so that there is any.
-        numbers[strings] = self._growing()(store.strings(strings))
+        numbers[strings] = self._growing()(store.strings.take(strings))
         texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
         moved = np.choose(
             kinds,
@@ -109,7 +109,7 @@ class MemoryStore(Table):
         if self._numbers is None:
             self._settled = None
             del self.list_values, self.list_starts
-            self._numbers = Numbering(self._strings)
+            self._numbers = Numbering(self.strings)
         return self._numbers
 
     def _column(self, name: str) -> Any:
@@ -200,20 +200,14 @@ class MemoryStore(Table):
     def column(self, name: str) -> Optional[np.ndarray]:
         return self._settle().get(name)
 
-    def string(self, number: int) -> str:
-        return self._strings[number]
-
-    def strings(self, numbers: np.ndarray) -> List[str]:
-        return self._strings.take(numbers)
-
     def encoded_string(self, number: int, kind: int = STRING) -> bytes:
         """Return a string in UTF-8, or of kind ``ID`` an id."""
-        return (self._ids if kind == ID else self._strings).encoded(number)
+        return (self._ids if kind == ID else self.strings).encoded(number)
 
     @property
     def n_strings(self) -> int:
         """How many strings there are."""
-        return len(self._strings)
+        return len(self.strings)
 
     def other(self, number: int, kind: int) -> Any:
         return self._ids[number] if kind == ID else self._others[number]
@@ -229,7 +223,7 @@ class MemoryStore(Table):
         )
         order = firsts.argsort()
         found[has_label] = order.argsort()[places]
-        return found, ChosenStrings(self._strings, numbers[order])
+        return found, ChosenStrings(self.strings, numbers[order])
 
     def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
         """Labels as turns of an agent's own, written as in ``turns``; int64. None if labels have
@@ -248,7 +242,7 @@ class MemoryStore(Table):
         if found is not None and self.n_examples:
             turns, _, labels = found
             keys = np.unique(np.concatenate((turns, labels[labels >= 0])))
-            texts = self.strings(keys >> 1)
+            texts = self.strings.take(keys >> 1)
             rows, lengths, units = encoding.lay_out(list(zip((keys & 1).tolist(), texts)))
             entries = np.stack((lengths.cumsum() - lengths, lengths, units))
             self._tokens = [Tokens(encoding.key, *encoding[2:], keys, entries, rows)]

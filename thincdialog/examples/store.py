@@ -176,8 +176,9 @@ class Store(Contract):
 
     @cached_property
     def _word_bounds(self) -> Any:
-        upto = np.concatenate([[0], self.n_words.cumsum()])
-        return upto[np.asarray(self.starts)]
+        bounds = np.zeros(self.n_examples + 1, dtype=np.int64)
+        np.cumsum(self.n_words, out=bounds[1:])
+        return bounds if self.is_single_turn else bounds[np.asarray(self.starts)]
 
 
 @contextmanager

@@ -13,7 +13,8 @@ class Strings:
     """Strings one after another, each with a number from 0."""
 
     def __init__(self) -> None:
-        self._content, self._starts = bytearray(), array("q", [0])
+        self._content: Any = bytearray()
+        self._starts: Any = array("q", [0])
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -11,6 +11,7 @@ import numpy as np
 from ..messages import Message
 from .slices import slice_places
 from .store import NO_LABEL, Store
+from .strings import Strings
 
 # A string; a list that holds one string; a list of strings; of turns, each written as 2 * n +
 # (0 for the partner's, 1 for an agent's own), n the number of its string; any other value, in
@@ -28,10 +29,12 @@ _N_LISTS = 64
 class Table(Store):
     """Columns of numbers, and each different string once.
 
+    strings (Strings): All strings.
     list_values (np.ndarray): Numbers of the strings, or turns, of all lists.
     list_starts (np.ndarray): Where each list begins there, and where the last one ends.
     """
 
+    strings: Strings
     list_values: np.ndarray
     list_starts: np.ndarray
 
@@ -41,14 +44,6 @@ class Table(Store):
     def column(self, name: str) -> Optional[np.ndarray]:
         """The numbers of all cells of a field; None if no row has it."""
         raise NotImplementedError
-
-    def string(self, number: int) -> str:
-        """One of the strings."""
-        raise NotImplementedError
-
-    def strings(self, numbers: np.ndarray) -> List[str]:
-        """Some of them."""
-        return list(map(self.string, numbers.tolist()))
 
     def other(self, number: int, kind: int) -> Any:
         """A value of a further kind."""
@@ -65,9 +60,9 @@ class Table(Store):
         codes = column[rows]
         kinds = codes & KIND
         if not kinds.any():
-            return self.strings(codes >> BITS)
+            return self.strings.take(codes >> BITS)
         if (kinds == ONE).all():
-            return [[string] for string in self.strings(codes >> BITS)]
+            return [[string] for string in self.strings.take(codes >> BITS)]
         return list(map(self._cell, codes.tolist()))
 
     def message(self, row: int) -> Message:
@@ -79,7 +74,7 @@ class Table(Store):
             return None
         number, kind = code >> BITS, code & KIND
         if kind <= ONE:
-            return [self.string(number)] if kind else self.string(number)
+            return [self.strings[number]] if kind else self.strings[number]
         return self._list(number, kind) if kind < OTHER else self.other(number, kind)
 
     def _list(self, number: int, kind: int) -> List[Any]:
@@ -89,8 +84,8 @@ class Table(Store):
         begin, end = self.list_bounds(number)
         values = self.list_values[begin:end].tolist()
         if kind == TURNS:
-            return [(value & 1, self.string(value >> 1)) for value in values]
-        found = list(map(self.string, values))
+            return [(value & 1, self.strings[value >> 1]) for value in values]
+        found = [self.strings[value] for value in values]
         if len(self._known_lists) >= _N_LISTS:
             self._known_lists.clear()
         self._known_lists[number] = found

@@ -69,18 +69,18 @@ def n_numbers(path: Path) -> int:
     RAISES (ModelError): As ``read_array``.
     """
     with reading_arrays(path), open_plain(path) as file:
-        return math.prod(_read_head(file, size_of(file))[0])
+        return math.prod(read_head(file, size_of(file))[0])
 
 
 def _read(stream: IO[bytes], size: int) -> np.ndarray:
-    shape, in_columns, dtype = _read_head(stream, size)
+    shape, in_columns, dtype = read_head(stream, size)
     numbers: Any = np.empty(math.prod(shape), dtype=dtype)
     if stream.readinto(numbers.view(np.uint8)) != numbers.nbytes:  # type: ignore[attr-defined]
         raise EOFError("it is cut off")
     return numbers.reshape(shape, order="F" if in_columns else "C")
 
 
-def _read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.dtype]:
+def read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.dtype]:
     """Read the shape, order and type of an array, and check that it fills the stream exactly.
 
     size (int): Bytes in the stream.

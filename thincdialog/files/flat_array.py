@@ -1,22 +1,22 @@
 """Arrays in .npy files of NumPy that grow while they are written, and are mapped for reading."""
 
-import io
+import math
 import mmap
 import os
-import struct
 from pathlib import Path
-from typing import Any, Tuple
+from typing import Any, Optional
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0
+from numpy.lib.format import write_array_header_1_0
 
 from ..errors import DataError
-from .array_file import DAMAGED
+from .array_file import DAMAGED, read_head
 from .plain_file import open_plain, size_of
 
 # Bytes before the first value, as NumPy writes them for arrays of any length.
 HEADER = 128
-_MAGIC = b"\x93NUMPY\x01\x00"
+# Number of values that are checked at once.
+CHUNK = 1 << 20
 
 
 class GrowingArray:
@@ -57,9 +57,8 @@ class GrowingArray:
         """Write the header, and close the file."""
         shape = (self.n_rows, self.width) if self.width else (self.n_rows,)
         about = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        text = repr(about).encode().ljust(HEADER - len(_MAGIC) - 3) + b"\n"
         self._file.seek(0)
-        self._file.write(_MAGIC + struct.pack("<H", len(text)) + text)
+        write_array_header_1_0(self._file, about)
         self.sync()
         self._file.close()
 
@@ -85,43 +84,59 @@ class MappedFolder:
         width (int): Number of values per row; 0 for a one-dimensional array.
         RAISES (DataError): If the file is missing, truncated, or another kind of file.
         """
-        path = self.folder / f"{name}.npy"
         try:
-            with open_plain(path) as file:
-                dtype, shape = _header(path, file.read(HEADER))
-                n_bytes = dtype.itemsize
-                for size in shape:
-                    n_bytes *= size
-                is_good = dtype.kind in dtypes and shape[1:] == ((width,) if width else ())
-                if not is_good or size_of(file) != HEADER + n_bytes:
-                    raise damaged(path, f"{size_of(file):,} bytes of {dtype}, {shape}")
-                if not n_bytes:
+            with open_plain(self.folder / f"{name}.npy") as file:
+                shape, in_columns, dtype = read_head(file, size_of(file))
+                expected = (width,) if width else ()
+                if dtype.kind not in dtypes or in_columns or not shape or shape[1:] != expected:
+                    raise ValueError(f"it holds {dtype} of shape {shape}")
+                if not math.prod(shape):
                     return np.zeros(shape, dtype=dtype)
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                # A plain array, because indexing an np.memmap takes five times as long.
+                return np.frombuffer(mapped, dtype=dtype, offset=file.tell()).reshape(shape)
         except OSError as error:
-            raise damaged(path, error.strerror or str(error)) from None
-        # A plain array, because indexing an np.memmap takes five times as long.
-        return np.frombuffer(mapped, dtype=dtype, offset=HEADER).reshape(shape)
+            raise self.damaged(name, error.strerror or str(error)) from None
+        except DAMAGED as error:
+            raise self.damaged(name, " ".join(str(error).split())[:80]) from None
 
+    def bounds(self, name: str, end: int) -> np.ndarray:
+        """Return the array of a file that has the starts of some slices, and the end of the last.
 
-def damaged(path: Path, found: str) -> DataError:
-    """Return the error for a file of a store that is not as it was written.
+        RAISES (DataError): As ``array``, and if it does not begin with 0 and end with ``end``.
+        """
+        bounds = self.array(name, "i")
+        if not len(bounds) or bounds[0] != 0 or bounds[-1] != end:
+            raise self.damaged(name, f"it does not end with {end:,}")
+        return bounds
 
-    found (str): Description of the damage.
-    """
-    return DataError(path, f"is damaged ({found}). Remove its folder and build it again.")
+    def check(
+        self,
+        name: str,
+        values: np.ndarray,
+        least: int,
+        most: Optional[int] = None,
+        rise: Optional[int] = None,
+    ) -> None:
+        """Check that numbers are in range, because they are used as an index into another array.
 
+        name (str): Name of their file.
+        least (int): The smallest that is allowed.
+        most (Optional[int]): The largest; None for any.
+        rise (Optional[int]): The smallest difference of two neighbours; None for any.
+        RAISES (DataError): If a number is out of range, or rises less.
+        """
+        for start in range(0, len(values), CHUNK):
+            some = values[start : start + CHUNK + 1]
+            if some.min() < least or (most is not None and some.max() > most):
+                raise self.damaged(name, "a number out of range")
+            if rise is not None and (np.diff(some) < rise).any():
+                raise self.damaged(name, "its numbers do not rise")
 
-def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
-    try:
-        if head[: len(_MAGIC)] != _MAGIC or len(head) < HEADER:
-            raise ValueError("no header of NumPy's")
-        text = io.BytesIO(head[len(_MAGIC) : HEADER])
-        shape, is_fortran, dtype = read_array_header_1_0(text, max_header_size=HEADER)
-        if is_fortran or dtype.kind not in "iuf":
-            raise ValueError(f"{dtype} is not what it should hold")
-        if not all(type(size) is int and 0 <= size < 1 << 60 for size in shape) or not shape:
-            raise ValueError(f"shape {shape}")
-        return dtype, shape
-    except DAMAGED as error:
-        raise damaged(path, " ".join(str(error).split())[:80]) from None
+    def damaged(self, name: str, found: str) -> DataError:
+        """Return the error for a file that is not as it was written.
+
+        found (str): Description of the damage.
+        """
+        path = self.folder / f"{name}.npy"
+        return DataError(path, f"is damaged ({found}). Remove its folder and build it again.")
