@@ -25,28 +25,27 @@ class GrowingArray:
     path (Path): The file.
     dtype (str): Type of the values.
     width (int): Number of values per row; 0 for a one-dimensional array.
-    n_rows (int): Number of rows to keep of an existing file; the rest is cut off.
+    n_bytes (int): Size of the file, including the header; what an existing file has beyond it is
+        cut off.
     """
 
-    def __init__(self, path: Path, dtype: str, width: int = 0, n_rows: int = 0):
-        self.path, self.dtype, self.width = path, np.dtype(dtype), width
-        self.n_rows = n_rows
+    def __init__(self, path: Path, dtype: str, width: int = 0, n_bytes: int = HEADER):
+        self.path, self.dtype, self.width, self.n_bytes = path, np.dtype(dtype), width, n_bytes
         self._file = path.open("r+b" if path.exists() else "w+b")
-        end = self.n_bytes
-        self._file.truncate(end)
-        self._file.seek(end)
+        self._file.truncate(n_bytes)
+        self._file.seek(n_bytes)
 
     @property
-    def n_bytes(self) -> int:
-        """Size of the file in bytes, including the header."""
-        return HEADER + self.n_rows * self.dtype.itemsize * max(1, self.width)
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return (self.n_bytes - HEADER) // (self.dtype.itemsize * max(1, self.width))
 
     def append(self, values: Any) -> None:
         """Add rows after the last one."""
         rows: Any = np.ascontiguousarray(values, dtype=self.dtype)
         if len(rows):
             self._file.write(rows.reshape(-1).view(np.uint8))
-            self.n_rows += len(rows)
+            self.n_bytes += rows.nbytes
 
     def sync(self) -> None:
         """Flush all rows to the disk, and wait for it."""

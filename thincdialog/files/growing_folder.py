@@ -1,11 +1,10 @@
 """A folder of arrays that is written in pieces, so that an interrupted process can be resumed.
 
-A journal records the length of every file after each piece. A process that resumes cuts the files
-to these lengths. At the end, a manifest with all files is written, and the folder is moved to its
-final path.
+A journal has the size of every file after the last piece. A process that resumes cuts the files to
+these sizes. At the end, a manifest with all files is written, and the folder is moved to its final
+path.
 """
 
-import fcntl
 import json
 import os
 import time
@@ -15,7 +14,8 @@ from typing import Any, Collection, Dict, Optional
 
 from ..errors import DataError, OutputError
 from .checksums import checksums
-from .flat_array import GrowingArray
+from .flat_array import HEADER, GrowingArray
+from .held import N_TRIES, lock
 from .json_file import write_json
 from .json_text import parse_json
 from .plain_file import not_plain, read_plain
@@ -53,22 +53,21 @@ class GrowingFolder:
             last = None  # A link or a pipe is not from this code: start from scratch.
         elif last is not None and not _has_all(self.temporary, last["bytes"]):
             last = None  # The disk lost data, for example in a power failure.
-        self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
+        self._sizes: Dict[str, int] = {} if last is None else last["bytes"]
         self.state: Any = None if last is None else last["state"]
         self._arrays: Dict[str, GrowingArray] = {}
         if last is None:
             for path in self.temporary.iterdir():
                 path.unlink()
+            self._note()
         self._saved = time.monotonic()
-        self._journal = (self.temporary / JOURNAL).open("a", encoding="utf8")
-        if last is None:
-            self._note(_first_entry(fingerprint))
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
         """Return an array of the folder to append to (see ``GrowingArray``)."""
         if name not in self._arrays:
-            path, n_rows = self.temporary / f"{name}.npy", self._n_rows.get(name, 0)
-            self._arrays[name] = GrowingArray(path, dtype, width, n_rows)
+            path = self.temporary / f"{name}.npy"
+            n_bytes = self._sizes.get(path.name, HEADER)
+            self._arrays[name] = GrowingArray(path, dtype, width, n_bytes)
         return self._arrays[name]
 
     def save(self, state: Any) -> None:
@@ -82,17 +81,14 @@ class GrowingFolder:
         for each in self._arrays.values():
             each.sync()
         self.state = state
-        # Sync the folder, so that new files are found after a crash.
-        sync(self.temporary)
-        rows = {name: array.n_rows for name, array in self._arrays.items()}
-        sizes = {array.path.name: array.n_bytes for array in self._arrays.values()}
-        self._note({"rows": rows, "bytes": sizes, "state": state})
+        self._note()
         self._saved = time.monotonic()
 
-    def _note(self, entry: Dict[str, Any]) -> None:
-        self._journal.write(json.dumps(entry) + "\n")
-        self._journal.flush()
-        os.fsync(self._journal.fileno())
+    def _note(self) -> None:
+        sizes = {array.path.name: array.n_bytes for array in self._arrays.values()}
+        with whole_file(self.temporary / JOURNAL) as path:
+            entry = {**_head(self.fingerprint), "bytes": sizes, "state": self.state}
+            path.write_text(json.dumps(entry), encoding="utf8")
 
     def end_arrays(self) -> None:
         """Complete the files, so that they can be read; nothing can be appended after that."""
@@ -110,7 +106,6 @@ class GrowingFolder:
         found["files"] = checksums(self.temporary, paths)
         with whole_file(self.temporary / MANIFEST) as path:
             write_json(path, found)
-        self._journal.close()
         kept = {MANIFEST, *(path.name for path in paths)}
         for path in self.temporary.iterdir():
             if path.name not in kept:
@@ -124,8 +119,6 @@ class GrowingFolder:
         for each in self._arrays.values():
             with suppress(OSError):
                 each.close()
-        with suppress(OSError):
-            self._journal.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -133,20 +126,16 @@ class GrowingFolder:
 
 def _locked(folder: Path) -> int:
     """Make a folder if it is missing, and lock it."""
-    while True:
+    for _ in range(N_TRIES):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            text = f"{folder}  is being written by another process: wait until it is done."
-            raise OutputError(text) from None
+        handle = lock(folder)
         # Another process may have finished the folder and moved it away before it was locked.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(folder)):
-                return handle
-        os.close(handle)
+        if handle is not None:
+            return handle
+    raise OutputError(
+        f"{folder}  is being written by another process, or cannot be locked: wait until it is "
+        "done, or give another folder."
+    )
 
 
 def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
@@ -155,22 +144,19 @@ def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
     return all(there.get(name, -1) >= size for name, size in sizes.items())
 
 
-def _first_entry(fingerprint: Any) -> Dict[str, Any]:
-    """Return the first line of a journal. A folder that another format began is begun again."""
-    return {"fingerprint": fingerprint, "format": 2}
+def _head(fingerprint: Any) -> Dict[str, Any]:
+    """Return what a journal says first. A folder that another format began is begun again."""
+    return {"fingerprint": fingerprint, "format": 3}
 
 
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
-    """Return the last entry of a journal; None if it has no entry or another fingerprint. An
-    incomplete last line is ignored."""
+    """Return what a journal has; None if it is damaged, or has another format or fingerprint."""
     try:
-        lines = read_plain(path).split(b"\n")[:-1]
-        if len(lines) < 2 or parse_json(lines[0]) != _first_entry(fingerprint):
-            return None
-        last: Dict[str, Any] = parse_json(lines[-1])
+        found = parse_json(read_plain(path))
     except (OSError, ValueError):
         return None
-    return last
+    is_same = isinstance(found, dict) and {**found, **_head(fingerprint)} == found
+    return found if is_same else None
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:

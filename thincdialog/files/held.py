@@ -47,7 +47,7 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
             os.mkdir(path, mode)
         else:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        handle = _lock(path)
+        handle = lock(path)
         # Another process may have removed it before it was locked. Some file systems have no locks.
         if handle is not None or not tries_left:
             break
@@ -63,7 +63,7 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
 @contextmanager
 def holding(path: Path) -> Iterator[None]:
     """Lock an existing file or folder in this context, if the file system can."""
-    handle = _lock(path)
+    handle = lock(path)
     try:
         yield
     finally:
@@ -87,7 +87,7 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
         name = _BESIDE.fullmatch(path.name)
         if name is None or not re.fullmatch(names, name["name"]):
             continue
-        handle = None if is_ours else _lock(path)
+        handle = None if is_ours else lock(path)
         if handle is None and not is_ours:
             continue
         place = parent / name["name"]
@@ -99,7 +99,7 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
             os.close(handle)
 
 
-def _lock(path: Path) -> Optional[int]:
+def lock(path: Path) -> Optional[int]:
     """Lock a file or folder of this user until the handle is closed.
 
     RETURNS (Optional[int]): The handle; None if it is gone, locked, or cannot be locked.
