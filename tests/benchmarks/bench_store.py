@@ -43,6 +43,7 @@ from thincdialog.examples.memory_store import MemoryStore
 from thincdialog.examples.store import collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
+from thincdialog.loader.readers import Readers
 
 N = int(os.environ.get("N", sized(1_000_000, 2_000)))
 N_LARGE = int(os.environ.get("N_LARGE", sized(10_000_000, 1_000)))
@@ -113,7 +114,8 @@ def reading(folder: Path) -> None:
     writer.files.close()
     store = MappedStore(folder / "examples", read_manifest(folder / "examples") or {})
     encoder = Timed(tokenizer)
-    whole, _ = cpu_seconds(lambda: write_tokens(store, encoder, folder / "tokens", None))
+    carry_out = Readers(0).carry_out
+    whole, _ = cpu_seconds(lambda: write_tokens(store, encoder, folder / "tokens", None, carry_out))
     n_tokens = (read_manifest(folder / "tokens") or {})["tokens"]
     size = {name: sum(f.stat().st_size for f in (folder / name).iterdir()) for name in
             ("examples", "tokens")}  # fmt: skip

@@ -2,8 +2,9 @@
 
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Generator, Iterable, List, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, Callable, Generator, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
 from .text_encoder import TextEncoder
 
+# Carries out tasks and yields their results, in their order (see ``Readers.carry_out``). It also
+# takes a function that returns one that carries out a task, and what the work is, for messages.
+CarryOut = Callable[[Iterable[Any], Any, str], Generator[Any, None, None]]
 # Number of rows or labels that are tokenized at once.
 CHUNK = 1 << 14
 
@@ -48,39 +52,21 @@ class Tokenized(NamedTuple):
     entries: np.ndarray
 
 
-class CarryOut(Protocol):
-    """Carry out tasks (see ``loader.Readers.carry_out``)."""
-
-    def __call__(
-        self, tasks: Iterable[Any], make_work: Any, what: str
-    ) -> Generator[Any, None, None]:
-        """Yield the results of the tasks, in their order.
-
-        make_work (Callable): Returns a function that carries out a task.
-        what (str): Description of the work for messages.
-        """
-
-
-def alone(tasks: Iterable[Any], make_work: Any, what: str) -> Generator[Any, None, None]:
-    """Carry out tasks in this process and yield their results."""
-    yield from map(make_work(), tasks)
-
-
 def write_tokens(
     store: MappedStore,
     encoder: TextEncoder,
     folder: Path,
     fingerprint: Any,
+    carry_out: CarryOut,
     progress: Optional[Callable[[int], None]] = None,
-    carry_out: CarryOut = alone,
 ) -> None:
     """Tokenize the labels of a store and the turns of all its rows. Resume if an earlier call was
     interrupted.
 
     folder (Path): Folder to write the tokens to.
     fingerprint (Any): Fingerprint of the store and the encoder, as JSON.
-    progress (Optional[Callable]): Called with the number of rows done so far.
     carry_out (CarryOut): Runs the tokenizing, maybe in other processes; this process writes.
+    progress (Optional[Callable]): Called with the number of rows done so far.
     RAISES (OSError): If the tokens cannot be written.
     """
     encoding, n_ids = encoder.encoding, encoder.tokenizer.n_ids
@@ -89,8 +75,7 @@ def write_tokens(
     # segment 0 on machines where the id comes first (little-endian).
     is_wide = encoder.segments == "line" or sys.byteorder != "little"
     kind = "<i8" if is_wide else "<u2" if n_ids <= 1 << 16 else "<i4"
-    files = GrowingFolder(folder, fingerprint)
-    try:
+    with closing(GrowingFolder(folder, fingerprint)) as files:
         bounds, turns = files.array("bounds", "<i8"), files.array("turns", "<i4")
         entries, tokens = files.array("entries", "<i8", 3), files.array("tokens", kind)
         if not bounds.n_rows:
@@ -102,7 +87,7 @@ def write_tokens(
             for what, size in sizes.items()
             for first in range(state[what], size, CHUNK)
         )
-        make_work = Tokenizing(store.folder, encoding, kind)
+        make_work = partial(_tokenizing, store.folder, encoding, kind)
         what = f"tokenizes {store.folder.parent}"
         with closing(carry_out(tasks, make_work, what)) as all_made:
             for made in all_made:
@@ -114,62 +99,49 @@ def write_tokens(
                 files.save(state)
                 if progress is not None:
                     progress(state["rows"])
-        n_tokens = tokens.n_rows
         files.end_arrays()
-        files.finish({"n_ids": n_ids, "tokens": n_tokens})
-    finally:
-        files.close()
+        files.finish({"n_ids": n_ids, "tokens": tokens.n_rows})
 
 
-class Tokenizing(NamedTuple):
-    """Make a function that tokenizes part of a store; can be sent to another process.
-
-    folder (Path): Folder of the store.
-    encoding (Encoding): Makes the tokens.
-    kind (str): NumPy type of the tokens on disk.
-    """
-
-    folder: Path
-    encoding: Encoding
-    kind: str
-
-    def __call__(self) -> Callable[[StoreSpan], Tokenized]:
-        store = MappedStore(self.folder, read_manifest(self.folder) or {})
-        return _Tokenizer(store, self.encoding, self.kind).tokenize
+def _tokenizing(folder: Path, encoding: Encoding, kind: str) -> Callable[[StoreSpan], Tokenized]:
+    """Return a function that tokenizes part of the store in a folder."""
+    store = MappedStore(folder, read_manifest(folder) or {})
+    return partial(_tokenize, store, encoding, np.dtype(kind))
 
 
-class _Tokenizer:
-    def __init__(self, store: MappedStore, encoding: Encoding, kind: str):
-        self.store, self.encoding, self.kind = store, encoding, np.dtype(kind)
+def _tokenize(
+    store: MappedStore, encoding: Encoding, kind: "np.dtype[Any]", span: StoreSpan
+) -> Tokenized:
+    numbers = n_turns = np.zeros(0, dtype=np.int64)
+    if span.what == "rows":
+        different, numbers, n_turns = _turns_of(store, encoding, np.arange(span.first, span.last))
+    else:
+        different = [(SELF, text) for text in store.label_texts[span.first : span.last]]
+    rows, lengths, units = encoding.lay_out(different)
+    if kind.itemsize < 8:
+        rows = rows.view(np.int32)[::2]
+    entries = np.stack((lengths.cumsum() - lengths, lengths, units), axis=1)
+    return Tokenized(span, numbers, n_turns, rows.astype(kind), entries)
 
-    def tokenize(self, span: StoreSpan) -> Tokenized:
-        numbers = n_turns = np.zeros(0, dtype=np.int64)
-        if span.what == "rows":
-            different, numbers, n_turns = self._turns_of(np.arange(span.first, span.last))
-        else:
-            different = [(SELF, text) for text in self.store.label_texts[span.first : span.last]]
-        rows, lengths, units = self.encoding.lay_out(different)
-        if self.kind.itemsize < 8:
-            rows = rows.view(np.int32)[::2]
-        entries = np.stack((lengths.cumsum() - lengths, lengths, units), axis=1)
-        return Tokenized(span, numbers, n_turns, rows.astype(self.kind), entries)
 
-    def _turns_of(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
-        """Return the distinct turns of some rows, the number of each turn among these, and the
-        number of turns of each row."""
-        store, encoding = self.store, self.encoding
-        found = store.turns(rows, encoding.history_size, encoding.has_speakers)
-        if found is None:
-            return self._by_cells(rows)
-        keys, numbers = np.unique(found[0], return_inverse=True)
-        return list(zip((keys & 1).tolist(), store.strings.take(keys >> 1))), numbers, found[1]
+def _turns_of(
+    store: MappedStore, encoding: Encoding, rows: np.ndarray
+) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
+    """Return the distinct turns of some rows, the number of each turn among these, and the number
+    of turns of each row."""
+    found = store.turns(rows, encoding.history_size, encoding.has_speakers)
+    if found is None:
+        return _by_cells(store, encoding.history_size, rows)
+    keys, numbers = np.unique(found[0], return_inverse=True)
+    return list(zip((keys & 1).tolist(), store.strings.take(keys >> 1))), numbers, found[1]
 
-    def _by_cells(self, rows: np.ndarray) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
-        """Do the same row by row: some rows lack a text, or have a context of another form."""
-        batch = Batch(self.store, rows)
-        most = self.encoding.history_size
-        of_rows = [turns[-most:] if most > 0 else turns for turns in batch.turns(most)]
-        turns = [(role, text) for own in of_rows for role, text in own]
-        numbers = {turn: number for number, turn in enumerate(dict.fromkeys(turns))}
-        n_turns = np.array(list(map(len, of_rows)), dtype=np.int64)
-        return list(numbers), np.array([numbers[turn] for turn in turns], dtype=np.int64), n_turns
+
+def _by_cells(
+    store: MappedStore, most: int, rows: np.ndarray
+) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
+    """Do the same row by row: some rows lack a text, or have a context of another form."""
+    of_rows = [turns[-most:] if most > 0 else turns for turns in Batch(store, rows).turns(most)]
+    turns = [(role, text) for own in of_rows for role, text in own]
+    numbers = {turn: number for number, turn in enumerate(dict.fromkeys(turns))}
+    n_turns = np.array(list(map(len, of_rows)), dtype=np.int64)
+    return list(numbers), np.array([numbers[turn] for turn in turns], dtype=np.int64), n_turns

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..messages import PARTNER, SELF, Message
 from .encoded import Encoded, Encoding, Tokens
+from .first_sight import by_first_sight
 from .numbering import Numbering
 from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
@@ -218,12 +219,9 @@ class MemoryStore(Table):
         if found is None:
             return Store._numbered_labels.func(self)  # type: ignore[attr-defined]
         has_label = found != NO_LABEL
-        numbers, firsts, places = np.unique(
-            found[has_label], return_index=True, return_inverse=True
-        )
-        order = firsts.argsort()
-        found[has_label] = order.argsort()[places]
-        return found, ChosenStrings(self.strings, numbers[order])
+        labels = found[has_label]
+        found[has_label], firsts = by_first_sight(labels)
+        return found, ChosenStrings(self.strings, labels[firsts])
 
     def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
         """Labels as turns of an agent's own, written as in ``turns``; int64. None if labels have

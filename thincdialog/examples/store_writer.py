@@ -29,7 +29,7 @@ class StoreWriter:
     folder (Path): Folder of the store.
     fingerprint (Any): Identifies the data of the store, as JSON.
 
-    n_rows, n_episodes (int): Numbers of rows and episodes written so far.
+    n_rows (int): Number of rows written so far.
     has_several_labels (bool): Whether any row has several labels.
     next (Any): Position in the source to read from, as given to ``add``; None for its beginning.
     """
@@ -58,10 +58,6 @@ class StoreWriter:
     @property
     def n_rows(self) -> int:
         return self._n_words.n_rows
-
-    @property
-    def n_episodes(self) -> int:
-        return self._starts.n_rows - 1
 
     def add(self, store: MemoryStore, next: Any) -> None:
         """Append some episodes.
@@ -112,7 +108,7 @@ class StoreWriter:
 
         about (Dict[str, Any]): Further entries of the manifest.
         """
-        n_rows, n_episodes = self.n_rows, self.n_episodes
+        n_rows, n_episodes = self.n_rows, self._starts.n_rows - 1
         self.files.end_arrays()
         n_labels = self._number_labels()
         manifest = {

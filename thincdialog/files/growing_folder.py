@@ -6,16 +6,15 @@ path.
 """
 
 import json
-import os
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Collection, Dict, Optional
 
 from ..errors import DataError, OutputError
 from .checksums import checksums
 from .flat_array import HEADER, GrowingArray
-from .held import N_TRIES, lock
+from .held import N_TRIES, locked
 from .json_file import write_json
 from .json_text import parse_json
 from .plain_file import not_plain, read_plain
@@ -42,8 +41,9 @@ class GrowingFolder:
     def __init__(self, folder: Path, fingerprint: Any):
         self.folder, self.fingerprint = folder, fingerprint
         self.temporary = folder.with_name(f"{folder.name}{BUILDING}")
+        self._lock = ExitStack()
         try:
-            self._lock = _locked(self.temporary)
+            self._make_locked()
         except OSError as error:
             raise OutputError(
                 f"{folder}  cannot be made: {error.strerror}. Give another folder."
@@ -61,6 +61,18 @@ class GrowingFolder:
                 path.unlink()
             self._note()
         self._saved = time.monotonic()
+
+    def _make_locked(self) -> None:
+        """Make the folder if it is missing, and lock it."""
+        for _ in range(N_TRIES):
+            self.temporary.mkdir(parents=True, exist_ok=True)
+            # Another process may have finished it and moved it away before it was locked.
+            if self._lock.enter_context(locked(self.temporary)):
+                return
+        raise OutputError(
+            f"{self.temporary}  is being written by another process, or cannot be locked: wait "
+            "until it is done, or give another folder."
+        )
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
         """Return an array of the folder to append to (see ``GrowingArray``)."""
@@ -119,23 +131,7 @@ class GrowingFolder:
         for each in self._arrays.values():
             with suppress(OSError):
                 each.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
-
-def _locked(folder: Path) -> int:
-    """Make a folder if it is missing, and lock it."""
-    for _ in range(N_TRIES):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = lock(folder)
-        # Another process may have finished the folder and moved it away before it was locked.
-        if handle is not None:
-            return handle
-    raise OutputError(
-        f"{folder}  is being written by another process, or cannot be locked: wait until it is "
-        "done, or give another folder."
-    )
+        self._lock.close()
 
 
 def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:

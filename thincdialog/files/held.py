@@ -8,9 +8,9 @@ import shutil
 import stat
 import tempfile
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterator
 
 # Name of a file or folder while it is written, or (old) while it is replaced.
 _BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}", re.DOTALL)
@@ -41,34 +41,22 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
     RAISES (OSError): If it cannot be made.
     """
     repair(place.parent, re.escape(place.name))
-    for tries_left in reversed(range(N_TRIES)):
-        path = temporary_name(place)
-        if is_folder:
-            os.mkdir(path, mode)
-        else:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        handle = lock(path)
-        # Another process may have removed it before it was locked. Some file systems have no locks.
-        if handle is not None or not tries_left:
-            break
-        _remove(path)
-    try:
-        yield path
-    finally:
-        _remove(path)
-        if handle is not None:
-            os.close(handle)
-
-
-@contextmanager
-def holding(path: Path) -> Iterator[None]:
-    """Lock an existing file or folder in this context, if the file system can."""
-    handle = lock(path)
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
+    with ExitStack() as stack:
+        for tries_left in reversed(range(N_TRIES)):
+            path = temporary_name(place)
+            if is_folder:
+                os.mkdir(path, mode)
+            else:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+            # Another process may have removed it before it was locked. Some file systems have no
+            # locks.
+            if stack.enter_context(locked(path)) or not tries_left:
+                break
+            _remove(path)
+        try:
+            yield path
+        finally:
+            _remove(path)
 
 
 def repair(parent: Path, names: str, is_ours: bool = False) -> None:
@@ -87,36 +75,41 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
         name = _BESIDE.fullmatch(path.name)
         if name is None or not re.fullmatch(names, name["name"]):
             continue
-        handle = None if is_ours else lock(path)
-        if handle is None and not is_ours:
-            continue
         place = parent / name["name"]
-        if name["old"] and not place.exists():
-            path.rename(place)
-        else:
-            _remove(path)
-        if handle is not None:
-            os.close(handle)
+        with nullcontext(True) if is_ours else locked(path) as is_left:
+            if is_left and name["old"] and not place.exists():
+                path.rename(place)
+            elif is_left:
+                _remove(path)
 
 
-def lock(path: Path) -> Optional[int]:
-    """Lock a file or folder of this user until the handle is closed.
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Lock a file or folder of this user in this context.
 
-    RETURNS (Optional[int]): The handle; None if it is gone, locked, or cannot be locked.
+    YIELDS (bool): Whether it is locked, and not gone, locked by another process, or on a file
+        system without locks.
     """
-    with suppress(OSError):
+    try:
         handle = os.open(path, _READ)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            facts = os.fstat(handle)
-            is_plain = stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
-            if is_plain and facts.st_uid == os.geteuid():
-                if os.path.samestat(facts, os.lstat(path)):
-                    return handle
-        except OSError:
-            pass
+    except OSError:
+        yield False
+        return
+    try:
+        yield _lock(handle, path)
+    finally:
         os.close(handle)
-    return None
+
+
+def _lock(handle: int, path: Path) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        facts = os.fstat(handle)
+        is_same = os.path.samestat(facts, os.lstat(path))
+    except OSError:
+        return False
+    is_plain = stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
+    return is_same and is_plain and facts.st_uid == os.geteuid()
 
 
 def _remove(path: Path) -> None:

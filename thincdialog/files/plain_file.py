@@ -36,10 +36,7 @@ def open_plain(
     RAISES (OSError): If the file is missing, not a plain file, outside the folder, too large, or
         sparse. ``strerror`` is the reason, ``filename`` is the path.
     """
-    place = os.path.realpath(path)
-    folder = os.path.realpath(path.parent if within is None else within)
-    if os.path.commonpath([place, folder]) != folder:
-        raise _refused(path, f"it leads out of its folder, to {place}")
+    place = check_inside(path, path.parent if within is None else within)
     _check_kind(path, os.stat(place))
     file = open(os.open(place, sum(getattr(os, flag, 0) for flag in _FLAGS)), "rb")
     try:
@@ -76,14 +73,15 @@ def size_of(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size
 
 
-def check_inside(path: Path, folder: Path) -> None:
-    """See that a folder in a folder does not lie elsewhere.
+def check_inside(path: Path, folder: Path) -> str:
+    """Check that a path does not lead out of a folder, and return where it leads.
 
     RAISES (OSError): If it does.
     """
     place, around = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([place, around]) != around:
         raise _refused(path, f"it leads out of its folder, to {place}")
+    return place
 
 
 def _check_kind(path: Path, facts: os.stat_result) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Iterator
 
 from ..errors import OutputError
-from .held import held, holding, temporary_name
+from .held import held, locked, temporary_name
 from .whole_file import sync
 
 
@@ -41,7 +41,7 @@ def replace(new: Path, folder: Path) -> None:
         sync(folder.parent)
         return
     old = temporary_name(folder, "old.")
-    with holding(folder):
+    with locked(folder):
         try:
             folder.rename(old)
             new.rename(folder)

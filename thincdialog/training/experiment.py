@@ -23,7 +23,6 @@ from ..config import (
 )
 from ..contract import check_attributes, error_line, is_users, place_of
 from ..data import Tokenizer
-from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.encoded import Encoding
 from ..files.held import temporary_folder
@@ -126,7 +125,7 @@ class Experiment:
             settings = checked.interpolated["tasks"]
             # The agent and the store must agree on which labels are errors.
             outside = self.agent.ignore_bad_candidates or self.agent.has_label_sets
-            carry_out = self.readers.carry_out if workers else alone
+            carry_out = self.readers.carry_out
             self.stores = Stores(
                 Path(root), self.tasks, settings, self.code, outside, carry_out, preprocessing
             )

@@ -10,6 +10,7 @@ A store records its sources (see ``made_of``). It is read only as long as they h
 import shutil
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import (
     Any,
@@ -44,6 +45,9 @@ from .preprocessing import Preprocessing
 from .reading_bar import reading_bar
 
 Building = Literal["none", "new", "all"]
+_CONTINUE = "The files written so far are kept: start again to continue."
+# Errors of a manifest that is JSON, but not that of a store.
+_NO_MANIFEST = (LookupError, ValueError, TypeError, AttributeError)
 
 
 class Built(NamedTuple):
@@ -122,9 +126,12 @@ class Stores:
         if data.endless:
             text = f"[tasks.{task}] has data without an end, of which no store can be made"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
-        manifest, damage = _manifest_to_use(folder, building)
+        manifest, reason = _manifest_to_use(folder, building, "it is new")
         wanted = self._made_of(task, split, data, manifest)
-        reason = damage or self._why_stale(folder, manifest, wanted, building == "all")
+        if manifest is not None:
+            reason = difference(manifest.get("fingerprint"), wanted)
+            if not reason and building == "all":
+                reason = _damage(folder, manifest, partial(_open_store, folder))
         if reason and building == "none":
             return None
         if reason and manifest is not None and building == "new":
@@ -132,46 +139,31 @@ class Stores:
             raise DataError(folder, f"{text}. Build it again: the command build, with this config")
         if reason:
             self._build(task, split, folder, data, wanted, stderr)
-            manifest = read_manifest(folder)
-        store = self._opened[task, split] = open_store(folder, manifest)
+        store = self._opened[task, split] = _open_store(folder)
         data.use(store)
         return Built(name, folder, reason, store.n_rows, _size(folder))
-
-    def _why_stale(
-        self, folder: Path, manifest: Optional[Dict[str, Any]], wanted: Any, is_thorough: bool
-    ) -> str:
-        """Say why a store cannot be used; "" if it can."""
-        if manifest is None:
-            return "it is new"
-        different = difference(manifest.get("fingerprint"), wanted)
-        if different or not is_thorough:
-            return different
-        return _damage(folder, manifest, lambda: open_store(folder, manifest))
 
     def _build(
         self, task: str, split: str, folder: Path, data: Split, wanted: Any, stderr: TextIO
     ) -> None:
         settings = self._settings(task, split)
         facts = facts_of(files_of(data, settings))
-        with writing(folder, "The files written so far are kept: start again to continue."):
+        with writing(folder, _CONTINUE):
             writer = StoreWriter(folder, wanted)
-            try:
-                title = f"Building {task}/{split}"
-                bar = reading_bar(stderr, title, "examples")
-                with bar as progress, closing(data.shards(writer.next)) as shards:
-                    for shard, after in shards:
-                        data.check_ids(shard)
-                        if self.preprocessing is not None:
-                            shard = self.preprocessing.observed(shard, task, split == "train")
-                        writer.add(shard, {**after, "left_out": _left_out(data, writer)})
-                        if progress is not None:
-                            progress(writer.n_rows)
+            bar = reading_bar(stderr, f"Building {task}/{split}", "examples")
+            shards = data.shards(writer.next)
+            with closing(writer.files), bar as progress, closing(shards):
+                for shard, after in shards:
+                    data.check_ids(shard)
+                    if self.preprocessing is not None:
+                        shard = self.preprocessing.observed(shard, task, split == "train")
+                    writer.add(shard, {**after, "left_out": _left_out(data, writer)})
+                    if progress is not None:
+                        progress(writer.n_rows)
                 if facts != facts_of(files_of(data, settings)):
                     raise DataError(folder, "its data changed while it was built: build it again")
                 about = {"facts": facts, "hashed": time.time_ns()}
                 writer.finish({**about, "left_out": _left_out(data, writer)})
-            finally:
-                writer.files.close()
         for path in folder.parent.glob("tokens-*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -250,21 +242,20 @@ class Stores:
         folder = store.folder.with_name(f"tokens-{encoder.key[:16]}")
         of_store = read_manifest(store.folder) or {}
         wanted = {"format": FORMAT, "examples": of_store.get("files"), "encoder": encoder.key}
-        manifest, reason = _manifest_to_use(folder, building)
-        if not reason and (manifest is None or manifest.get("fingerprint") != wanted):
-            if building == "none":
-                return None
-            reason = "they are new" if manifest is None else "the examples are others"
-        elif not reason and building == "all":
-            found = manifest
-            reason = _damage(folder, found, lambda: _open_tokens(folder, found, store, encoder))
+        manifest, reason = _manifest_to_use(folder, building, "they are new")
+        if manifest is not None:
+            if manifest.get("fingerprint") != wanted:
+                reason = "the examples are others"
+            elif building == "all":
+                look = partial(_open_tokens, folder, store, encoder)
+                reason = _damage(folder, manifest, look)
+        if reason and building == "none":
+            return None
         if reason:
-            title = f"Tokenizing {name}"
-            with writing(folder, "The files written so far are kept: start again to continue."):
-                with reading_bar(stderr, title, "examples") as progress:
-                    write_tokens(store, encoder, folder, wanted, progress, self.carry_out)
-            manifest = read_manifest(folder)
-        tokens = _open_tokens(folder, manifest, store, encoder)
+            bar = reading_bar(stderr, f"Tokenizing {name}", "examples")
+            with writing(folder, _CONTINUE), bar as progress:
+                write_tokens(store, encoder, folder, wanted, self.carry_out, progress)
+        tokens = _open_tokens(folder, store, encoder)
         store.tokens[encoder.key] = tokens
         return Built(f"{name} tokens", folder, reason, store.n_rows, _size(folder))
 
@@ -276,63 +267,65 @@ def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
     return {**before, **{bad.path: bad.numbers() for bad in data.bad_data()}}
 
 
-def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
+def _open_store(folder: Path) -> MappedStore:
     """Open the store in a folder, and check its numbers.
 
-    manifest (Optional[Dict[str, Any]]): Contents of its manifest.
     RAISES (DataError): If it is damaged.
     """
     try:
-        store = MappedStore(folder, manifest or {})
-    except (LookupError, ValueError, TypeError, AttributeError):
+        store = MappedStore(folder, read_manifest(folder) or {})
+    except _NO_MANIFEST:
         raise _damaged_manifest(folder) from None
     store.check_numbers()
     return store
 
 
-def _open_tokens(
-    folder: Path, manifest: Optional[Dict[str, Any]], store: MappedStore, encoder: TextEncoder
-) -> MappedTokens:
+def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> MappedTokens:
     """Open the tokens of a store, and check their numbers.
 
     RAISES (DataError): If they are damaged.
     """
     try:
-        tokens = MappedTokens(folder, manifest or {}, store.n_rows, len(store.label_texts))
+        manifest = read_manifest(folder) or {}
+        tokens = MappedTokens(folder, manifest, store.n_rows, len(store.label_texts))
         if tokens.n_ids != encoder.tokenizer.n_ids:
             raise ValueError
-    except (LookupError, ValueError, TypeError):
+    except _NO_MANIFEST:
         raise _damaged_manifest(folder) from None
     tokens.check_numbers()
     return tokens
 
 
-def _manifest_to_use(folder: Path, building: Building) -> Tuple[Optional[Dict[str, Any]], str]:
-    """Return the contents of a folder's manifest, and why to build it again although there is one.
+def _manifest_to_use(
+    folder: Path, building: Building, new: str
+) -> Tuple[Optional[Dict[str, Any]], str]:
+    """Return the contents of a folder's manifest; or None and why there is none to use.
 
+    new (str): What to say if there is none at all.
     RAISES (DataError): If the manifest is damaged, and damaged stores are not built again.
     """
     try:
-        return read_manifest(folder), ""
+        manifest = read_manifest(folder)
     except DataError:
         if building != "all":
             raise
         return None, DAMAGED_MANIFEST
+    return manifest, "" if manifest else new
 
 
-def _damage(folder: Path, manifest: Optional[Dict[str, Any]], look: Callable[[], Any]) -> str:
+def _damage(folder: Path, manifest: Dict[str, Any], look: Callable[[], Any]) -> str:
     """Say what is wrong with files that were built; "" if nothing is.
 
     look (Callable): Opens them.
     """
     try:
-        found = find_damage(folder, (manifest or {})["files"])
+        found = find_damage(folder, manifest["files"])
         if not found:
             look()
         return found
     except DataError as error:
         return str(error)
-    except (LookupError, ValueError, TypeError, AttributeError):
+    except _NO_MANIFEST:
         return DAMAGED_MANIFEST
 
 
