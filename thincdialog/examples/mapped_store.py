@@ -1,6 +1,7 @@
 """A store on disk, mapped into memory. It may be larger than the memory."""
 
 import json
+import math
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
@@ -101,9 +102,7 @@ class MappedStore(Table):
         try:
             start, about = self._array_index[number].tolist()
             kind, shape = json.loads(self.strings[about])
-            dtype, size = np.dtype(kind), 1
-            for each in shape:
-                size *= each
+            dtype, size = np.dtype(kind), math.prod(shape)
             if number < 0 or dtype.kind not in "biuf" or start < 0 or min(shape, default=0) < 0:
                 raise ValueError
             flat = self._arrays[start : start + size * dtype.itemsize]

@@ -104,7 +104,7 @@ class MemoryStore(Table):
     def fill(self, name: str, value: Any) -> None:
         """Let all rows have the same in a field."""
         self._pack()
-        self._columns[name] = array("q", [self._code(value)]) * self._n_packed
+        self._columns[name] = array("q", [self._code(name, value)]) * self._n_packed
 
     def _growing(self) -> Numbering:
         if self._numbers is None:
@@ -151,10 +151,10 @@ class MemoryStore(Table):
                     return self._add(2 * numbers(texts) + np.array(speakers), lengths, TURNS)
         # A list that many rows share is held once.
         codes = {id(value): value for value in values}
-        codes = {key: self._code(value) for key, value in codes.items()}
+        codes = {key: self._code(name, value) for key, value in codes.items()}
         return np.array([codes[id(value)] for value in values], dtype=np.int64)
 
-    def _code(self, cell: Any) -> int:
+    def _code(self, name: str, cell: Any) -> int:
         numbers = self._growing()
         if cell is None:
             return NO_CELL
@@ -164,8 +164,7 @@ class MemoryStore(Table):
             found = numbers(cell)
             if len(found) == 1:
                 return found.item() << BITS | ONE
-            # An empty one could be of turns.
-            kind = STRINGS if cell else TURNS
+            kind = TURNS if name == "context" and not cell else STRINGS
             return self._add(found, np.array([len(found)]), kind).item()
         self._others.append(cell)
         return len(self._others) - 1 << BITS | OTHER

@@ -3,23 +3,21 @@
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Sized
+from typing import Any, Dict, List
 
 import numpy as np
+from preshed.maps import PreshMap
 
-from ..files.flat_array import GrowingArray
+from ..files.flat_array import HEADER
 from ..files.growing_folder import GrowingFolder
-from .first_sight import by_first_sight
+from .cell_writer import CellWriter
 from .memory_store import MemoryStore
 from .store import NO_LABEL
-from .store_cells import ShardCells
 from .strings import in_utf8
 from .table import NO_CELL
 
 # Number of rows that are filled in at a time in a new column.
 _CHUNK = 1 << 16
-# Index -1 of the last number, so rows without a label keep the label -1.
-_NONE = np.int32(NO_LABEL)
 
 
 class StoreWriter:
@@ -39,21 +37,21 @@ class StoreWriter:
         state = self.files.state or {"fields": [], "has_several_labels": False, "next": None}
         self.has_several_labels: bool = state["has_several_labels"]
         self.next: Any = state["next"]
+        self._cells = CellWriter(self.files)
         array = self.files.array
-        self._strings, self._string_starts = array("strings", "|u1"), array("strings.starts", "<i8")
-        self._lists, self._list_starts = array("lists", "<i8"), array("lists.starts", "<i8")
-        self._arrays, self._array_index = array("arrays", "|u1"), array("arrays.index", "<i8", 2)
         self._starts, self._n_words = array("starts", "<i8"), array("n_words", "<i4")
-        # Labels are numbered shard by shard here, and through the whole store at the end.
-        self._labels, self._label_ids = array("shard_labels", "<i8"), array("shard_ids", "<i8")
-        self._label_keys = array("shard_keys", "<u8")
-        for each in (self._string_starts, self._list_starts, self._starts):
-            if not each.n_rows:
-                each.append([0])
+        if not self._starts.n_rows:
+            self._starts.append([0])
         self._columns = {
             field: array(column_name(number, field), "<i8")
             for number, field in enumerate(state["fields"])
         }
+        self._labels, self._label_ids = array("labels", "<i8"), array("label_ids", "<i4")
+        # Hashes of the labels, by which they are found: they take less memory than the labels.
+        self._label_keys, self._label_numbers = array("label_keys", "<u8"), PreshMap()
+        known = np.fromfile(self._label_keys.path, dtype="<u8", offset=HEADER)
+        for number, key in enumerate(known.tolist()):
+            self._label_numbers[key] = number
 
     @property
     def n_rows(self) -> int:
@@ -66,29 +64,18 @@ class StoreWriter:
         RAISES (DataError): If an example has a value that a store cannot hold.
         RAISES (OSError): If the store cannot be written.
         """
-        cells = ShardCells(
-            store,
-            self._string_starts.n_rows - 1,
-            self._list_starts.n_rows - 1,
-            self._arrays,
-            self._array_index,
-        )
         for name in store.names:
             if name not in self._columns:
                 self._add_field(name)
         for name, column in self._columns.items():
-            column.append(cells.column(name))
+            column.append(self._cells.column(store, name))
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
         self.has_several_labels = self.has_several_labels or any(several)
-        labels, label_ids = list(map(in_utf8, store.label_texts)), store.label_ids
-        label_ids = np.where(label_ids == NO_LABEL, NO_LABEL, label_ids + self._labels.n_rows)
-        self._label_ids.append(label_ids)
-        self._labels.append([cells.strings[label] for label in labels])
-        self._label_keys.append(_keys(labels))
-        _append_ends(self._string_starts, self._strings.n_rows, cells.strings)
-        self._strings.append(np.frombuffer(b"".join(cells.strings), dtype=np.uint8))
-        _append_ends(self._list_starts, self._lists.n_rows, cells.lists)
-        self._lists.append(cells.list_values())
+        numbers = self._number_labels(list(map(in_utf8, store.label_texts)))
+        # Index -1 (no label) takes the last one.
+        self._label_ids.append(np.array([*numbers, NO_LABEL])[store.label_ids])
+        self._cells.strings.flush()
+        self._cells.lists.flush()
         self._starts.append(self.n_rows + np.asarray(store.starts)[1:])
         self._n_words.append(store.n_words)
         self.next = next
@@ -103,53 +90,43 @@ class StoreWriter:
             column.append(np.full(min(_CHUNK, self.n_rows - first), NO_CELL))
         self._columns[name] = column
 
+    def _number_labels(self, labels: List[bytes]) -> List[int]:
+        """Return the number of each label, and add those that are new."""
+        numbers, strings = [], []
+        new: List[int] = []
+        for label, key in zip(labels, _keys(labels).tolist()):
+            number = self._label_numbers[key]
+            if number is None:
+                number = self._label_numbers[key] = self._labels.n_rows + len(new)
+                strings.append(self._cells.strings.numbers[label])
+                new.append(key)
+            numbers.append(number)
+        self._labels.append(strings)
+        self._label_keys.append(new)
+        return numbers
+
     def finish(self, about: Dict[str, Any]) -> None:
-        """Number the labels, and move the store to its place.
+        """Move the store to its place.
 
         about (Dict[str, Any]): Further entries of the manifest.
         """
-        n_rows, n_episodes = self.n_rows, self._starts.n_rows - 1
         self.files.end_arrays()
-        n_labels = self._number_labels()
+        n_episodes = self._starts.n_rows - 1
         manifest = {
             **about,
-            "examples": n_rows,
+            "examples": self.n_rows,
             "episodes": n_episodes,
-            "labels": n_labels,
+            "labels": self._labels.n_rows,
             "has_several_labels": self.has_several_labels,
             "fields": {field: column_name(n, field) for n, field in enumerate(self._columns)},
         }
-        gone = ["shard_labels", "shard_ids", "shard_keys"]
-        self.files.finish(manifest, gone + ["starts"] * (n_episodes == n_rows))
-
-    def _number_labels(self) -> int:
-        """Number the labels of all shards together, and return how many labels differ."""
-        folder = self.files.temporary
-        keys, strings, of_rows = (
-            np.load(folder / f"shard_{name}.npy", mmap_mode="r")
-            for name in ("keys", "labels", "ids")
-        )
-        numbers, firsts = by_first_sight(keys)
-        labels = self.files.array("labels", "<i8")
-        labels.append(strings[firsts])
-        label_ids = self.files.array("label_ids", "<i4")
-        numbers = np.append(numbers, _NONE)
-        for first in range(0, len(of_rows), _CHUNK):
-            label_ids.append(numbers[of_rows[first : first + _CHUNK]])
-        labels.finish()
-        label_ids.finish()
-        return len(firsts)
+        self.files.finish(manifest, ["label_keys"] + ["starts"] * (n_episodes == self.n_rows))
 
 
 def column_name(number: int, field: str) -> str:
     """Return the name of a field's file, without its suffix."""
     is_plain = re.fullmatch(r"[a-z][a-z0-9_]{0,60}", field)
     return f"field.{field}" if is_plain else f"field.{number}"
-
-
-def _append_ends(starts: GrowingArray, start: int, parts: Iterable[Sized]) -> None:
-    """Append where each part ends, if the first one begins at ``start``."""
-    starts.append(start + np.array(list(map(len, parts)), dtype=np.int64).cumsum())
 
 
 def _keys(texts: List[bytes]) -> np.ndarray:

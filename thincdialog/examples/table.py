@@ -98,16 +98,12 @@ class Table(Store):
         if column is None:
             return np.full(self.n_examples, NO_LABEL)
         kinds, numbers = column & KIND, column >> BITS
-        lists = numbers[(kinds == STRINGS) | (kinds == TURNS)]
-        firsts, ends = self.list_starts[lists], self.list_starts[lists + 1]
-        is_one = (kinds == ONE) | (column == NO_CELL)
-        # Empty lists are of turns.
-        if (
-            len(lists) + is_one.sum() < len(column)
-            or (firsts < ends)[kinds[~is_one] == TURNS].any()
-        ):
+        is_list = kinds == STRINGS
+        if not (is_list | (kinds == ONE) | (column == NO_CELL)).all():
             return None
-        numbers[~is_one] = np.append(self.list_values, NO_LABEL)[
+        lists = numbers[is_list]
+        firsts, ends = self.list_starts[lists], self.list_starts[lists + 1]
+        numbers[is_list] = np.append(self.list_values, NO_LABEL)[
             np.where(firsts < ends, firsts, -1)
         ]
         return numbers

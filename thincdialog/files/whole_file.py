@@ -61,7 +61,8 @@ def writing(path: Path, remedy: str = "", verb: str = "could not be") -> Iterato
     try:
         yield
     except OSError as error:
-        reason = error.strerror or "the disk may be full"
+        # NumPy says only how much it could write.
+        reason = error.strerror or f"the disk may be full ({error})"
         raise OutputError(f"{path}  {verb} written: {reason}. {remedy}".rstrip()) from None
 
 

@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
-from ..errors import OutputError
 from .held import held, locked, temporary_name
-from .whole_file import sync
+from .whole_file import sync, writing
 
 
 @contextmanager
@@ -19,19 +18,13 @@ def written_whole(folder: Path) -> Iterator[Path]:
     YIELDS (Path): Where to write.
     RAISES (OutputError): If something cannot be written.
     """
-    try:
-        with held(folder, 0o777, is_folder=True) as new:
-            yield new
-            for path in [*new.rglob("*"), new]:
-                sync(path)
-            replace(new, folder)
-    except OSError as error:
-        # NumPy says only how much it could write.
-        reason = error.strerror or f"the disk may be full ({error})"
-        raise OutputError(
-            f"{folder}  could not be written: {reason}. Free some space or "
-            "choose another folder with --output; what was saved before is untouched."
-        ) from None
+    remedy = "Free some space or choose another folder with --output"
+    kept = "what was saved before is untouched."
+    with writing(folder, f"{remedy}; {kept}"), held(folder, 0o777, is_folder=True) as new:
+        yield new
+        for path in [*new.rglob("*"), new]:
+            sync(path)
+        replace(new, folder)
 
 
 def replace(new: Path, folder: Path) -> None:
