@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples.talk import rounds, through_json, write_spoken
-from tests.examples.test_split import BAD_LINES, FORMATS, Files, slowly
+from tests.examples.test_split import BAD_LINES, FORMATS, Files, sizes, slowly
 from thincdialog.batchers import Fixed
 from thincdialog.contract import CodeError
 from thincdialog.data import TextEncoder
@@ -23,7 +23,7 @@ from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
-from thincdialog.teachers import IterableTeacher, Teacher
+from thincdialog.teachers import IterableTeacher, Teacher, arguments
 from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.labelled_text import LabelledText
 
@@ -279,6 +279,59 @@ def test_reading_processes_read_their_own_sections(n, n_workers, window, n_befor
         assert rounds([again]) == rest
         said += first + rest
     assert sorted(said) == sorted(f"{number}/0" for number in range(n))
+
+
+LINES = ["conversations", "named side", "jsonl, a part"]
+
+
+@pytest.mark.parametrize("name", LINES)
+@slowly
+@given(
+    st.lists(sizes, min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(1, 200),
+    st.integers(0, 5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_reading_processes_parse_each_line_of_files_once(
+    tmp_path, name, parts, n_workers, n_bytes, n_before, help, pack
+):
+    """Every process goes on where its state was taken, and reads the lines of no other one."""
+    files = Files(tmp_path, name, parts, pack)
+    whole = rounds([files.teacher()])
+    parsed = []
+
+    def shares():
+        for worker in range(n_workers):
+            teacher = files.teacher()
+            source = teacher.data["train"].source
+            source.reader = partial(noting, parsed, source.reader)
+            share = teacher.share_of(worker, n_workers, reads_apart=True)
+            yield ahead(share) if help else share
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arguments, "PIECE", n_bytes)
+        said = []
+        for share, again in zip(shares(), shares()):
+            first = rounds([share], n_before)
+            state = through_json(share.state())
+            rest = rounds([share])
+            n_parsed = len(parsed)
+            again.restore(state)
+            assert rounds([again]) == rest
+            del parsed[n_parsed:]
+            said += first + rest
+    assert sorted(said) == sorted(whole)
+    # Smaller files are read whole by each process.
+    is_cut = sum(path.stat().st_size for path in files.paths) // n_bytes >= n_workers
+    assert not is_cut or len(parsed) == len(set(parsed))
+
+
+def noting(parsed, read, path, at):
+    for episode in read(path, at=at):
+        parsed.append((path, at.end))
+        yield episode
 
 
 def test_reading_processes_share_what_cannot_be_read_in_sections():

@@ -113,7 +113,7 @@ class Split:
         self._store = source if isinstance(source, Store) else None
         self.built_store: Optional[MappedStore] = None
         self.beginning: Optional[MemoryStore] = None
-        self.is_short = False
+        self.is_short = self.may_be_empty = False
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
 
@@ -176,7 +176,7 @@ class Split:
             for message in episode if self.fixed_candidates is not None else ():
                 message["label_candidates"] = self.fixed_candidates
             yield episode
-        if is_empty:
+        if is_empty and not self.may_be_empty:
             cause = ", or its mutators left none" if self.mutators else ""
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
@@ -210,13 +210,12 @@ class Split:
 
         number (int): Number of the section, from 0.
         """
-        source = self.source
-        if not self.streaming or not isinstance(source, Sharded) or not are_apart(self):
-            return None
-        if source.size < n:
+        source: Any = self.source
+        if not self.streaming or not are_apart(self) or source.size < n:
             return None
         section = copy.copy(self)
         section.source, section.beginning = source.section(number, n), None
+        section.may_be_empty = True
         return section
 
     @cached_property

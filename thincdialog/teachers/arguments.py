@@ -1,5 +1,7 @@
 """The arguments that registered teachers share."""
 
+import copy
+import os
 from dataclasses import dataclass
 from typing import (
     Any,
@@ -12,6 +14,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -21,7 +24,7 @@ from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
 from ..formats.spelling_count import count_spellings
 from ..formats.spellings import Counted, Spellings
-from ..formats.text_file import PathOrPaths, check_encoding
+from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
 from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
@@ -29,6 +32,9 @@ from .other_format import with_other_teacher
 
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
+
+# Bytes of the pieces of lines that several processes read in turn (see ``FileSource.section``).
+PIECE = 1 << 14
 
 # Takes a path and, as argument `at`, a bookmark, which it moves along while reading.
 Reader = Callable[..., Iterable[Episode]]
@@ -155,8 +161,25 @@ class FileSource:
         self.is_by_line = has_lines and options.on_bad_data != "skip"
         self.bad: Dict[str, BadData] = {}
         self.speakers = Spellings("speaker")
+        self._section: Optional[Tuple[int, int]] = None
         # The classes for which the spellings were counted; ``...`` before the first count.
         self._counted_for: Any = ...
+
+    @property
+    def size(self) -> int:
+        """Number of pieces of the files, roughly; each packed byte counts as one byte."""
+        return sum(map(os.path.getsize, self.paths)) // PIECE
+
+    def section(self, number: int, n: int) -> "FileSource":
+        """Return one of n sections of the files, if each line can be read separately: every n-th
+        piece of about ``PIECE`` bytes. All pieces are read from the disk, but only the lines of
+        the section are parsed.
+
+        number (int): Number of the section, from 0.
+        """
+        section = copy.copy(self)
+        section._section, section.is_by_line = (number, n), False
+        return section
 
     def __call__(self) -> Iterator[Episode]:
         """Read the episodes."""
@@ -172,17 +195,40 @@ class FileSource:
         if self.options.on_bad_data == "skip" and self._counted_for is not classes:
             count_spellings(self.paths, self.reader, at.encoding, self.speakers, classes)
             self._counted_for = classes
-        for number, path in enumerate(self.paths[at.file :], start=at.file):
-            at.open(number)
-            for episode in self._read(path, at):
+        for part in self._files(at) if self._section is None else self._pieces(at, *self._section):
+            number = part.file
+            for episode in self._read(self.paths[number], part):
                 if self.part and self.held_out.split_of(episode) != self.part:
                     continue
                 if number:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"
                 yield episode
-            if at.piece is not None:
-                return
+
+    def _files(self, at: Bookmark) -> Iterator[Bookmark]:
+        """Yield the bookmark in each file from its position on; only once if it has a piece."""
+        for number in range(at.file, len(self.paths) if at.piece is None else at.file + 1):
+            at.open(number)
+            yield at
+
+    def _pieces(self, at: Bookmark, own: int, n: int) -> Iterator[Bookmark]:
+        """Yield a bookmark for each piece of a section, and move ``at`` to its beginning.
+
+        own, n (int): Number of the section, and of all sections.
+        """
+        cutting = Bookmark(at.mark(), encoding=at.encoding)
+        place = own  # A position within a file is the beginning of a piece of this section.
+        for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
+            if not mark["byte"]:  # Each file begins with another section.
+                place = mark["file"]
+            if letters and place % n == own:
+                at.open(mark["file"])
+                at.spot = mark["byte"], mark["line"]
+                piece = Bookmark(mark)
+                piece.piece = letters, encoding
+                yield piece
+                self.compare(piece.counts)
+            place += 1
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
