@@ -45,6 +45,12 @@ def test_workers_on_gpus_end_with_the_same_bits(changes):
         assert numpy.array_equal(found, alone), (n_workers, plane)
 
 
+def test_workers_on_gpus_that_own_several_slots_end_with_the_same_bits():
+    text = config(WORDS, LAZY, ON_GPU)
+    alone, found = (Peers(text, n, 5, "nccl").train(1) for n in (1, 2))
+    assert numpy.array_equal(found, alone)
+
+
 def test_workers_on_gpus_end_with_the_same_bits_of_a_model_without_tables(root, tmp_path):
     path = root / "configs" / "mnist_ray.cfg"
     load_code(code_of(path))

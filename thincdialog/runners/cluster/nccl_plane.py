@@ -53,7 +53,8 @@ class NcclPlane(LonePlane):
     ) -> Tuple[int, List[Gradient]]:
         shape = (self._n_own, len(self._widths), self.slots.n_workers)
         counts = numpy.zeros(shape, dtype="i8")
-        gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
+        # In the order in which the others receive them.
+        gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in sorted(tables)}
         going: List[Tuple[int, Any]] = []
         for slot, gradient in gradients.items():
             for other in self._others:
