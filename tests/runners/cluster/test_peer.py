@@ -29,6 +29,7 @@ from thincdialog.errors import TrainingError
 from thincdialog.optimizers import adam
 from thincdialog.registry import registry
 from thincdialog.runners.cluster import owned
+from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.lone_plane import Aborted
 
 NUMPY = ("[system]\n", '[system]\nops = "numpy"\n')
@@ -107,6 +108,15 @@ def test_any_number_of_workers_ends_with_the_same_bits(case, notes, short_blocks
     assert notes.seen == seen
     first = made(text).learner.weights
     assert not numpy.array_equal(alone, first)
+
+
+def test_a_worker_that_trains_shows_progress():
+    actor = WorkerActor()
+    [actor.peer] = Peers(config(FIXED, tasks=2), 1, N_MICROBATCHES).peers
+    actor.call("start_epoch", 0)
+    before = actor.progress()
+    actor.call("run", 0, 1)
+    assert actor.progress() == before + N_MICROBATCHES
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class WorkerActor:
         self.teacher: Any = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
-        self._n_parleys = 0
+        self._n_parleys = 0  # Those of evaluations.
         threadpool_limits(1, user_api="blas")
 
     def call(self, name: str, *given: Any) -> Any:
@@ -80,8 +80,8 @@ class WorkerActor:
         self._n_parleys += 1
 
     def progress(self) -> int:
-        """Return the number of evaluation parleys so far: while it grows, this does not hang."""
-        return self._n_parleys
+        """Return the number of batches so far: while it changes, this worker does not hang."""
+        return self._n_parleys + (0 if self.peer is None else self.peer.walk.n_before)
 
     def node(self) -> str:
         """Return the id of the node that this worker is on."""
