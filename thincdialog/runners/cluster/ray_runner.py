@@ -16,8 +16,8 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
-from .evaluators import Evaluators
 from .ray_cluster import missing_ray
+from .remote_crew import RemoteCrew
 
 # Settings that do not change the result by a single bit, if all workers have the same kind of
 # processor. ``microbatches`` is among them because runners compare the actual number themselves.
@@ -100,7 +100,7 @@ class RayRunner(Runner):
         if not self.num_workers or is_on_gpu or agent.replies_need_batch:
             return evaluate_agent(agent, teacher, experiment.evaluation["world"], recorder)
         self.experiment = experiment
-        crew = self.crew or Evaluators(self)
+        crew = self.crew or RemoteCrew(self, None)
         try:
             scores: Dict[str, float] = crew.evaluate(teacher, recorder)
             return scores

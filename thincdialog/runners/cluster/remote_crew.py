@@ -17,7 +17,8 @@ from .team import Died, Team
 
 
 class RemoteCrew:
-    """Base of the workers of both modes.
+    """Workers that only evaluate, for ``evaluate`` and for agents that do not learn; the base of
+    the workers of both modes.
 
     runner (RayRunner): The runner that uses the workers.
     teacher (Optional[Teacher]): Teacher of the training data; None if workers only evaluate.
@@ -54,11 +55,7 @@ class RemoteCrew:
             raise
 
     def _begin(self) -> None:
-        """Connect the workers that are about to start."""
-        raise NotImplementedError
-
-    def _join(self) -> None:
-        """Wait until all have started."""
+        """Wait until all workers have started, and connect them."""
         self.team.join(self.runner.num_workers)
 
     def surely(self, attempt: Callable[[], Any]) -> Any:
@@ -99,7 +96,9 @@ class RemoteCrew:
 
         RAISES (Died): If another worker dies meanwhile.
         """
-        raise NotImplementedError
+        self.team.remove(death.workers)
+        self._fill_up()
+        return f"{death.who} died"
 
     def _fill_up(self) -> None:
         """Start workers to replace missing ones, as many as there is room for."""
@@ -135,8 +134,8 @@ class RemoteCrew:
         return evaluate_together(self.experiment, teacher, recorder, self.surely(attempt))
 
     def _to_evaluate(self, weights: Any) -> Any:
-        """Return the argument from which workers get these weights."""
-        raise NotImplementedError
+        """Return the argument from which workers get these weights; None if they have them."""
+        return None
 
     def _close(self) -> None:
         """Release resources that workers share."""

@@ -24,7 +24,7 @@ class RemotePeers(RemoteCrew):
         super().__init__(runner, teacher)
 
     def _begin(self) -> None:
-        self._join()
+        super()._begin()
         self.stretches = self.learner.parameters.stretches
         self._saved = self.runner.snapshot()
         self._weave(self._saved)

@@ -45,7 +45,7 @@ class RemoteServer(RemoteCrew):
 
     def _begin(self) -> None:
         self._launch_server()  # It starts while the workers do.
-        self._join()
+        super()._begin()
         self._set_up()
 
     def _launch_server(self) -> None:
