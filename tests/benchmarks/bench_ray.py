@@ -50,13 +50,13 @@ from thincdialog.optimizers.row_sparse import Segment
 from thincdialog.optimizers.state import KEY
 from thincdialog.runners import Hogwild
 from thincdialog.runners.cluster.lone_plane import LonePlane
-from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.owned import Owned, pieces_of
 from thincdialog.runners.cluster.parcel import opened, parcel
 from thincdialog.runners.cluster.runner import build_ray
 from thincdialog.runners.cluster.shared_plane import SharedPlane, shared_layout
 from thincdialog.runners.cluster.slots import Slots
 from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
+from thincdialog.runners.mapped_arrays import MappedArrays
 
 N_STEPS = int(os.environ.get("BENCH_STEPS", sized(30, 6)))
 # Sizes of the arrays of a model of 1 million parameters, and of 20 million, most in one table.

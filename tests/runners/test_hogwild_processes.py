@@ -21,6 +21,7 @@ from thincdialog.api import (
     train,
 )
 from thincdialog.optimizers.state import KEY
+from thincdialog.runners import mapped_arrays
 from thincdialog.runners.data_prints import N_FIRST
 from thincdialog.runners.hogwild_processes import (
     folder_of,
@@ -72,10 +73,11 @@ def begun(config, overrides, between=lambda: None):
     with experiment.working():
         teacher = experiment.training_split()
         experiment.initialize(teacher, io.StringIO())
-        _, arguments = share_with_processes(experiment, teacher, 2, 2)
+        _, memory, arguments = share_with_processes(experiment, teacher, 2, 2)
         with folder_of(experiment.learner, experiment.scratch) as folder:
             between()
             yield experiment, make_process_worker(1, folder=folder, **arguments)
+        memory.close()
 
 
 @pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])
@@ -125,9 +127,10 @@ def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_pat
     text = RANKER.replace("width = 16", "width = 1")
     text = text.replace('Adam.v1"', 'SGD.v1"\nuse_averages = false')
     n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
-    # Weights, a moment and two numbers go into shared memory, but the description of the model
-    # into no file.
-    with limited("RLIMIT_FSIZE", 64 + 2 * -(-n_bytes // 64) * 64):
+    # A mark, two numbers, weights and a moment go into shared memory, but the description of the
+    # model into no file.
+    monkeypatch.setattr(mapped_arrays, "ALIGNMENT", 64)
+    with limited("RLIMIT_FSIZE", 2 * 64 + 2 * -(-n_bytes // 64) * 64):
         with pytest.raises(DialogError) as refused:
             train(text, overrides=PROCESSES, stdout=io.StringIO())
     pattern = rf"{folder}/\.thincdialog-agent\.\w+  could not be written: File too large\. Worker "

@@ -141,15 +141,14 @@ def test_worker_processes_that_the_system_does_not_start():
 # Says which processes there are, and then does what it was told.
 SCRIPT = """
 import os, pathlib, sys
-import numpy
 from tests.runners import toys
-from thincdialog.runners.shared_arrays import SharedArrays
+from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.runners.worker_process import worker_processes
 
 def main(mode):
-    shared = SharedArrays({"counts": numpy.zeros(2, dtype="f")})
+    shared = MappedArrays([("counts", (2,), "<f4")])
     settings = {"most": 10 if mode == "normal" else 10**6, "delay": 0.001}
-    started = worker_processes(2, toys.make_toy, {"shared": shared, **settings})
+    started = worker_processes(2, toys.make_toy, {"memory": shared.mapping, **settings})
     workers = started.__enter__()
     crew = toys.crew_of(workers)
     crew.each("begin")

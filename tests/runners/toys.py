@@ -8,6 +8,7 @@ from typing import Any, Callable, List
 
 from thincdialog.errors import DataError
 from thincdialog.runners.crew import Crew
+from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.training.interruption import Interruption
 
 
@@ -34,6 +35,7 @@ class Toy:
     def __init__(self, number: int, most: int = 20, wrong: str = "", delay: float = 0.0):
         self.number, self.most, self.wrong, self.delay = number, most, wrong, delay
         self.is_over = threading.Event()
+        self.shared: Any = None
 
     def run(self, tell: Callable[[Any], None]) -> bool:
         for n in range(self.most):
@@ -59,12 +61,14 @@ class Toy:
 
 
 def make_toy(
-    number: int, *, shared: Any = None, wrong_one: int = -1, wrong: str = "", **more: Any
+    number: int, *, memory: Any = None, wrong_one: int = -1, wrong: str = "", **more: Any
 ) -> Toy:
     """One of several; it counts in an array that all share."""
-    if shared is not None:
-        shared.arrays["counts"][number] += 1
-    return Toy(number, wrong=wrong if wrong_one == number else "", **more)
+    toy = Toy(number, wrong=wrong if wrong_one == number else "", **more)
+    if memory is not None:
+        toy.shared = MappedArrays.open(memory)
+        toy.shared.arrays["counts"][number] += 1
+    return toy
 
 
 def broken_toy(number: int, *, how: str) -> Toy:

@@ -125,11 +125,15 @@ class Hogwild(Runner):
         with ExitStack() as stack, ExitStack() as starting:
             workers: List[Any]
             if self.executor == "process":
-                self.numbers, shared = share_with_processes(experiment, teacher, n, at_once)
-                shared["folder"] = starting.enter_context(
+                self.numbers, memory, arguments = share_with_processes(
+                    experiment, teacher, n, at_once
+                )
+                stack.callback(memory.close)
+                starting.callback(memory.forget)
+                arguments["folder"] = starting.enter_context(
                     folder_of(experiment.learner, experiment.scratch)
                 )
-                processes = worker_processes(n, make_process_worker, shared)
+                processes = worker_processes(n, make_process_worker, arguments)
                 workers = stack.enter_context(processes)
             else:
                 stack.enter_context(threadpool_limits(1, user_api="blas"))

@@ -19,22 +19,23 @@ from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .data_prints import data_prints
 from .job_slots import JobSlots
-from .shared_arrays import SharedArrays
+from .mapped_arrays import MappedArrays, MappedMemory
 from .step_numbers import StepNumbers
 from .worker import Worker
+from .worker_process import REMEDY
 
 WEIGHTS, CELLS = "weights", "cells"
 
 
 def share_with_processes(
     experiment: Experiment, teacher: Teacher, n_workers: int, at_once: int
-) -> Tuple[StepNumbers, Dict[str, Any]]:
+) -> Tuple[StepNumbers, MappedArrays, Dict[str, Any]]:
     """Move the run's weights and the optimizer's state into memory that processes share.
 
     teacher (Teacher): Teacher of the training data.
     at_once (int): Number of workers that make steps at the same time.
-    RETURNS (Tuple[StepNumbers, Dict[str, Any]]): The counter of steps, and the arguments of
-        ``make_process_worker`` except `folder`.
+    RETURNS (Tuple[StepNumbers, MappedArrays, Dict[str, Any]]): The counter of steps, the memory,
+        and the arguments of ``make_process_worker`` except `folder`.
     RAISES (DialogError): If memory is short, or if the system is Windows.
     """
     if os.name == "nt":
@@ -42,9 +43,13 @@ def share_with_processes(
         raise ConfigError([Problem("", text, 'set executor = "thread"')])
     agent, optimizer = experiment.learner, experiment.optimizer
     state = lay_out_state(optimizer, KEY, agent.weights)
-    shared = SharedArrays({CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state})
-    agent.use_weights(shared.arrays[WEIGHTS])
-    use_state(optimizer, KEY, shared.arrays)
+    given = {CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state}
+    layout = [(name, array.shape, array.dtype.str) for name, array in given.items()]
+    memory = MappedArrays(layout, remedy=REMEDY)
+    for name, array in given.items():
+        memory.arrays[name][:] = array
+    agent.use_weights(memory.arrays[WEIGHTS])
+    use_state(optimizer, KEY, memory.arrays)
     drawing = (JobSlots(1), JobSlots(at_once), at_once)
     arguments = {
         "config": write_config(experiment.settled.config),
@@ -52,11 +57,10 @@ def share_with_processes(
         "n_workers": n_workers,
         "settings": settings_of(optimizer),
         "data": data_prints(teacher),
-        "shared": shared,
+        "memory": memory.mapping,
         "drawing": drawing,
     }
-    cells: Any = shared.arrays[CELLS]
-    return StepNumbers(cells, *drawing), arguments
+    return StepNumbers(memory.arrays[CELLS], *drawing), memory, arguments
 
 
 @contextmanager
@@ -88,7 +92,7 @@ def make_process_worker(
     n_workers: int,
     settings: Mapping[str, float],
     data: Mapping[str, str],
-    shared: SharedArrays,
+    memory: MappedMemory,
     drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
@@ -124,9 +128,9 @@ def make_process_worker(
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
     experiment.use_tokens(sys.stderr, "none")
-    agent.use_weights(shared.arrays[WEIGHTS])
-    use_state(experiment.optimizer, KEY, shared.arrays)
-    cells: Any = shared.arrays[CELLS]
-    numbers = StepNumbers(cells, *drawing)
+    arrays = MappedArrays.open(memory).arrays
+    agent.use_weights(arrays[WEIGHTS])
+    use_state(experiment.optimizer, KEY, arrays)
+    numbers = StepNumbers(arrays[CELLS], *drawing)
     share = teacher.share_of(number, n_workers, reads_apart=True)
     return Worker(experiment, share, settings, numbers)

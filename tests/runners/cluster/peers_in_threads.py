@@ -10,12 +10,12 @@ from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
 from thincdialog.runners.cluster.communicator import Communicator, unique_id
 from thincdialog.runners.cluster.device_plane import placed
 from thincdialog.runners.cluster.lone_plane import Aborted, LonePlane
-from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.nccl_plane import NcclPlane
 from thincdialog.runners.cluster.peer import Peer
 from thincdialog.runners.cluster.shared_plane import SharedPlane, abort, shared_layout
 from thincdialog.runners.cluster.slots import Slots
 from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
+from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.training.experiment import Experiment
 
 

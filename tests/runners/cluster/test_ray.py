@@ -31,7 +31,6 @@ from thincdialog.formats.tolerance import tolerating
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner
-from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.remote_peers import RemotePeers
@@ -39,6 +38,7 @@ from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.team import Team
 from thincdialog.runners.data_prints import data_prints
+from thincdialog.runners.mapped_arrays import MappedArrays
 from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment

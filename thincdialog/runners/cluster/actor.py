@@ -16,12 +16,11 @@ from ...optimizers.row_sparse import Segment
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
+from ..mapped_arrays import MappedArrays, MappedMemory
 from .communicator import Communicator, unique_id, why_no_nccl
 from .device_plane import placed
 from .evaluating import Share, evaluate_share
 from .lone_plane import Aborted
-from .mapped_arrays import MappedArrays
-from .mapped_arrays import Mapping as MappedMemory
 from .nccl_plane import NcclPlane
 from .parcel import opened, parcel
 from .peer import Peer

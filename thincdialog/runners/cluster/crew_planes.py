@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Segment
-from .mapped_arrays import MappedArrays
+from ..mapped_arrays import MappedArrays
 from .shared_memory import shared_memory
 from .shared_plane import VALUES, abort, shared_layout
 from .slots import Slots

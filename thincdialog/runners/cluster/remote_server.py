@@ -5,9 +5,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...teachers import Teacher
 from ...training.log_rows import STALENESS
+from ..mapped_arrays import MappedArrays
 from .account import Account
 from .gradient_server import ServerReport, UnitReport
-from .mapped_arrays import MappedArrays
 from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
 from .server_actor import ServerActor

@@ -7,9 +7,9 @@ from ...config import build_block
 from ...loader.failure import Failure
 from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
+from ..mapped_arrays import MappedArrays
 from .gradient import Gradient
 from .gradient_server import GradientServer, LearnedUnit
-from .mapped_arrays import MappedArrays
 from .recipe import Recipe, make_experiment
 from .shared_plane import read_rows
 
@@ -35,7 +35,7 @@ class ServerActor:
 
         saved (Dict[str, Any]): From ``GradientServer.snapshot``.
         owed (List[int]): Units that were done and reported since then.
-        memory (Optional[Mapping]): Shared memory, if all workers are on this machine; else None.
+        memory (Optional[MappedMemory]): Shared memory; None if workers are on other machines.
         RETURNS (bool): Whether the memory can be opened from here.
         """
         experiment = self.experiment

@@ -7,9 +7,9 @@ from ...loader.failure import Failure
 from ...models.gradient_sum import dense_slices
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Segment
+from ..mapped_arrays import Layout, MappedArrays
 from .gradient import Gradient
 from .gradient_server import LearnedUnit
-from .mapped_arrays import Layout, MappedArrays
 from .shared_plane import shared_layout, write_rows
 from .slots import Slots
 

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Optional
 
 from ...errors import ConfigError, Problem
-from .mapped_arrays import Layout, MappedArrays
+from ..mapped_arrays import Layout, MappedArrays
 from .team import Team
 
 

@@ -7,9 +7,9 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...optimizers.row_sparse import Rows, Segment
 from ...optimizers.state import ARRAYS
+from ..mapped_arrays import Layout, MappedArrays
 from .gradient import Gradient
 from .lone_plane import Aborted, LonePlane
-from .mapped_arrays import Layout, MappedArrays
 from .owned import Piece, n_blocks_of
 from .slots import Slots
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy
 
-from ...errors import DialogError
+from ..errors import DialogError
 
 # Arrays begin at pages, so pages of an array that is never used take no memory.
 ALIGNMENT = 4096
@@ -16,7 +16,7 @@ ALIGNMENT = 4096
 Layout = List[Tuple[str, Tuple[int, ...], str]]
 
 
-class Mapping(NamedTuple):
+class MappedMemory(NamedTuple):
     """Describe the memory, so that another process can open it.
 
     path (str): Path to open.
@@ -39,11 +39,17 @@ class MappedArrays:
     the limit of /dev/shm, which is small in containers. If that does not work (``is_named``), it
     is a temporary file, to be deleted (``forget``) when all processes have opened it.
 
+    remedy (str): What the user can do if memory is short.
     arrays (Dict[str, numpy.ndarray]): The arrays by name.
     RAISES (DialogError): If memory is short, or a limit forbids it.
     """
 
-    def __init__(self, layout: Layout, is_named: bool = not hasattr(os, "memfd_create")):
+    def __init__(
+        self,
+        layout: Layout,
+        is_named: bool = not hasattr(os, "memfd_create"),
+        remedy: str = "set TMPDIR to another folder",
+    ):
         size = ALIGNMENT + sum(_size(shape, dtype) for _, shape, dtype in layout)
         self._path, self._handle = "", -1
         try:
@@ -54,13 +60,13 @@ class MappedArrays:
             handle = self._handle
             os.ftruncate(handle, size)
             path = self._path or f"/proc/{os.getpid()}/fd/{handle}"
-            self.mapping = Mapping(path, size, os.urandom(32), layout)
+            self.mapping = MappedMemory(path, size, os.urandom(32), layout)
             self._take(handle)
         except OSError as error:
             self.close()
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with workers: {error.strerror}. Raise "
-                "the limit (ulimit -a shows all), or set TMPDIR to another folder."
+                f"the limit (ulimit -a shows all), or {remedy}."
             ) from None
         self._memory[: len(self.mapping.mark)] = self.mapping.mark
 
@@ -74,7 +80,7 @@ class MappedArrays:
             offset += _size(shape, dtype)
 
     @classmethod
-    def open(cls, mapping: Mapping) -> "MappedArrays":
+    def open(cls, mapping: MappedMemory) -> "MappedArrays":
         """Open the arrays of another process.
 
         RAISES (OSError): If this process cannot open them.

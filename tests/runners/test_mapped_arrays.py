@@ -9,12 +9,12 @@ import pytest
 
 from tests.processes import limited, slow
 from thincdialog.errors import DialogError
-from thincdialog.runners.cluster.mapped_arrays import MappedArrays
+from thincdialog.runners.mapped_arrays import MappedArrays
 
 LAYOUT = [("a", (3,), "<f4"), ("b", (2, 2), "<i8"), ("large", (1 << 40,), "<f4")]
 OTHER = """
-from thincdialog.runners.cluster.mapped_arrays import Mapping, MappedArrays
-mapped = MappedArrays.open(Mapping({path!r}, {size}, {mark!r}, {layout!r}))
+from thincdialog.runners.mapped_arrays import MappedArrays, MappedMemory
+mapped = MappedArrays.open(MappedMemory({path!r}, {size}, {mark!r}, {layout!r}))
 mapped.arrays["b"][1, 0] = 7
 print(mapped.arrays["a"].tolist())
 """
@@ -48,6 +48,9 @@ def test_mapped_arrays_that_cannot_be_say_why(is_named, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with limited("RLIMIT_FSIZE", 100), pytest.raises(DialogError, match="File too large.*TMPDIR"):
         MappedArrays(LAYOUT[:2], is_named)
+    with limited("RLIMIT_FSIZE", 100):
+        with pytest.raises(DialogError, match='Raise the limit .*, or set executor = "thread".$'):
+            MappedArrays(LAYOUT[:2], is_named, 'set executor = "thread"')
     assert not list(tmp_path.iterdir())
 
 
