@@ -1,6 +1,8 @@
 """The driver's side of a plane, by which workers exchange gradients and parameters."""
 
-from typing import Any, Dict, List, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Union
 
 from ...errors import ConfigError, Problem
 from ...ops.alignment import aligned_zeros
@@ -10,21 +12,31 @@ from .shared_memory import shared_memory
 from .shared_plane import VALUES, abort, shared_layout
 from .slots import Slots
 
+# Numbers of the times that workers joined to exchange messages.
+_eras = count(1)
 
-class Planes:
-    """Copies the weights and the optimizer's state of a run to its workers, and back.
+
+class SharedPlanes:
+    """Workers on one machine, whose weights and optimizer state are in memory that this process
+    shares: nothing is copied.
 
     runner (RayRunner): The run's.
+    memory (MappedArrays): Has a ``shared_layout``; workers have opened it.
+    kept (List[str]): Names of the optimizer's arrays so far.
     """
 
-    def __init__(self, runner: Any):
-        self.runner, self.learner = runner, runner.learner
+    def __init__(self, runner: Any, memory: MappedArrays, kept: List[str]):
+        self.runner, self.memory = runner, memory
+        runner.learner.use_weights(memory.arrays[VALUES])
+        runner.learner.weights_changed()
+        self.made(kept)
 
     def made(self, kept: List[str]) -> None:
         """Note that steps were made, and that the optimizer has the arrays ``kept``."""
+        self.runner.bind(self.memory.arrays, kept)
 
     def gather(self) -> None:
-        """Show this process the changes of workers."""
+        """Do nothing: this process sees the changes of workers."""
 
     def to_evaluate(self, weights: Any) -> Any:
         """Return the argument from which workers get these weights; None if they have them."""
@@ -32,58 +44,49 @@ class Planes:
 
     def abort(self) -> None:
         """Let no worker wait for another one any longer."""
-
-    def close(self) -> None:
-        """Release memory."""
-
-
-class SharedPlanes(Planes):
-    """Workers on one machine: all share memory.
-
-    memory (MappedArrays): Has a ``shared_layout``; workers have opened it.
-    """
-
-    def __init__(self, runner: Any, memory: MappedArrays, kept: List[str]):
-        super().__init__(runner)
-        self.memory = memory
-        self.learner.use_weights(memory.arrays[VALUES])
-        self.learner.weights_changed()
-        self.made(kept)
-
-    def made(self, kept: List[str]) -> None:
-        self.runner.bind(self.memory.arrays, kept)
-
-    def abort(self) -> None:
         abort(self.memory)
 
     def close(self) -> None:
+        """Release memory."""
         self.memory.close()
 
 
-class GatheredPlanes(Planes):
+class GatheredPlanes:
     """Workers on several machines, or on GPUs: weights and state are copied to them, and back when
-    they are needed. A subclass connects the workers.
+    they are needed.
 
+    team (Team): The workers.
     snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
+    abort (Callable[[], None]): Lets no worker wait for another one any longer.
+    close (Callable[[], None]): Releases memory.
     """
 
-    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any]):
-        super().__init__(runner)
-        self.team, self._is_behind = team, False
+    def __init__(
+        self,
+        runner: Any,
+        team: Any,
+        snapshot: Mapping[str, Any],
+        abort: Callable[[], None],
+        close: Callable[[], None] = lambda: None,
+    ):
+        self.runner, self.team, self.abort, self.close = runner, team, abort, close
+        self._is_behind = False
         self.arrays: Dict[str, Any] = {}
-        self.runner.take_over(snapshot, self.arrays)
+        runner.take_over(snapshot, self.arrays)
 
     def made(self, kept: List[str]) -> None:
+        """Note that steps were made, and that the optimizer has the arrays ``kept``."""
         self._is_behind = True
         for name in kept:
             if name not in self.arrays:
-                self.arrays[name] = aligned_zeros(len(self.learner.weights))
+                self.arrays[name] = aligned_zeros(len(self.runner.learner.weights))
         self.runner.bind(self.arrays, kept)
 
     def gather(self) -> None:
+        """Show this process the changes of workers."""
         if not self._is_behind:
             return
-        learner = self.learner
+        learner = self.runner.learner
         for pieces in self.team.each("pieces"):
             for now, values, kept in pieces:
                 learner.weights[now] = values
@@ -93,60 +96,11 @@ class GatheredPlanes(Planes):
         self._is_behind = False
 
     def to_evaluate(self, weights: Any) -> Any:
+        """Return the argument from which workers get these weights."""
         return self.team.ray.put(weights)
 
 
-class GpuPlanes(GatheredPlanes):
-    """Workers with GPUs on one machine, which exchange through shared memory.
-
-    memory (MappedArrays): See ``SharedPlanes``.
-    """
-
-    def __init__(self, runner: Any, team: Any, snapshot: Mapping[str, Any], memory: MappedArrays):
-        super().__init__(runner, team, snapshot)
-        self.memory = memory
-
-    def abort(self) -> None:
-        abort(self.memory)
-
-    def close(self) -> None:
-        self.memory.close()
-
-
-class StorePlanes(GatheredPlanes):
-    """Workers on any machines, which exchange through Ray."""
-
-    _eras = 0
-    # The method of a worker that connects it with the others.
-    _join = "join_store"
-
-    def __init__(self, runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any]):
-        super().__init__(runner, team, snapshot)
-        StorePlanes._eras += 1
-        self._era, self._actors = StorePlanes._eras, list(team.actors)
-        ray, numbers = team.ray, list(range(slots.n_workers))
-        weights, arrays = ray.put(snapshot["weights"]), ray.put(snapshot["arrays"])
-        state, others = snapshot["state"], ray.put(self._met())
-        team.abort = self.abort  # A worker may die while others wait for it to join.
-        team.each(self._join, numbers, slots, others, self._era, state, weights, arrays)
-
-    def _met(self) -> Any:
-        """Return the argument by which workers connect."""
-        return self._actors
-
-    def abort(self) -> None:
-        for actor in self._actors:
-            actor.call.remote("abandon", self._era)
-
-
-class NcclPlanes(StorePlanes):
-    """Workers with a GPU each, which exchange through NCCL, from GPU to GPU."""
-
-    _join = "join_nccl"
-
-    def _met(self) -> Any:
-        first = self.team.actors[0].call.remote("unique_id")
-        return self.team.wait({first: 0})[0]
+Planes = Union[SharedPlanes, GatheredPlanes]
 
 
 def make_planes(
@@ -169,14 +123,39 @@ def make_planes(
         return all(team.each("join_shared", memory.mapping, numbers, slots, state))
 
     if _takes_nccl(runner, team):
-        return NcclPlanes(runner, team, slots, snapshot)
+        first = team.actors[0].call.remote("unique_id")
+        meeting = team.wait({first: 0})[0]
+        return _joined_by_messages(runner, team, slots, snapshot, "join_nccl", meeting)
     layout = shared_layout(len(snapshot["weights"]), stretches, slots)
     memory = shared_memory(runner.settings["plane"], team, layout, join)
     if memory is None:
-        return StorePlanes(runner, team, slots, snapshot)
+        others = list(team.actors)
+        return _joined_by_messages(runner, team, slots, snapshot, "join_store", others)
     if runner.settings["num_gpus_per_worker"]:
-        return GpuPlanes(runner, team, snapshot, memory)
+        return GatheredPlanes(runner, team, snapshot, partial(abort, memory), memory.close)
     return SharedPlanes(runner, memory, state["kept"])
+
+
+def _joined_by_messages(
+    runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any], join: str, others: Any
+) -> GatheredPlanes:
+    """Let workers exchange messages from now on, through Ray or NCCL.
+
+    join (str): The method of a worker that connects it with the others.
+    others (Any): The argument by which it finds them.
+    """
+    era, actors, ray = next(_eras), list(team.actors), team.ray
+
+    def abandon() -> None:
+        for actor in actors:
+            actor.call.remote("abandon", era)
+
+    planes = GatheredPlanes(runner, team, snapshot, abandon)
+    team.abort = abandon  # A worker may die while others wait for it to join.
+    state = [ray.put(snapshot[name]) for name in ("weights", "arrays")]
+    numbers = list(range(slots.n_workers))
+    team.each(join, numbers, slots, ray.put(others), era, snapshot["state"], *state)
+    return planes
 
 
 def _takes_nccl(runner: Any, team: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-import numpy
 from thinc.api import get_array_module
 from thinc.util import is_numpy_array
 
@@ -73,9 +72,8 @@ class DevicePlane(LonePlane):
                 vector[now].set(gradient.vector[now])
                 continue
             rows, values = gradient.tables[piece.table]
-            ends = ((at - piece.origin) // piece.width for at in (piece.start, piece.stop))
-            low, high = numpy.searchsorted(rows, list(ends))
-            tables[piece.table] = rows[low:high].copy(), self._xp.asarray(values[low:high])
+            now = piece.rows_among(rows)
+            tables[piece.table] = rows[now].copy(), self._xp.asarray(values[now])
         return Gradient(vector, tables)
 
     def sums(self) -> Any:

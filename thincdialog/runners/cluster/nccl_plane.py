@@ -1,26 +1,23 @@
 """The exchange between workers that have a GPU each: directly from one GPU to another."""
 
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 import numpy
 from thinc.api import get_array_module
 
-from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows, Segment
 from .communicator import Communicator
 from .gradient import Gradient
-from .lone_plane import LonePlane
-from .owned import Piece, pieces_of
+from .owned import Piece
+from .sending_plane import SendingPlane
 from .slots import Slots
 
 # Instead of a number of rows: all rows.
 _ALL = -1
 
 
-class NcclPlane(LonePlane):
-    """Each worker sends every other worker the pieces of its gradients that the other one owns,
-    and receives the changed parameters. Only the numbers of rows and the sums of blocks are copied
-    to the host.
+class NcclPlane(SendingPlane):
+    """Only the numbers of rows and the sums of blocks are copied to the host.
 
     communicator (Communicator): Connected with the other workers.
     values (Floats1d): The current values of all parameters, on the device.
@@ -36,15 +33,10 @@ class NcclPlane(LonePlane):
     ):
         super().__init__(values, stretches, slots, worker)
         self._with, self._xp = communicator, get_array_module(values)
-        workers = range(slots.n_workers)
-        self._others = [other for other in workers if other != worker]
-        self._pieces = [pieces_of(stretches, each, slots.n_workers) for each in workers]
         self._widths = [part.width for part in stretches if part.width]
         # The largest number of slots that a worker owns.
-        self._n_own = max(len(slots.own(each)) for each in workers)
+        self._n_own = max(len(slots.own(each)) for each in range(slots.n_workers))
         self._total = 0
-        # Vectors for other workers' slots, in which only the own pieces are used.
-        self._scratch: Dict[int, Any] = {}
 
     # --- gradients --------------------------------------------------------------------------
 
@@ -57,10 +49,13 @@ class NcclPlane(LonePlane):
         gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in sorted(tables)}
         going: List[Tuple[int, Any]] = []
         for slot, gradient in gradients.items():
-            for other in self._others:
-                cut, n_rows = self._cut(other, gradient)
-                going += [(other, array) for array in cut]
-                counts[self._place(slot), :, other] = n_rows
+            for other in self.others:
+                for piece, part in zip(self.pieces[other], self.cut(other, gradient)):
+                    if not piece.width:
+                        going.append((other, part))
+                    elif n_rows := len(part[0]):
+                        counts[self._place(slot), piece.table, other] = n_rows
+                        going += [(other, self._xp.asarray(part[0])), (other, part[1])]
         told = self._with.gather(self._xp, [weight, *counts.reshape(-1).tolist()])
         self._total = int(told[:, 0].sum())
         all_counts = told[:, 1:].reshape(self.slots.n_workers, *shape)
@@ -69,19 +64,15 @@ class NcclPlane(LonePlane):
             if slot in gradients:
                 continue
             owner = self.slots.worker(slot)
-            n_rows = all_counts[owner, self._place(slot), :, self.worker].tolist()
-            gradients[slot], arrays = self._room(slot, n_rows)
+            of_tables = all_counts[owner, self._place(slot), :, self.worker].tolist()
+            gradients[slot], arrays = self._room(slot, of_tables)
             coming += [(owner, array) for array in arrays]
         with self._with.group():
             for other, array in going:
                 self._with.send(array, other)
             for owner, array in coming:
                 self._with.recv(array, owner)
-        for slot in tables:
-            for other in self._others:
-                for piece in self._pieces[other]:
-                    if not piece.width:
-                        self.vectors[slot][piece.start : piece.stop].fill(0)
+        self.clear_sent(tables)
         return self._total, [
             gradients[slot] if slot in tables else self._known(gradients[slot])
             for slot in range(n_slots)
@@ -91,31 +82,13 @@ class NcclPlane(LonePlane):
         """Return the position of a slot among those of its worker."""
         return slot - self.slots.own(self.slots.worker(slot))[0]
 
-    def _cut(self, other: int, gradient: Gradient) -> Tuple[List[Any], List[int]]:
-        """Return the part of a gradient that a worker owns, and its rows per table."""
-        cut: List[Any] = []
-        n_rows = [0] * len(self._widths)
-        for piece in self._pieces[other]:
-            if not piece.width:
-                cut.append(gradient.vector[piece.start : piece.stop])
-                continue
-            rows, values = gradient.tables[piece.table]
-            ends = [(at - piece.origin) // piece.width for at in (piece.start, piece.stop)]
-            low, high = numpy.searchsorted(rows, ends).tolist()
-            if high > low:
-                n_rows[piece.table] = high - low
-                cut += [self._xp.asarray(rows[low:high]), values[low:high]]
-        return cut, n_rows
-
     def _room(self, slot: int, n_rows: List[int]) -> Tuple[Gradient, List[Any]]:
         """Return a gradient that receives the own pieces of another worker's, and the arrays to
-        receive, in the order of that worker's ``_cut``."""
-        if slot not in self._scratch:
-            self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
-        vector, empty = self._scratch[slot], self._xp.empty
+        receive, in the order in which that worker sends them."""
+        vector, empty = self.received[slot], self._xp.empty
         tables = [(empty(n, "i8"), empty((n, w), "f")) for n, w in zip(n_rows, self._widths)]
         arrays: List[Any] = []
-        for piece in self._pieces[self.worker]:
+        for piece in self.pieces[self.worker]:
             if not piece.width:
                 arrays.append(vector[piece.start : piece.stop])
             elif n_rows[piece.table]:
@@ -141,7 +114,7 @@ class NcclPlane(LonePlane):
         numbers: Any = self._with.gather(self._xp, own) if own else None
         placed: List[Tuple[Any, Any, Any]] = []
         with self._with.group():
-            for worker, of_worker in enumerate(self._pieces):
+            for worker, of_worker in enumerate(self.pieces):
                 for piece in of_worker:
                     view = self.values[piece.start : piece.stop]
                     n_rows = int(numbers[worker, piece.table]) if piece.width else _ALL

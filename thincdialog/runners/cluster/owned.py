@@ -39,6 +39,17 @@ class Piece(NamedTuple):
     first: int
     key: Key
 
+    @property
+    def first_row(self) -> int:
+        """The number of the piece's first row in its table."""
+        return (self.start - self.origin) // self.width
+
+    def rows_among(self, rows: Any) -> slice:
+        """Return which of a table's sorted row numbers are in the piece."""
+        end = (self.stop - self.origin) // self.width
+        low, high = numpy.searchsorted(rows, (self.first_row, end)).tolist()
+        return slice(low, high)
+
 
 def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
     """Return the pieces that a worker owns: its share of the blocks of each stretch."""
@@ -101,19 +112,17 @@ class Owned:
 
     def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient]) -> Rows:
         """Sum the gradients of a table; RETURNS its rows, counted from the piece's beginning."""
-        width = piece.width
-        begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
         own: List[Rows] = []
         for slot in slots:
             rows, values = slot.tables[piece.table]
-            low, high = numpy.searchsorted(rows, (begin, end))
-            own.append((rows[low:high] - begin, values[low:high]))
+            now = piece.rows_among(rows)
+            own.append((rows[now] - piece.first_row, values[now]))
         for left, right in additions(len(own)):
             own[left] = added_rows(self.ops, own[left], own[right])
         rows, values = own[0]
         self._rows[piece.table] = (rows, values)
         if not self._is_sparse:
-            dense = slots[0].vector[piece.start : piece.stop].reshape(-1, width)
+            dense = slots[0].vector[piece.start : piece.stop].reshape(-1, piece.width)
             dense[...] = 0
             dense[rows] = values
         return rows, values

@@ -8,8 +8,9 @@ import numpy
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows, Segment
 from .gradient import Gradient
-from .lone_plane import Aborted, LonePlane
-from .owned import Piece, pieces_of
+from .lone_plane import Aborted
+from .owned import Piece
+from .sending_plane import SendingPlane
 from .slots import Slots
 
 # How often a worker that waits looks whether the others have given up.
@@ -51,9 +52,8 @@ class Mailbox:
             self._has_come.notify_all()
 
 
-class StorePlane(LonePlane):
-    """Each worker sends every other worker the pieces of its gradients that the other one owns,
-    and receives the changed parameters.
+class StorePlane(SendingPlane):
+    """Workers put messages into each other's mailboxes.
 
     values (Floats1d): The current values of all parameters; copied.
     send (Callable[[int, Key, Any], None]): Puts a message into another worker's mailbox; arrays
@@ -74,63 +74,37 @@ class StorePlane(LonePlane):
         own[:] = values
         super().__init__(own, stretches, slots, worker)
         self._send, self._mailbox, self._round = send, mailbox, 0
-        self._others = [other for other in range(slots.n_workers) if other != worker]
-        self._pieces = [
-            pieces_of(stretches, each, slots.n_workers) for each in range(slots.n_workers)
-        ]
-        # Vectors for other workers' gradients, in which only the own pieces are used.
-        self._scratch = {
-            slot: aligned_zeros(len(values))
-            for slot in range(slots.n_slots)
-            if slot not in self.vectors
-        }
+        self._n_tables = sum(bool(part.width) for part in stretches)
 
     def _exchange(self, message: Callable[[int], Any]) -> Dict[int, Any]:
         """Send each other worker its message, and return theirs."""
         self._round += 1
-        for other in self._others:
+        for other in self.others:
             self._send(other, (self._round, self.worker), message(other))
-        return {other: self._mailbox.take((self._round, other)) for other in self._others}
+        return {other: self._mailbox.take((self._round, other)) for other in self.others}
 
     def hand_over(
         self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
+        gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
+
         def message(other: int) -> Any:
-            pieces = self._pieces[other]
-            return weight, {slot: self._cut(pieces, slot, tables[slot]) for slot in tables}
+            return weight, {slot: self.cut(other, gradients[slot]) for slot in tables}
 
         messages = self._exchange(message)
-        for slot in tables:
-            for other in self._others:
-                for piece in self._pieces[other]:
-                    if not piece.width:
-                        self.vectors[slot][piece.start : piece.stop] = 0
+        self.clear_sent(tables)
         total = weight
-        gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
         for n_theirs, theirs in messages.values():
             total += n_theirs
-            for slot, cut in theirs.items():
-                gradients[slot] = self._placed(slot, cut)
+            for slot, parts in theirs.items():
+                gradients[slot] = self._placed(slot, parts)
         return total, [gradients[slot] for slot in range(n_slots)]
 
-    def _cut(self, pieces: Sequence[Piece], slot: int, tables: Sequence[Rows]) -> List[Any]:
-        """Return the pieces of a gradient that another worker owns."""
-        cut: List[Any] = []
-        for piece in pieces:
-            if not piece.width:
-                cut.append(self.vectors[slot][piece.start : piece.stop])
-                continue
-            rows, values = tables[piece.table]
-            begin, end = ((at - piece.origin) // piece.width for at in (piece.start, piece.stop))
-            low, high = numpy.searchsorted(rows, (begin, end))
-            cut.append((rows[low:high], values[low:high]))
-        return cut
-
-    def _placed(self, slot: int, cut: Sequence[Any]) -> Gradient:
-        vector = self._scratch[slot]
-        n_tables = sum(bool(part.width) for part in self.stretches)
-        tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * n_tables
-        for piece, part in zip(self._pieces[self.worker], cut):
+    def _placed(self, slot: int, parts: Sequence[Any]) -> Gradient:
+        """Put the own pieces of another worker's gradient in their places."""
+        vector = self.received[slot]
+        tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * self._n_tables
+        for piece, part in zip(self.pieces[self.worker], parts):
             if piece.width:
                 # Copy arrays from Ray: they are read-only, so kernels would be compiled again.
                 tables[piece.table] = (part[0].copy(), part[1].copy())
@@ -155,7 +129,7 @@ class StorePlane(LonePlane):
             else:
                 changed.append((None, view))
         for other, theirs in self._exchange(lambda other: changed).items():
-            for piece, (own, values) in zip(self._pieces[other], theirs):
+            for piece, (own, values) in zip(self.pieces[other], theirs):
                 view = self.values[piece.start : piece.stop]
                 if own is None:
                     view[:] = values
