@@ -12,7 +12,6 @@ from ...evaluation.predictions import Recorder
 from ...formats.tolerance import tolerating
 from ...loader.failure import Failure
 from ...ops.alignment import aligned_zeros
-from ...optimizers.row_sparse import Segment
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints
@@ -38,7 +37,6 @@ class WorkerActor:
     """
 
     def __init__(self) -> None:
-        self.worker = 0
         self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
         # The last era in which other workers are known to be gone.
         self._lost = 0
@@ -88,12 +86,13 @@ class WorkerActor:
 
         return ray.get_runtime_context().get_node_id()
 
-    def begin_peer(self) -> None:
-        """Become one of the workers that make steps together."""
+    def _make_peer(self) -> Experiment:
+        """Become one of the workers that make steps together; RETURNS the experiment."""
         assert self.experiment is not None
         if self.peer is None:
             with self.experiment.working():
                 self.peer = Peer(self.experiment, self.teacher)
+        return self.experiment
 
     def join_shared(
         self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
@@ -106,11 +105,8 @@ class WorkerActor:
             mapped = MappedArrays.open(memory)
         except OSError:
             return False
-        self.begin_peer()
-        self.worker = worker
-        stretches: Sequence[Segment] = self.peer.stretches
-        with self.peer.experiment.working():
-            plane = SharedPlane(mapped, stretches, slots, worker)
+        with self._make_peer().working():
+            plane = SharedPlane(mapped, self.peer.stretches, slots, worker)
             self.peer.join(placed(plane, self.peer.learner.weights), state)
         return True
 
@@ -124,19 +120,17 @@ class WorkerActor:
         era (int): Number of times that workers have joined: messages of other eras are dropped.
         weights, arrays: Their current values.
         """
-        self.begin_peer()
-        self.worker, self._era = worker, era
-        self._mailbox = Mailbox()
+        self._era, self._mailbox = era, Mailbox()
         calls = [other.give.options(num_returns=0) for other in others]
 
         def send(other: int, key: Any, message: Any) -> None:
             calls[other].remote(era, key, *parcel(message))
 
-        stretches: Sequence[Segment] = self.peer.stretches
-        plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
-        for name, array in arrays.items():
-            plane.state[name][:] = array
-        with self.peer.experiment.working():
+        with self._make_peer().working():
+            stretches = self.peer.stretches
+            plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
+            for name, array in arrays.items():
+                plane.state[name][:] = array
             self.peer.join(placed(plane, self.peer.learner.weights), state)
 
     def why_no_nccl(self) -> str:
@@ -156,15 +150,14 @@ class WorkerActor:
         meeting (Tuple[int, ...]): From ``unique_id``.
         RAISES (Aborted): If one of them is gone already.
         """
-        self.begin_peer()
-        self.worker, self._era = worker, era
-        self._communicator = Communicator()
+        experiment: Any = self._make_peer()
+        self._era, self._communicator = era, Communicator()
         if era <= self._lost:
             raise Aborted
-        with self.peer.experiment.working():
+        with experiment.working():
             self._communicator.connect(slots.n_workers, meeting, worker)
-            xp, stretches = self.peer.experiment.ops.xp, self.peer.stretches
-            values: Any = aligned_zeros(len(weights), xp)
+            stretches = self.peer.stretches
+            values: Any = aligned_zeros(len(weights), experiment.ops.xp)
             values.set(weights)
             plane = NcclPlane(self._communicator, values, stretches, slots, worker)
             for name, array in arrays.items():
@@ -199,7 +192,6 @@ class WorkerActor:
             mapped = None if memory is None else MappedArrays.open(memory)
         except OSError:
             return False
-        self.worker = worker
         with self.experiment.working():
             if self.peer is None:
                 self.peer = StatelessWorker(self.experiment, self.teacher, n_microbatches)
