@@ -104,7 +104,7 @@ def test_account_each_unit_is_told_and_made_once(data, n_units, without_examples
                 elif move == "save":
                     run.account.save(run.server.snapshot())
                 elif move == "forget":
-                    run.server.forget(worker)
+                    run.server.ledger.back(worker)
                     run.held[worker] = None
                 elif n_deaths < 4:
                     n_deaths += 1

@@ -194,10 +194,6 @@ class GradientServer:
         changed = stale_settings(settings, self.n_workers)
         return {name: value for name, value in changed.items() if value != settings[name]}
 
-    def forget(self, worker: int) -> None:
-        """Take back the unit of a worker that is gone, or starts again."""
-        self.ledger.back(worker)
-
     def take(self) -> ServerReport:
         """Return the reports since the last call."""
         made, self._made = self._made, []

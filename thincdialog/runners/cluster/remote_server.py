@@ -1,7 +1,7 @@
 """A gradient server in a process of its own, and workers that send it gradients."""
 
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional
 
 from ...teachers import Teacher
 from ...training.log_rows import STALENESS
@@ -69,25 +69,21 @@ class RemoteServer(RemoteCrew):
     def _meet(self, memory: Optional[MappedArrays]) -> bool:
         """Connect server and workers; RETURNS whether all can open the memory."""
         mapping = None if memory is None else memory.mapping
-        given = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
-        numbers = range(len(self.team.actors))
-        return self._ask("begin", *given) and self._can_join(numbers, memory)
-
-    def _can_join(self, numbers: Sequence[int], memory: Optional[MappedArrays]) -> bool:
-        mapping = None if memory is None else memory.mapping
+        beginning = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
         first = self.account.saved["ledger"]["first"]
-        given = (self.server, self.runner.n_microbatches, mapping, self.origin, first)
-        actors = self.team.actors
-        refs = {actors[n].call.remote("join_server", n, *given): n for n in numbers}
-        return all(self.team.wait(refs).values())
+        joining = (self.server, self.runner.n_microbatches, mapping, self.origin, first)
+        numbers = list(range(len(self.team.actors)))
+        can_open = self._ask("begin", *beginning)
+        return can_open and all(self.team.each("join_server", numbers, *joining))
 
-    def _let_in(self, numbers: Sequence[int]) -> None:
-        """Let workers work for the server. If one cannot open the memory, because it is on another
-        node, set up all of them again, with a transport that reaches it."""
-        if not self._can_join(numbers, self.memory):
-            self._call_back()
+    def _begin_anew(self) -> None:
+        """Let the current workers work for the server, after those that are busy have finished the
+        units that they have."""
+        if self._is_set_up:
+            self._ask("end_at", 0)
+            self._come_back()
             self._save()
-            self._set_up()
+        self._set_up()
 
     def _ask(self, name: str, *given: Any) -> Any:
         """Call a method of the server; RETURNS its result.
@@ -232,21 +228,9 @@ class RemoteServer(RemoteCrew):
             version = self.account.saved["version"]
             return f"the server died; a new one resumed from step {version:,}"
         self.team.remove(death.workers)
-        if self._is_set_up:
-            # The numbers of the remaining workers have changed.
-            self._call_back()
-            for number in range(self.runner.num_workers):
-                self._ask("forget", number)
-            self._let_in(range(len(self.team.actors)))
-        else:
-            self._set_up()
-        self._take_in()
+        self._fill_up()
+        self._begin_anew()
         return f"{death.who} died"
-
-    def _call_back(self) -> None:
-        """Let workers finish the units that they have, and wait for them to return."""
-        self._ask("end_at", 0)
-        self._come_back()
 
     def _come_back(self) -> None:
         """Wait until all calls of workers have ended, even by a death."""
@@ -255,14 +239,14 @@ class RemoteServer(RemoteCrew):
         self.busy = {}
 
     def _take_in(self) -> None:
-        """Let in workers that have started, and start missing ones."""
+        """Take in workers that have started, and start missing ones."""
         team = self.team
         n_before = len(team.actors)
         if team.actors:
             team.join()
         self._fill_up()
         if len(team.actors) > n_before:
-            self._let_in(range(n_before, len(team.actors)))
+            self._begin_anew()
 
     def _to_evaluate(self, weights: Any) -> Any:
         return self.ray.put(weights)

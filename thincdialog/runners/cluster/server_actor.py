@@ -63,12 +63,6 @@ class ServerActor:
         except BaseException as error:
             return Failure.of(error)._replace(cause=None)
 
-    def forget(self, worker: int) -> None:
-        """Take back the unit of a worker that is gone: another worker trains on it."""
-        self.server.forget(worker)
-        if self.memory is not None:
-            self.memory.arrays[f"vector {worker}"].fill(0)
-
     def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Any:
         """See ``GradientServer.exchange``.
 
