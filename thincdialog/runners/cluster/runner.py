@@ -11,6 +11,17 @@ from .sync_runner import SyncRunner
 NAME = "thincdialog.Ray.v1"
 # Size in bytes, below which Ray refuses to start.
 LEAST_OBJECT_STORE = 75 * 1024 * 1024
+# The least value of each setting that is a number.
+LEAST = {
+    "num_workers": 0,
+    "microbatches": 1,
+    "staleness": 0,
+    "num_gpus_per_worker": 0,
+    "snapshot_every": 1,
+    "max_restarts": 0,
+    "num_cpus": 1,
+    "object_store_memory": LEAST_OBJECT_STORE,
+}
 
 
 @registry.runners("thincdialog.Ray.v1")
@@ -52,21 +63,10 @@ def build_ray(
     max_restarts (int): Number of workers that may die before the run ends.
     RAISES (ConfigError): If a number is out of range, or the plane does not fit other settings.
     """
-    limits = {
-        "num_workers": (num_workers, 0),
-        "microbatches": (1 if microbatches is None else microbatches, 1),
-        "staleness": (staleness, 0),
-        "num_gpus_per_worker": (num_gpus_per_worker, 0),
-        "snapshot_every": (snapshot_every, 1),
-        "max_restarts": (max_restarts, 0),
-        "num_cpus": (1 if num_cpus is None else num_cpus, 1),
-        "object_store_memory": (
-            LEAST_OBJECT_STORE if object_store_memory is None else object_store_memory,
-            LEAST_OBJECT_STORE,
-        ),
-    }
-    for name, (value, least) in limits.items():
-        if not value >= least:
+    settings = locals()  # all arguments, by their names
+    for name, least in LEAST.items():
+        value = settings[name]
+        if value is not None and not value >= least:
             text = f"'{name}' of {NAME} is {value}"
             raise ConfigError([Problem("", text, f"give {least} or more")])
     if num_gpus_per_worker != round(num_gpus_per_worker, 0 if num_gpus_per_worker > 1 else 4):
@@ -82,16 +82,5 @@ def build_ray(
             f"num_gpus_per_worker = {num_gpus_per_worker:g}"
         )
         raise ConfigError([Problem("", text, 'set it to 1, or plane = "auto"')])
-    settings = {
-        "num_workers": num_workers,
-        "microbatches": microbatches,
-        "staleness": staleness,
-        "address": address,
-        "num_cpus": num_cpus,
-        "num_gpus_per_worker": num_gpus_per_worker,
-        "object_store_memory": object_store_memory,
-        "plane": plane,
-        "snapshot_every": snapshot_every,
-        "max_restarts": max_restarts,
-    }
-    return SyncRunner(**settings) if mode == "sync" else AsyncRunner(**settings)
+    kind = SyncRunner if mode == "sync" else AsyncRunner
+    return kind(**settings)
