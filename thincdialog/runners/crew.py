@@ -31,6 +31,19 @@ class WorkerMessage(NamedTuple):
     is_answer: bool = True
 
 
+def answer_of(worker: Any, tell: Callable[[Any], None], call: str, arguments: Sequence[Any]) -> Any:
+    """Call a method of a worker; RETURNS the result, or a ``Failure``.
+
+    tell (Callable[[Any], None]): Sends an interim message of ``run``.
+    """
+    is_run = call == "run"
+    given = (tell, *arguments) if is_run else arguments
+    try:
+        return getattr(worker, call)(*given)
+    except BaseException as error:  # Also SystemExit, which would end only a thread.
+        return Failure.of(error, worker.world if is_run else None)
+
+
 class Crew:
     """Hold workers that each execute one call at a time.
 
@@ -95,14 +108,7 @@ class Crew:
         def tell(value: Any) -> None:
             told.put(WorkerMessage(number, value, False))
 
-        try:
-            if call == "run":
-                value = worker.run(tell, *arguments)
-            else:
-                value = getattr(worker, call)(*arguments)
-        except BaseException as error:  # Also SystemExit, which would end only this thread.
-            value = Failure.of(error, worker.world if call == "run" else None)
-        told.put(WorkerMessage(number, value))
+        told.put(WorkerMessage(number, answer_of(worker, tell, call, arguments)))
 
     def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
         """Return the messages that workers have sent.

@@ -20,7 +20,7 @@ from ..loader.starting import (
     leave_signals_to_parent,
     starting_processes,
 )
-from .crew import FEWER
+from .crew import FEWER, answer_of
 
 REMEDY = 'set executor = "thread"'
 
@@ -152,25 +152,18 @@ def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     tell = partial(_send, pipe, is_answer=False)
     tell(None)  # Python has started, and has imported the parent's script.
-    worker: Any = None
-    call, given = "", ()
+    try:
+        worker = make_worker()
+    except BaseException as error:
+        _send(pipe, Failure.of(error))
+        return
+    _send(pipe, None)
     while True:
-        try:
-            if worker is None:
-                worker, value = make_worker(), None
-            elif call == "run":
-                value = worker.run(tell, *given)
-            else:
-                value = getattr(worker, call)(*given)
-        except BaseException as error:
-            value = Failure.of(error, worker.world if call == "run" else None)
-        _send(pipe, value)
-        if worker is None:
-            return
         try:
             call, given = pipe.recv()
         except (EOFError, OSError):
             return
+        _send(pipe, answer_of(worker, tell, call, given))
 
 
 def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
