@@ -136,7 +136,7 @@ class Peer:
 
     def _learn(self, step: int) -> Any:
         """Train on the own microbatches of a step, and put their gradients into the own slots."""
-        slots, worker, seed = self.slots, self.plane.worker, self.experiment.seed
+        slots, worker = self.slots, self.plane.worker
         ops = self.parameters.ops
         reports: List[Tuple[int, StepReport]] = []
         ids: List[Callable[[], Sequence[Optional[str]]]] = []
@@ -148,9 +148,7 @@ class Peer:
             if slots.worker(slot) != worker:
                 self.walk.skip()
             else:
-                self.learner.begin_microbatch(seed, step, number)
-                self.walk.learn()
-                report, of_report = self.learner.hand_over()
+                report, of_report = self.walk.learn(step, number)
                 reports.append((number, report))
                 ids.append(of_report)
                 if slot == self._bound:

@@ -102,9 +102,7 @@ class StatelessWorker:
         for number in range(self.n_microbatches):
             if walk.done():
                 break
-            learner.begin_microbatch(self.experiment.seed, unit + 1, number)
-            walk.learn()
-            report, ids = learner.hand_over()
+            report, ids = walk.learn(unit + 1, number)
             reports.append(report)
             self._ids.append(ids)
             if self.n_microbatches > 1:

@@ -1,10 +1,10 @@
 """A worker's pass through the whole world, in which it trains only on its own microbatches."""
 
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 from ...errors import ProtocolError
 from ...messages import MessageBatch
-from ...protocol import Learner
+from ...protocol import Learner, StepReport
 from ...worlds import World
 
 
@@ -40,10 +40,17 @@ class Walk:
         """Return whether the epoch is over, or none has begun."""
         return not self.origin or self.world.epoch_done()
 
-    def learn(self) -> None:
-        """Train on the next microbatch."""
+    def learn(self, step: int, number: int) -> Tuple[StepReport, Callable[[], Any]]:
+        """Train on the next microbatch, and leave its gradient in the learner.
+
+        step (int): Number of the step or unit, from 1.
+        number (int): Number of the microbatch in it, from 0.
+        RETURNS (Tuple[StepReport, Callable]): See ``Learner.hand_over``.
+        """
+        self.learner.begin_microbatch(self.seed, step, number)
         self.world.parley()
         self.n_before += 1
+        return self.learner.hand_over()
 
     def skip(self) -> None:
         """Skip the next microbatch."""
