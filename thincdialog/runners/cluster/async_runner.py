@@ -13,6 +13,7 @@ from ...training.interruption import Interruption
 from ..stale_steps import describe_stale
 from .account import steps_of
 from .gradient_server import ServerReport
+from .ledger import Ledger
 from .lone_server import LoneServer
 from .ray_runner import RayRunner
 from .remote_server import RemoteServer
@@ -51,8 +52,7 @@ class AsyncRunner(RayRunner):
 
     def first_snapshot(self) -> Dict[str, Any]:
         """Return the snapshot that the first server begins with."""
-        ledger: Dict[str, Any] = {"first": 0, "next": 0, "end": None, "again": []}
-        return {"version": 0, "untold": [], "ledger": ledger, **self.snapshot()}
+        return {"version": 0, "untold": [], "ledger": Ledger().state(), **self.snapshot()}
 
     def start_epoch(self, epoch: int) -> None:
         self.crew.start_epoch(epoch)

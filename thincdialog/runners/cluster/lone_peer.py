@@ -2,7 +2,6 @@
 
 from typing import Any, Dict, List
 
-from ...optimizers.state import ARRAYS
 from ...teachers import Teacher
 from .lone_plane import LonePlane
 from .peer import Peer
@@ -22,9 +21,8 @@ class LonePeer:
         self.peer = Peer(experiment, teacher)
         slots = Slots(runner.n_microbatches, 1)
         self.plane = LonePlane(experiment.learner.weights, self.peer.stretches, slots)
-        for name in ARRAYS:
-            if runner.kept(name) is not None:
-                self.plane.state[name][:] = runner.kept(name)
+        for name, array in runner.arrays().items():
+            self.plane.state[name][:] = array
         self.peer.join(self.plane, runner.optimizer_state())
 
     def do(self, call: str, *given: Any) -> List[Any]:

@@ -9,8 +9,8 @@ from thinc.api import get_array_module, to_numpy
 from ...errors import Problem
 from ...evaluation.evaluate_agent import evaluate_agent
 from ...ops.alignment import aligned_zeros
-from ...optimizers.shared_state import has_known_steps
-from ...optimizers.state import ARRAYS, KEY, optimizer_state
+from ...optimizers.shared_state import has_known_steps, use_state
+from ...optimizers.state import KEY, arrays_of, optimizer_state
 from ...protocol import Learner
 from ...teachers import Teacher
 from ...training.experiment import Experiment
@@ -113,11 +113,11 @@ class RayRunner(Runner):
     def optimizer_state(self) -> Dict[str, Any]:
         """Return the state of the run's optimizer, without arrays, for workers to resume from."""
         state, _ = optimizer_state(self.experiment.optimizer)
-        return {**state, "kept": [name for name in ARRAYS if self.kept(name) is not None]}
+        return {**state, "kept": list(self.arrays())}
 
-    def kept(self, name: str) -> Any:
-        """Return an array of the run's optimizer by name; None if it has none."""
-        return (getattr(self.experiment.optimizer, name) or {}).get(KEY)
+    def arrays(self) -> Dict[str, Any]:
+        """Return the arrays that the run's optimizer has so far, by name."""
+        return arrays_of(self.experiment.optimizer, KEY)
 
     def _follow(self, n_steps: int) -> None:
         """Update the counts and schedules of the run's optimizer after steps of workers."""
@@ -126,12 +126,9 @@ class RayRunner(Runner):
         for _ in range(n_steps):
             optimizer.step_schedules()
 
-    def bind(self, arrays: Dict[str, Any], kept: List[str]) -> None:
+    def bind(self, arrays: Dict[str, Any], kept: Iterable[str]) -> None:
         """Put workers' arrays, those named in ``kept``, into the run's optimizer."""
-        for name in kept:
-            known = getattr(self.experiment.optimizer, name)
-            if known is not None and known.get(KEY) is not arrays[name]:
-                known[KEY] = arrays[name]
+        use_state(self.experiment.optimizer, KEY, {name: arrays[name] for name in kept})
 
     def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """Return weights and optimizer state as this process sees them, copied to the host, for
@@ -141,12 +138,10 @@ class RayRunner(Runner):
             overwritten, because allocating new memory takes longer than copying.
         """
         old = {} if before is None else {"weights": before["weights"], **before["arrays"]}
-        kept = {name: self.kept(name) for name in ARRAYS}
         copies = {}
-        for name, array in {"weights": self.learner.weights, **kept}.items():
-            if array is not None:
-                copies[name] = old[name] if name in old else numpy.empty(array.shape, array.dtype)
-                copies[name][:] = to_numpy(array)
+        for name, array in {"weights": self.learner.weights, **self.arrays()}.items():
+            copies[name] = old[name] if name in old else numpy.empty(array.shape, array.dtype)
+            copies[name][:] = to_numpy(array)
         return {
             "weights": copies.pop("weights"),
             "arrays": copies,
@@ -163,16 +158,15 @@ class RayRunner(Runner):
         for name, array in snapshot["arrays"].items():
             own[name] = aligned_zeros(len(array))
             own[name][:] = array
-        self.bind(own, list(own))
+        self.bind(own, own)
 
     def _take_home(self) -> None:
         """Move weights and optimizer state into memory that this process does not share."""
         weights = aligned_zeros(len(self.learner.weights), get_array_module(self.learner.weights))
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)
-        for name in ARRAYS:
-            if self.kept(name) is not None:
-                getattr(self.experiment.optimizer, name)[KEY] = self.kept(name).copy()
+        own = {name: array.copy() for name, array in self.arrays().items()}
+        self.bind(own, own)
 
     # --- memory of GPUs -------------------------------------------------------------------
 

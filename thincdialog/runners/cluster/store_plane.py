@@ -13,9 +13,6 @@ from .owned import Piece
 from .sending_plane import SendingPlane
 from .slots import Slots
 
-# How often a worker that waits looks whether the others have given up.
-LOOK_SECONDS = 0.5
-
 Key = Tuple[Any, ...]
 
 
@@ -39,10 +36,9 @@ class Mailbox:
         RAISES (Aborted): If the mailbox was abandoned.
         """
         with self._has_come:
-            while key not in self._messages:
-                if self.is_abandoned:
-                    raise Aborted
-                self._has_come.wait(LOOK_SECONDS)
+            self._has_come.wait_for(lambda: key in self._messages or self.is_abandoned)
+            if key not in self._messages:
+                raise Aborted
             return self._messages.pop(key)
 
     def abandon(self) -> None:
