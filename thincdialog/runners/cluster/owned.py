@@ -40,6 +40,11 @@ class Piece(NamedTuple):
     key: Key
 
     @property
+    def n_blocks(self) -> int:
+        """The number of its blocks."""
+        return -(-(self.stop - self.start) // self.step)
+
+    @property
     def first_row(self) -> int:
         """The number of the piece's first row in its table."""
         return (self.start - self.origin) // self.width
@@ -72,8 +77,8 @@ def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List
 
 def n_blocks_of(stretches: Sequence[Segment]) -> int:
     """Return the number of blocks of all parameters."""
-    pieces = pieces_of(stretches, 0, 1)
-    return pieces[-1].first - (pieces[-1].start - pieces[-1].stop) // pieces[-1].step
+    last = pieces_of(stretches, 0, 1)[-1]
+    return last.first + last.n_blocks
 
 
 class Owned:
@@ -102,11 +107,10 @@ class Owned:
         for piece in self.pieces:
             if piece.width:
                 rows, values = self._add_up_rows(piece, slots)
-                n_blocks = -(-(piece.stop - piece.start) // piece.step)
                 squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
                 blocks = rows // (piece.step // piece.width)
-                found = numpy.bincount(blocks, squares, n_blocks)
-                sums[piece.first : piece.first + n_blocks] = found
+                now = slice(piece.first, piece.first + piece.n_blocks)
+                sums[now] = numpy.bincount(blocks, squares, piece.n_blocks)
             else:
                 _add_up_dense(piece, [slot.vector for slot in slots], sums)
 

@@ -31,10 +31,10 @@ class OwnedOnDevice(Owned):
             return
         ops: Any = self.ops
         found, start = ops.xp.concatenate([squares for _, squares in waiting]).get(), 0
-        for piece, squares in waiting:
-            n_blocks = squares.shape[0]
-            sums[piece.first : piece.first + n_blocks] = found[start : start + n_blocks]
-            start += n_blocks
+        for piece, _ in waiting:
+            stop = start + piece.n_blocks
+            sums[piece.first : piece.first + piece.n_blocks] = found[start:stop]
+            start = stop
 
     def _sparse_step(
         self, key: Key, values: Any, gradient: Any, part: Segment, scale: float
@@ -65,8 +65,7 @@ def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
     """Return where the rows of each block begin and end among all rows that have a gradient."""
     import cupy
 
-    n_blocks = -(-(piece.stop - piece.start) // piece.step)
-    firsts = numpy.arange(n_blocks + 1) * (piece.step // piece.width)
+    firsts = numpy.arange(piece.n_blocks + 1) * (piece.step // piece.width)
     edges = numpy.searchsorted(rows, firsts) * piece.width
     return cupy.asarray(numpy.stack([edges[:-1], edges[1:]], axis=1).astype("i8"))
 
