@@ -105,8 +105,6 @@ def read_lines(
     at.path = path
     byte, number = at.spot
     with opened(path, at) as (stream, encoding):
-        if at.piece is None:
-            _skip(stream, byte)
         readline = stream.readline
         while raw := readline(MAX_LINE + 1):
             number += 1
@@ -117,21 +115,14 @@ def read_lines(
             except DataError as error:
                 if at.bad is None:
                     raise
-                rest = raw
-                while (
-                    len(raw) > MAX_LINE
-                    and not rest.endswith(b"\n")
-                    and (rest := readline(MAX_LINE))
-                ):
-                    byte += len(rest)
+                line = LostLine(raw.decode(encoding, "replace").rstrip("\r\n"))
+                line.error = error
+                while not raw.endswith(b"\n") and (raw := readline(MAX_LINE)):
+                    byte += len(raw)
                 at.end = (byte, number)
-                if with_lost:
-                    lost = LostLine(raw.decode(encoding, "replace").rstrip("\r\n"))
-                    lost.error = error
-                    yield number, lost
-                else:
+                if not with_lost:
                     at.refuse(error)
-                continue
+                    continue
             yield number, line
     if number == 0:
         raise DataError(path, "the file is empty")
@@ -161,7 +152,6 @@ def cut_lines(
         at.open(number)
         with opened(path, at) as (stream, encoding):
             byte, line = at.spot
-            _skip(stream, byte)
             part = b"more"
             while part:
                 part = stream.read(size())
@@ -179,21 +169,13 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
     most (int): Largest number of bytes.
     RAISES (DataError): If the file cannot be read, see ``read_lines``, or is too large.
     """
-    with opened(path, at) as (stream, encoding):
-        content = _all_of(stream, path, most)
-    try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(path, _not_text(content, error, encoding, at), number) from None
-
-
-def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
-    most_unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))
-    # Not read(most), which would allocate that much memory at once.
-    while len(content) <= min(most, most_unpacked) and (part := stream.read(1 << 20)):
-        content += part
+    with opened(path, at) as (stream, encoding):
+        size = os.path.getsize(path) if os.path.isfile(path) else most
+        most_unpacked = max(MAX_UNPACKED, MAX_TIMES * size)
+        # Not read(most), which would allocate that much memory at once.
+        while len(content) <= min(most, most_unpacked) and (part := stream.read(1 << 20)):
+            content += part
     if not content:
         raise DataError(path, "the file is empty")
     if len(content) > most_unpacked:
@@ -201,13 +183,11 @@ def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     if len(content) > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
         raise DataError(path, f"{text}: make it JSON lines (.jsonl), one record a line")
-    return bytes(content)
-
-
-def _weight(path: object) -> int:
-    """Return the size of a file in bytes; for a pipe, the largest size allowed."""
-    facts = None if str(path) == STDIN else os.stat(str(path))
-    return facts.st_size if facts is not None and stat.S_ISREG(facts.st_mode) else MAX_FILE
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise DataError(path, _not_text(bytes(content), error, encoding, at), number) from None
 
 
 def read_json_lines(
@@ -300,7 +280,8 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
     """Open a file, and yield its unpacked content and its encoding. Content that cannot be cut into
     lines by bytes (UTF-16) is converted to UTF-8.
 
-    at (Optional[Bookmark]): Names the encoding, and for errors the last line that was read.
+    at (Optional[Bookmark]): Position to begin at. Names the encoding, and for errors the last line
+        that was read.
     RAISES (DataError): If the file cannot be opened or read, or changes while it is read.
     """
     if at is not None and at.piece is not None:
@@ -316,7 +297,10 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
             if str(path) != STDIN:
                 check_whole(path, file)
             with unpacked(packed, path) as stream:
-                yield _as_text(stream, path, at)
+                content, encoding = _as_text(stream, path, at)
+                if at is not None:
+                    _skip(content, at.spot[0])
+                yield content, encoding
             after = before if str(path) == STDIN else os.stat(path)
             if not os.path.samestat(before, after) or before.st_size != after.st_size:
                 raise DataError(path, "changed while it was read: begin again when it is whole")
@@ -346,18 +330,16 @@ class _Recoded(io.RawIOBase):
     """Convert a stream of text in another encoding to UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str):
-        self.stream = stream
-        self.decoder = codecs.getincrementaldecoder(encoding)("thincdialog.unreadable")
+        parts = iter(lambda: stream.read(1 << 16), b"")
+        self.texts = codecs.iterdecode(parts, encoding, "thincdialog.unreadable")
         self.waiting = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = b"."
-        while part and not self.waiting:
-            part = self.stream.read(1 << 16)
-            self.waiting = self.decoder.decode(part, not part).encode("utf-8", "surrogatepass")
+        if not self.waiting:
+            self.waiting = next(self.texts, "").encode("utf-8", "surrogatepass")
         taken, self.waiting = self.waiting[: len(buffer)], self.waiting[len(buffer) :]
         buffer[: len(taken)] = taken
         return len(taken)
@@ -375,11 +357,9 @@ def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise at.error(_not_text(raw, error, encoding, at)) from None
-    if line.endswith("\n"):
-        return line[:-2] if line.endswith("\r\n") else line[:-1]
-    if at.end[1] == 1 and "\r" in line.strip():
+    if at.end[1] == 1 and not line.endswith("\n") and "\r" in line.strip():
         raise at.error(LONE_CR)
-    return line.removesuffix("\r")
+    return line.removesuffix("\n").removesuffix("\r")
 
 
 def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional[Bookmark]) -> str:
