@@ -41,34 +41,27 @@ def read_table(
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     at = at or Bookmark()
     lines = _Lines(path, at)
-    is_tsv = suffix_of(path) == ".tsv" and (delimiter or at.delimiter) in (None, "\t")
-    line = None
-    if may_have_header and columns:
-        line = lines.first()
-        if any(
-            {*fields} <= {*_cells(line, sign)} for sign in (delimiter or "", *DELIMITERS) if sign
-        ):
-            columns = None
+    line = lines.first()
+    if may_have_header and columns and _fitting(line, fields, (delimiter or ",", *DELIMITERS)):
+        columns = None
+    delimiter = delimiter or at.delimiter
+    is_tsv = suffix_of(path) == ".tsv" and delimiter in (None, "\t")
     if is_tsv and fields and not columns and not at.columns:
-        line = lines.first() if line is None else line
-        has_fields = [{*fields} <= {*_cells(line, sign)} for sign in ("\t", *DELIMITERS)]
-        is_tsv = has_fields[0] or not any(has_fields)
-    if not is_tsv and not delimiter:
-        line = lines.first() if line is None else line
-        delimiter = at.delimiter or find_delimiter(line, columns, fields)
-    at.delimiter = None if is_tsv else delimiter
+        fitting = _fitting(line, fields)
+        is_tsv = "\t" in fitting or not fitting
     if is_tsv:
-        kind, hint = "tsv", "a text must hold no tab"
+        kind, hint, at.delimiter = "tsv", "a text must hold no tab", None
         read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        kind, hint = "csv", "put a text with commas in double quotes"
-        hint = hint.replace("commas", repr(delimiter)) if delimiter != "," else hint
-        read = partial(csv.reader, lines, delimiter=str(delimiter), strict=True)
+        delimiter = at.delimiter = delimiter or find_delimiter(line, columns, fields)
+        sign = "commas" if delimiter == "," else repr(delimiter)
+        kind, hint = "csv", f"put a text with {sign} in double quotes"
+        read = partial(csv.reader, lines, delimiter=delimiter, strict=True)
     header = list(columns or at.columns or ())
     table, row_end = read(), at.end
     while True:
-        error = None
-        lines.read.clear()
+        error = ""
+        lines.row.clear()
         try:
             cells = next(table)
         except StopIteration:
@@ -81,12 +74,11 @@ def read_table(
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
         is_sep = at.end[1] == 1 and cells == ["sep=", ""]  # Written by Excel before the header.
-        if not cells or cells == [""] or is_sep:
-            if error is None:
-                continue
-        elif header and len(cells) != len(header):
+        if not error and (not cells or cells == [""] or is_sep):
+            continue
+        if not error and header and len(cells) != len(header):
             error = f"expected {len(header)} columns, found {len(cells)}: {hint}"
-        if error is not None:
+        if error:
             at.refuse(at.error(error))
             # A surplus quote may have joined good rows to this one.
             row_end = lines.go_back()
@@ -110,52 +102,48 @@ class _Lines:
     lines of a row that was misread can be read again.
 
     path (File): The file.
-    at (Bookmark): Position to begin at; updated with the beginning and end of each line.
+    at (Bookmark): Position to begin at; updated with the end of each line.
+
+    row (List[Tuple[str, Spot]]): Lines of the current row, if they may have to be read again, each
+        with the position of its end.
     """
 
     def __init__(self, path: File, at: Bookmark):
         self.lines, self.at = read_lines(path, at), at
-        # Lines to be read next, and lines of the current row if they may have to be read again;
-        # each with the position of its end.
-        self.again: Deque[Tuple[str, Spot]] = deque()
-        self.read: List[Tuple[str, Spot]] = []
+        self.row: List[Tuple[str, Spot]] = []
+        # Lines of the file that were read, and are to be yielded next.
+        self.ahead: Deque[Tuple[str, Spot]] = deque()
 
     def __iter__(self) -> Iterator[str]:
-        at, again = self.at, self.again
-        is_kept = at.bad is not None
-        while True:
-            if again:
-                line, at.end = again.popleft()
-            else:
-                following = next(self.lines, None)
-                if following is None:
-                    return
-                line = following[1]
-            if is_kept:
-                self.read.append((line, at.end))
+        while self.ahead or self._read_one():
+            line, self.at.end = self.ahead.popleft()
+            if self.at.bad is not None:
+                self.row.append((line, self.at.end))
             yield f"{line}\n"
 
+    def _read_one(self) -> bool:
+        """Read a line ahead, and return whether there was one."""
+        for _, line in self.lines:
+            self.ahead.append((line, self.at.end))
+            return True
+        return False
+
     def first(self) -> str:
-        """Return the next line that is not blank, without consuming it or the lines before it."""
-        before, line, begin = [], "", self.at.end
-        while not line or line.isspace():
-            following = next(self.lines, None)
-            if following is None:
-                break
-            line = following[1]
-            before.append((line, self.at.end))
-        self.again.extend(before)
+        """Return the first line that is not blank, without consuming it or the lines before it."""
+        begin = self.at.end
+        while self._read_one() and not self.ahead[-1][0].strip():
+            pass
         self.at.end = begin
-        return line
+        return self.ahead[-1][0] if self.ahead else ""
 
     def go_back(self) -> Spot:
         """Read the lines of the row again, except its first.
 
         RETURNS (Spot): Where the second line of the row begins.
         """
-        self.again.extendleft(reversed(self.read[1:]))
-        if self.read:
-            self.at.end = self.read[0][1]
+        self.ahead.extendleft(reversed(self.row[1:]))
+        if self.row:
+            self.at.end = self.row[0][1]
         return self.at.end
 
 
@@ -169,12 +157,17 @@ def find_delimiter(
     columns (Optional[Sequence[str]]): Names of the columns, if they are not in the first line.
     fields (Sequence[str]): Columns that must exist.
     """
-    cut = {sign: _cells(line, sign) for sign in DELIMITERS}
+    n_cells = {sign: len(_cells(line, sign)) for sign in DELIMITERS}
     if columns:
-        fitting = [sign for sign in DELIMITERS if len(cut[sign]) == len(columns)]
+        fitting = [sign for sign in DELIMITERS if n_cells[sign] == len(columns)]
     else:
-        fitting = [sign for sign in DELIMITERS if fields and {*fields} <= {*cut[sign]}]
-    return fitting[0] if fitting else max(DELIMITERS, key=lambda sign: len(cut[sign]))
+        fitting = _fitting(line, fields) if fields else []
+    return fitting[0] if fitting else max(DELIMITERS, key=n_cells.__getitem__)
+
+
+def _fitting(line: str, fields: Sequence[str], delimiters: Sequence[str] = DELIMITERS) -> List[str]:
+    """Return the delimiters that give all the required columns."""
+    return [sign for sign in delimiters if {*fields} <= {*_cells(line, sign)}]
 
 
 def _cells(line: str, delimiter: str) -> List[str]:
