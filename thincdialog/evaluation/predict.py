@@ -12,7 +12,6 @@ from ..formats.bookmark import Bookmark
 from ..formats.file_list import file_list
 from ..formats.guessing import check_guess, first_lines, guess_format, is_cut_so
 from ..formats.inputs import (
-    OF_PARLAI,
     TABLES,
     InputReading,
     InputRow,
@@ -291,9 +290,8 @@ def _of_tasks(model: TrainedModel) -> Dict[str, Any]:
     for name in OF_TASKS:
         values = [task[name] for task in tasks if name in task]
         # A custom teacher may use the name for something else.
-        is_known = all(
-            _is_text(value) or name == "columns" and _are_texts(value) for value in values
-        )
+        kind = list if name == "columns" else str
+        is_known = all(isinstance(value, kind) for value in values)
         # A layout that only some tasks have does not apply to JSON lines of the others.
         is_known &= name != "layout" or len(values) == len(tasks)
         if values and is_known and all(value == values[0] for value in values):
@@ -307,18 +305,10 @@ def _as_tasks(model: TrainedModel, path: str, encoding: Optional[str]) -> Option
     for task in model.checked.interpolated["tasks"].values():
         form = FORMS.get(task["@teachers"])
         forms.add("fbdialog" if form == "babi" and not task["supporting"] else form)
-    if forms.isdisjoint(OF_PARLAI) or len(forms) > 1 or path == STDIN:
-        return None
-    (form,) = forms
-    with suppress(DataError):  # Raised if the format cannot be guessed.
-        found = guess_format(path, encoding)
-        return form if found == form or {found, form} == {"babi", "fbdialog"} else None
+    form = forms.pop() if len(forms) == 1 else None
+    if form is not None:
+        with suppress(DataError):  # Raised if the format cannot be guessed.
+            found = guess_format(path, encoding)
+            if found == form or {found, form} == {"babi", "fbdialog"}:
+                return form
     return None
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))

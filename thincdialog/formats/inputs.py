@@ -18,7 +18,7 @@ from typing import (
 )
 
 from ..errors import DataError
-from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .bookmark import Bookmark
 from .conversations import SPEAKER, Said, conversation_turns, joined
@@ -169,15 +169,14 @@ def _rows_of(
         at.path, table = path, _numbered(read_arrow(path, as_json=True), at)
     else:
         return _of_lines(path, form, reading, at)
-    return _of_rows((row for _, row in table), reading, at)
+    return _made((row for _, row in table), lambda row: input_row(row, reading, at), at)
 
 
-def _of_rows(
-    rows: Iterable[Dict[str, Any]], reading: InputReading, at: Bookmark
-) -> Iterator[InputRow]:
+def _made(rows: Iterable[Any], make: Callable[[Any], InputRow], at: Bookmark) -> Iterator[InputRow]:
+    """Yield the result of `make` for each row that can be read."""
     for row in rows:
         try:
-            yield input_row(row, reading, at)
+            yield make(row)
         except DataError as error:
             at.refuse(error)
 
@@ -219,24 +218,24 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
             episode = next(episodes, None)
         if episode is None:
             return
-        history: List[Turn] = []
-        for message in episode:
-            row = {name: value for name, value in message.items() if name != "id"}
-            if "source_id" in row:
-                row = {"id": row.pop("source_id"), **row}
-            asked = Message(text=message["text"], context=list(history))
-            if "label_candidates" in message:
-                asked["label_candidates"] = message["label_candidates"]
-            try:
-                yield _checked(row, asked, reading, at.error)
-            except DataError as error:
-                at.refuse(error)
-            history += _turns_of(message)
+        rows = [{name: value for name, value in one.items() if name != "id"} for one in episode]
+        rows = [{"id": row.pop("source_id"), **row} if "source_id" in row else row for row in rows]
+        pairs = zip(rows, _asked_in(episode))
+        yield from _made(pairs, lambda pair: _checked(pair[0], pair[1], reading, at.error), at)
 
 
-def _turns_of(example: Message) -> List[Turn]:
-    """Return the turns that an example adds to the context of the next one."""
-    return [(PARTNER, example["text"]), *((SELF, one) for one in example.get("labels", ())[:1])]
+def _asked_in(episode: Episode) -> List[Message]:
+    """Return a message for each example of an episode, with the turns before it."""
+    history: List[Turn] = []
+    messages = []
+    for example in episode:
+        message = Message(text=example["text"], context=list(history))
+        if "label_candidates" in example:
+            message["label_candidates"] = example["label_candidates"]
+        messages.append(message)
+        history.append((PARTNER, example["text"]))
+        history += ((SELF, label) for label in example.get("labels", ())[:1])
+    return messages
 
 
 # --- corpora of any layout ----------------------------------------------------------------
@@ -279,12 +278,7 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
     wrong = partial(_wrong, part.rows[0])
     if not episode:
         raise wrong("has nothing that could be answered")
-    *before, last = episode
-    context = [turn for one in before for turn in _turns_of(one)]
-    message = Message(text=last["text"], context=context)
-    if "label_candidates" in last:
-        message["label_candidates"] = last["label_candidates"]
-    return [_checked(_fields(part.rows[0]), message, reading, wrong)]
+    return [_checked(_fields(part.rows[0]), _asked_in(episode)[-1], reading, wrong)]
 
 
 def _fields(record: Located) -> Dict[str, Any]:
@@ -311,10 +305,9 @@ def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> It
     at.path = "rows"
     numbered = _numbered(rows, at)
     for is_text, some in groupby(numbered, lambda one: isinstance(one[1], str)):
-        if is_text:
-            yield from _of_rows(({reading.text_field: row} for _, row in some), reading, at)
-        elif reading.layout is None:
-            yield from _of_rows((dict(row) for _, row in some), reading, at)
+        if is_text or reading.layout is None:
+            found = ({reading.text_field: row} if is_text else dict(row) for _, row in some)
+            yield from _made(found, lambda row: input_row(row, reading, at), at)
         else:
             records = (Located(dict(row), "rows", number) for number, row in some)
             yield from _of_layout(records, reading, at)
