@@ -303,7 +303,7 @@ def test_inputs_of_parquet_are_its_rows(tmp_path):
     pytest.importorskip("pyarrow")
     from pyarrow import Table, parquet
 
-    rows = [{"q": "a", "n": 1, "features": [0.5, 2.0]}, {"q": "b", "n": 2, "features": [1.0, 0.0]}]
+    rows = [{"q": "a", "n": 1, "features": [0.1, 2.0]}, {"q": "b", "n": 2, "features": [1.0, 1e9]}]
     path = str(tmp_path / "a.parquet")
     parquet.write_table(Table.from_pylist(rows), path)
     found = inputs(path, text_field="q")

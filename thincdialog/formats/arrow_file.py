@@ -34,8 +34,7 @@ def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[s
         try:
             for batch in _batches(file):
                 _check(batch, file)
-                rows = _rows(batch, _class_names(batch.schema))
-                yield from map(_as_json, rows) if as_json else rows
+                yield from _rows(batch, _class_names(batch.schema), as_json)
         # Column names that are not UTF-8 raise a UnicodeDecodeError.
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             text = f"cannot be read as {file.suffix[1:]}: {short(str(error), 200)}"
@@ -101,14 +100,16 @@ def _batches(file: Path) -> Iterator[Any]:
                 yield batch.slice(start, N_ROWS)
 
 
-def _rows(batch: Any, names: Dict[str, List[str]]) -> Iterator[Dict[str, Any]]:
+def _rows(batch: Any, names: Dict[str, List[str]], as_json: bool) -> Iterator[Dict[str, Any]]:
     columns = {}
     for field, column in zip(batch.schema, batch.columns):
         values = _values(column)
         kind = _numbers_in(field.type)
-        if kind:
+        if as_json:
+            values = list(map(_as_json, values))
+        elif kind:
             values = [_as_array(value, kind) for value in values]
-        elif field.name in names:
+        if field.name in names:
             values = [_named(value, names[field.name]) for value in values]
         columns[field.name] = values
     for row in range(batch.num_rows):
@@ -136,8 +137,8 @@ def _as_array(value: Any, kind: str) -> Any:
 def _as_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _as_json(one) for name, one in value.items()}
-    if isinstance(value, (list, np.ndarray)):
-        return [_as_json(one) for one in value] if isinstance(value, list) else value.tolist()
+    if isinstance(value, list):
+        return [_as_json(one) for one in value]
     is_json = value is None or isinstance(value, (str, int, float))
     return value if is_json else str(value)
 
