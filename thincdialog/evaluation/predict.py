@@ -1,7 +1,7 @@
 """``predict``: a saved model's replies or classes for unlabelled data."""
 
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
@@ -219,17 +219,16 @@ class Answers:
 
         RAISES (DataError): If a row has a field that the table has no column for.
         """
-        lines = None
-        for row in self:
-            lines = lines or self._answer_lines()
-            yield from lines(row)
-        if lines is None and self._at.columns is not None and self.form in TABLES:
-            yield from self._answer_lines().header([*self._at.columns, *self.reading.taken])
-
-    def _answer_lines(self) -> AnswerLines:
+        rows = iter(self)
+        first = list(islice(rows, 1))
+        # Now the columns and the delimiter of the source are known.
+        columns = self._at.columns
         delimiter = self.reading.delimiter or self._at.delimiter or ","
-        has_header = self._at.columns is not None or not self.is_table
-        return AnswerLines(self.form, delimiter, has_header)
+        lines = AnswerLines(self.form, delimiter, columns is not None or not self.is_table)
+        if not first and columns is not None and self.form in TABLES:
+            yield from lines.header([*columns, *self.reading.taken])
+        for row in chain(first, rows):
+            yield from lines(row)
 
     def _counted(self, rows: Iterator[InputRow]) -> Iterator[InputRow]:
         for row in rows:
