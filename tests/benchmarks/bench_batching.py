@@ -1,10 +1,10 @@
-"""Padding in batches, and what it costs to choose them.
+"""Measure the padding in batches, and the cost of choosing the batches.
 
-Generated lengths (those of tests/batchers/corpora.py) and, where they are, the real
-conversations of ../shared/data: three turns of context and the reply, two fields that
-are padded separately. The same rows in file order, by ``Batchsort`` with batches of
-the same number of rows, and by ``Words`` with a budget of cells; every row once. Costs
-are CPU time a row, median of 7.
+The data is generated lengths (those of tests/batchers/corpora.py) and, if ../shared/data has
+them, real conversations: three turns of context and the reply, two fields that are padded
+separately. The same rows are batched in file order, by ``Batchsort`` with batches of the same
+number of rows, and by ``Words`` with a budget of cells, each row once. Costs are CPU time per
+row, median of 7.
 
     python tests/benchmarks/bench_batching.py
 """
@@ -27,11 +27,11 @@ Batches = List[np.ndarray]
 
 
 class Corpus(NamedTuple):
-    """Rows to batch.
+    """Lengths of the rows to batch.
 
-    size (int): Rows of a batch of fixed size.
-    budget (int): Cells of a batch of ``Words``.
-    goal (Optional[float]): Most padding wanted, in per cent.
+    size (int): Rows per batch of fixed size.
+    budget (int): Cells per batch of ``Words``.
+    goal (Optional[float]): Upper limit for the padding, in percent of the cells.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Corpus(NamedTuple):
     goal: Optional[float]
 
     def padding(self, batches: Batches) -> float:
-        """Per cent of the cells."""
+        """Return the padding in percent of the cells."""
         return 100 * corpora.padding(self.lengths, batches)
 
     def in_file_order(self) -> Batches:
@@ -49,13 +49,13 @@ class Corpus(NamedTuple):
         return [rows[start : start + self.size] for start in range(0, len(rows), self.size)]
 
     def numbers(self, batches: Batches) -> str:
-        """Padding, batches, and the cells of the largest one."""
+        """Format the padding, the number of batches, and the cells of the largest batch."""
         largest = max(self.lengths.take(batch).cells() for batch in batches)
         return f"{self.padding(batches):5.1f} % {len(batches):6,} {largest:7,}"
 
 
 def conversations(name: str) -> Lengths:
-    """Words of up to three turns of context, and of the reply."""
+    """Count the words of up to three turns of context, and those of the reply."""
     paths = sorted((DATA / name).glob("*train.jsonl.gz"))
     rows: List[Tuple[int, int]] = []
     for row in read_rows(next(path for path in paths if not path.name.startswith("stream"))):
@@ -77,7 +77,8 @@ def all_corpora() -> Dict[str, Corpus]:
 
 
 def in_windows(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
-    """Window after window, as teachers read them, and the CPU seconds of choosing."""
+    """Choose batches window after window, as teachers do. Return them and the CPU seconds it
+    took."""
     rng, watch = np.random.default_rng(0), Stopwatch()
     words = np.append(0, lengths.totals.cumsum())
     batches: Batches = []
@@ -99,7 +100,8 @@ def in_windows(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
 
 
 def live(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
-    """Through a buffer of waiting conversations, a new one for each that is over."""
+    """Choose batches from a buffer of waiting conversations. Each one that ends is replaced by a
+    new one. Return the batches and the CPU seconds it took."""
     buffer, watch = LiveBuffer(batcher, [0]), Stopwatch()
     batches: Batches = []
     fed, n_rows = 0, len(lengths.counts)
@@ -122,9 +124,10 @@ def live(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
 
 
 def by_cache(lengths: Lengths, size: int, length_range: int) -> Batches:
-    """As ParlAI's PytorchDataTeacher sorted (``batch_sort_cache_type = "pop"``), in its first
-    epoch: a row goes to those of its text's length, or of the nearest length within the range that
-    some row has already; `size` of them are a batch. What is left is cut in order of length."""
+    """Batch as ParlAI's PytorchDataTeacher does in its first epoch, sorted by
+    ``batch_sort_cache_type = "pop"``: a row joins the rows of its text's length, or of the nearest
+    length within the range that has rows already. As soon as `size` rows are together, they are a
+    batch. The remaining rows are cut into batches in order of their lengths."""
     waiting: Dict[int, List[int]] = {}
     batches: Batches = []
     for row, n_words in enumerate(lengths.counts[:, 0].tolist()):
@@ -152,7 +155,7 @@ def against(value: float, goal: Optional[float]) -> str:
 
 
 def print_padding(found: Dict[str, Corpus]) -> None:
-    """One line for each corpus."""
+    """Print one line for each corpus."""
     print(f"{'':32}{'file order':>24}{'Batchsort':>26}{'Words':>26}   goal for Words")
     print(f"{'':32}{'  '.join(['padding  batches largest'] * 3)}")
     for corpus in found.values():
@@ -167,7 +170,7 @@ def print_padding(found: Dict[str, Corpus]) -> None:
 
 
 def print_caches(found: Dict[str, Corpus]) -> None:
-    """Beside what they are to be replaced by: one line for each corpus."""
+    """Compare ParlAI's caches with our batchers: one line for each corpus."""
     print("\npadding under the cache of ParlAI's PytorchDataTeacher, and under our batchers")
     for corpus in found.values():
         cases = {

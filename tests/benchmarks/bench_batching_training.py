@@ -1,16 +1,16 @@
-"""Training rankers on texts of very different lengths: batches in file order, and batches
-within a budget of words that hold as many cells on average.
+"""Train rankers on texts of very different lengths: batches in file order are compared with
+batches within a budget of words that have the same number of cells on average.
 
-4,000 pairs of a context and a reply, lengths lognormal with median 12, up to 200 words:
-the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. Two encoders: attention
-that computes all cells of its rectangles, as most libraries do (a user would bring it with
---code), and our BiLSTM, which computes no padding: there file order wastes steps, as many as
-its longest row has words.
+The data is 4,000 pairs of a context and a reply, lengths lognormal with median 12, up to 200
+words: the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. There are two encoders.
+One is an attention that computes all cells of its rectangles, padding included, as most libraries
+do (a user would add it with --code). The other is our BiLSTM, which computes no padding, but takes
+as many steps per batch as the longest row has words: file order wastes these.
 
-Beside it, if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2, its
-transformer ranker of about as many weights with dynamic batching, on the same pairs
-(PARLAI_BENCH: a folder that can be written, with bench_dynb.py, common.py and the files
-that gen_skewed.py makes). All take turns; examples per CPU second, one thread.
+If PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2, its transformer ranker
+with about the same number of weights and with dynamic batching is measured on the same pairs.
+PARLAI_BENCH must then be a writable folder with bench_dynb.py, common.py and the files that
+gen_skewed.py makes. All variants take turns; printed are examples per CPU second, one thread.
 
     PARLAI_PYTHON=~/parlai/bin/python PARLAI_BENCH=~/parlai_bench \
         python tests/benchmarks/bench_batching_training.py
@@ -44,14 +44,14 @@ from thincdialog.teachers import IterableTeacher
 from thincdialog.worlds.batch_world import batch_world
 
 N_EXAMPLES, N_REPEATS = sized((4000, 5), (100, 1))
-# How far cells of a batch may be from those of another way.
+# How far the cells per batch may differ between two ways of batching.
 CLOSE = sized(0.05, 0.5)
-# Of two rectangles: sums over rows and steps.
+# Axes of two rectangles to sum over: rows and steps.
 ROWS = ((0, 1), (0, 1))
 
 
 def skewed_pairs():
-    """The corpus: 4,000 pairs of texts."""
+    """Generate the corpus: 4,000 pairs of texts."""
     rng = random.Random(1234)
     words = range(1000)
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in words))
@@ -67,8 +67,8 @@ def skewed_pairs():
 
 
 def attention_encoder(width: int, depth: int) -> Model:
-    """Embeddings, blocks of attention, mean, linear layer: Ragged ids to (n, width). A block
-    is one head, and a net of twice the width, each added to its input."""
+    """Embeddings, attention blocks, mean and a linear layer: Ragged ids to (n, width). A block has
+    one attention head and a feed-forward net of twice the width, each added to its input."""
     names, dims = ("QKV", "W1", "W2"), {"nO": width}
     blocks = [
         Model("padded_attention", forward, init=init, dims=dims, params=dict.fromkeys(names))
@@ -119,9 +119,9 @@ def forward(model, Xr: Ragged, is_train: bool):
 
 
 class Run:
-    """A ranker, and epochs of it in batches of one kind.
+    """A ranker that is trained in batches of one kind.
 
-    encoder (Callable): Makes its encoder.
+    encoder (Callable): Makes the ranker's encoder.
     """
 
     def __init__(self, pairs, batcher: Batcher, encoder: Callable[[], Model]):
@@ -132,10 +132,10 @@ class Run:
             self.agent.initialize(teacher, tokenizer=WordTokenizer(), seed=0)
         self.world = batch_world(teacher, self.agent, batcher)
         self.optimizer, self.n_epochs = Adam(0.001), 0
-        self.epoch()  # compiles, reads, and counts
+        self.epoch()  # Compiles, reads the data, and counts cells.
 
     def epoch(self) -> float:
-        """One pass; examples a CPU second."""
+        """Train for one epoch. Return the examples per CPU second."""
         agent, world, watch = self.agent, self.world, Stopwatch()
         world.start_epoch(self.n_epochs, 0)
         self.n_epochs += 1
@@ -154,7 +154,7 @@ class Run:
 
 
 def same_cells(pairs, encoder, cells: float) -> Run:
-    """Batches within the budget whose batches hold so many cells on average."""
+    """Train with batches within a budget of words, chosen to have this many cells on average."""
     budget = cells
     while True:
         run = Run(pairs, Words(round(budget)), encoder)
@@ -164,7 +164,7 @@ def same_cells(pairs, encoder, cells: float) -> Run:
 
 
 def compare(pairs, title: str, encoder, size: int) -> None:
-    """Print fixed order beside a budget of as many cells."""
+    """Print file order, and a budget with the same number of cells."""
     fixed = Run(pairs, Fixed(size), encoder)
     runs = {
         f"Fixed({size}), file order": fixed,
@@ -184,7 +184,7 @@ def compare(pairs, title: str, encoder, size: int) -> None:
 
 
 def beside_parlai(pairs) -> None:
-    """Print ParlAI's modes beside our best one, weights alike."""
+    """Compare ParlAI's modes with our fastest model that has about as many weights."""
     ours = Run(pairs, Words(12800), partial(BiLSTMEncoder, width=68, dropout=0.0))
     sizes: Dict[str, int] = {}
 
@@ -197,7 +197,7 @@ def beside_parlai(pairs) -> None:
 
     rates = medians(in_turns(("ours", "none", "batchsort", "full"), measure, N_REPEATS))
     rate, n_theirs = rates.pop("ours"), sizes["theirs"]
-    print(f"\nBeside ParlAI 1.7.2, transformer ranker of {n_theirs:,} weights, batches of 32")
+    print(f"\nCompared: ParlAI 1.7.2, transformer ranker of {n_theirs:,} weights, batches of 32")
     for mode, theirs in rates.items():
         print(f"  ParlAI, dynamic batching {mode:10}{theirs:8,.0f} ex/CPU-s")
     n_ours = ours.agent.parameters.n_parameters

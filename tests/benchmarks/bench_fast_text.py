@@ -1,14 +1,14 @@
-"""The fastText-like classifier beside fastText: words a second and accuracy.
+"""Compare the fastText-like classifier with fastText: words per second and accuracy.
 
-The same data (shuffled once for fastText, which reads it in one order; ours is shuffled
-every epoch), words, width, rows, bigrams, epochs and learning rate, one thread. A time is
-CPU time of a whole training less that of a training of one epoch: no reading, no
-vocabulary, no evaluation. Words are counted as fastText counts them, with the label and the
-end of each text. The two take turns. fastText is measured if FASTTEXT_PYTHON names the
-Python of an environment that has it (PyPI: fasttext-wheel 0.9.2 with numpy < 2); the data
-lies in ../shared/data, or where DATA says.
+Both get the same data, words, width, rows, bigrams, epochs and learning rate, and one thread.
+fastText reads the data in one order, so it is shuffled once for fastText; ours is shuffled every
+epoch. A time is the CPU time of a whole training run minus that of a run of one epoch, so it
+includes no reading, no vocabulary and no evaluation. Words are counted as fastText counts them:
+with the label and the end of each text. The two take turns. fastText is measured if
+FASTTEXT_PYTHON names the Python of an environment that has it (PyPI: fasttext-wheel 0.9.2 with
+numpy < 2). The data is in ../shared/data, or in the folder DATA.
 
-(bench_hogwild.py says what several workers gain.)
+bench_hogwild.py measures the gain of several workers.
 
     FASTTEXT_PYTHON=~/fasttext/bin/python python tests/benchmarks/bench_fast_text.py [NAME...]
 """
@@ -44,7 +44,7 @@ long, model = run(int(epochs))
 print(json.dumps([(long - short) / (int(epochs) - 1), model.test(test)[1]]))
 """
 
-# Folder, epochs, and learning rate.
+# Data set: its folder, epochs, and learning rate.
 CORPORA = {
     "clinc150": ("clinc150/full", sized(50, 2), 1.0),
     "banking77": ("banking77", sized(50, 2), 1.0),
@@ -53,17 +53,17 @@ CORPORA = {
 
 
 def labelled(row: Dict[str, Any]) -> Tuple[str, str]:
-    """A text and its label; or, as in ml_datasets, a long text of few classes: a whole
-    dialogue and its topic."""
+    """Return a text and its label. In a row like those of ml_datasets (long texts, few classes),
+    these are the whole dialogue and its topic."""
     if "turns" in row:
         return " ".join(turn["text"] for turn in row["turns"]), row["topic"]
     return row["text"], row["label"]
 
 
 def prepare(source: Path, folder: Path) -> Tuple[int, int]:
-    """Write train and test as both read them, .jsonl and .txt.
+    """Write train and test files for both: .jsonl for ours, .txt for fastText.
 
-    RETURNS (Tuple[int, int]): Examples for training, and what fastText counts as their words.
+    RETURNS (Tuple[int, int]): The training examples, and their words as fastText counts them.
     """
     split = WordTokenizer().split
     for part in ("test", "train"):
@@ -79,7 +79,7 @@ def prepare(source: Path, folder: Path) -> Tuple[int, int]:
 
 
 def ours(folder: Path, epochs: int, rate: float, n_examples: int, seed: int) -> Any:
-    """CPU seconds an epoch, and accuracy."""
+    """Return CPU seconds per epoch, and accuracy."""
 
     def run(epochs: int) -> Tuple[float, Any]:
         changes = {
@@ -103,7 +103,7 @@ def ours(folder: Path, epochs: int, rate: float, n_examples: int, seed: int) -> 
 
 
 def compare(name: str, folder: Path) -> None:
-    """Print words a second, and mean accuracy of the runs' seeds, of both."""
+    """Print words per second, and the mean accuracy over the seeds, for both."""
     where, epochs, rate = CORPORA[name]
     if not has_data(where):
         return
@@ -128,7 +128,7 @@ def compare(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run all, or those data sets that are named."""
+    """Compare the data sets that the command line names, or all of them."""
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or CORPORA:
             compare(name, Path(folder))

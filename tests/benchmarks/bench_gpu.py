@@ -1,21 +1,21 @@
-"""Training on a GPU: beside PyTorch on the same card and the same batches, beside one thread of
-the CPU, and how far it is from what the card can do. Prints tables in Markdown.
+"""Train on a GPU, compared with PyTorch on the same GPU and the same batches, with one CPU thread,
+and with the limits of the GPU. Prints tables in Markdown.
 
     python tests/benchmarks/bench_gpu.py             (make bench-gpu)
-    python tests/benchmarks/bench_gpu.py --quick     only shows that all of it runs
+    python tests/benchmarks/bench_gpu.py --quick     only shows that the benchmark runs
 
-Steps are those of the shipped configs, from the texts on; the first epoch, in which texts become
-ids, does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
-ids of the same batches, which lie on the card before. Launches, waits and copies are counted by the
-project's stand-in for CuPy, in a process of its own (it needs a C++ compiler).
+Steps are those of the shipped configs and start from texts. The first epoch turns texts into ids
+and does not count. PyTorch (eager, fused Adam, SDPA; left out if it cannot be imported) gets the
+ids of the same batches, which are on the GPU already. Launches, waits and copies are counted by
+the project's stand-in for CuPy, in a separate process (it needs a C++ compiler).
 
-The limits are what the card reaches in a large product and in a large copy. The memory that a step
-needs counts weights and rows of embeddings only. Kernels of our own and products are told one by
-one, each between two events, less what two events take with nothing between them; CuPy's own
-kernels are not told.
+The limits are what the GPU reaches in a large matrix product and in a large copy. The memory
+traffic of a step counts weights and rows of embeddings only. Our own kernels and matrix products
+are listed separately, each timed between two events, minus the time that two events take with
+nothing between them. CuPy's own kernels are not listed.
 
-On the stand-in, which tells no times, these are "-", as are those of steps that let the card wait
-for the host in their midst. Without a GPU the exit code is 1.
+The stand-in measures no times, so they are printed as "-". So are the times of steps during which
+the GPU waits for the host. Without a GPU the exit code is 1.
 """
 
 import argparse
@@ -49,10 +49,10 @@ TOKENS = {
     "width": 128, "depth": 4, "n_heads": 4, "positions": "learned",
 }  # fmt: skip
 TRANSFORMER = {"@models": "thincdialog.TransformerEncoder.v1", "tokens": TOKENS}
-# Ids as many as PyTorch's transformer has.
+# The number of token ids of PyTorch's transformer.
 ROWS = {"tokenizer.n_rows": 32760}
 RANKING = {ENCODER: TRANSFORMER, "agent.model.share": "all", **ROWS}
-# Of each case: its config, and what is changed there.
+# Name of each case: its config, and the settings changed there.
 CASES = {
     "ranker (bags)": ("ranker", {}),
     "transformer ranker": ("ranker", RANKING),
@@ -66,17 +66,17 @@ CASES = {
         "ranker", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}, **ROWS},
     ),
 }  # fmt: skip
-# Cases whose kernels are told one by one.
+# Cases whose kernels are listed separately.
 TOLD = ("transformer ranker", "BiLSTM ranker")
 
 
 class Size:
-    """How much is done.
+    """How much to measure.
 
-    batches (int): Of an epoch.
-    batch (Optional[int]): Examples in a batch; the case's own if None.
-    steps, rounds (int): Steps in a round, of which the medians are taken.
-    matrix, copied (int): Rows of the product, and floats of the copy, that show the limits.
+    batches (int): Batches of an epoch.
+    batch (Optional[int]): Examples in a batch; None for the case's own number.
+    steps, rounds (int): Steps in a round, and rounds, of which the medians are taken.
+    matrix, copied (int): Rows of the matrix product, and floats of the copy, that show the limits.
     """
 
     def __init__(self, is_quick):
@@ -90,7 +90,8 @@ class Size:
 
 
 def write_data(folder, file, n):
-    """Texts of skewed lengths (lognormal, median 12, at most 60 words), words by Zipf's law."""
+    """Write texts of skewed lengths (lognormal, median 12, at most 60 words), words by Zipf's
+    law."""
     rng, path = random.Random(0), folder / f"{file}-{n}.jsonl"
 
     def text():
@@ -107,10 +108,10 @@ def write_data(folder, file, n):
 
 
 class Ours:
-    """A case on a device.
+    """Our training of a case on a device.
 
-    batches (List): What the model got in an epoch: for each side ids, their segments and lengths,
-        of the host.
+    batches (List): The model's inputs in an epoch: for each side ids, their segments and lengths,
+        all on the host.
     """
 
     def __init__(self, stack, folder, name, size, gpu_id):
@@ -157,9 +158,9 @@ class Ours:
         self.model._func = forward
 
     def least_bytes(self):
-        """Read and written in a step, at the very least, of embeddings and weights alone: the
-        vector of each token is read; of each row that is learnt the gradient is written and read,
-        and weight and two moments are read and written."""
+        """Count the bytes that a step must at least read and write, for embeddings and weights
+        alone. The vector of each token is read. For each row that is trained, the gradient is
+        written and read, and the weight and two moments are read and written."""
         parts = self.trial.agent.parameters.stretches
         width = max((part.width for part in parts if part.width), default=0)
         dense = sum(part.stop - part.start for part in parts if not part.width)
@@ -169,8 +170,8 @@ class Ours:
 
 
 def torch_steps(torch, name, batches):
-    """Functions that take the step of a number of the same model on the same ids, as PyTorch's
-    users might write them; none if there is no such model."""
+    """Return functions step(number), with the same model on the same ids as PyTorch's users might
+    write it; none if there is no such model."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("transformer"):
         is_ranker = "ranker" in name
@@ -196,7 +197,8 @@ def torch_steps(torch, name, batches):
 
 
 def _two_bags(ids, lengths):
-    """Ids of the current turn and then of the history of each example, and how many they are."""
+    """Order the ids of each example, the current turn before the history. Return them and both
+    sizes."""
     examples, is_history = np.arange(len(lengths)).repeat(lengths), ids[:, 1] > 0
     sizes = np.stack([np.bincount(examples[is_history == which], minlength=len(lengths))
                       for which in (False, True)], axis=1)  # fmt: skip
@@ -204,8 +206,8 @@ def _two_bags(ids, lengths):
 
 
 class Card(HeldDevice):
-    """What CUDA's events tell of stretches of work on a card that is held until all of it is asked
-    for. Seconds are nan where that cannot be."""
+    """Time work with CUDA's events, on a GPU that is held until all of the work is queued. Seconds
+    are nan if that is not possible."""
 
     def __init__(self, cupy):
         self.is_real = not hasattr(cupy, "is_stand_in")
@@ -214,16 +216,17 @@ class Card(HeldDevice):
         super().__init__(cupy)
 
     def seconds(self, work, n=1, pick=np.median):
-        """Of the work itself, done n times."""
+        """Return the seconds of the work itself, repeated n times."""
         found = []
         while len(found) < n and not np.isnan(found).any():
             found.append(self.time(work))
         return pick(found)
 
     def limits(self, size, ops):
-        """Bytes a second of a copy, and floating point operations a second of a product."""
+        """Return the bytes per second of a copy, and the floating point operations per second of a
+        product."""
         one, other = (self.cupy.ones((size.copied,), dtype="f") for _ in range(2))
-        # A card takes less power, and so is faster, where all numbers are alike.
+        # A GPU needs less power, and so is faster, if all numbers are the same.
         shape = (size.matrix, size.matrix)
         A = self.cupy.asarray(np.random.default_rng(0).standard_normal(shape, dtype="f"))
 
@@ -238,8 +241,8 @@ class Card(HeldDevice):
         return 2 * one.nbytes / copied, 2 * size.matrix**3 / multiplied
 
     def told(self, ours):
-        """Of a step: its seconds, those of each kernel and of products, by name, and the products'
-        floating point operations."""
+        """Return the seconds of a step, those of each kernel and of products, by name, and the
+        floating point operations of the products."""
         found, operations, ops, start = [], [], ours.ops, kernels._start
         pairs = []
 
@@ -285,7 +288,7 @@ class Card(HeldDevice):
 
 
 def rate(step, wait, n_examples, n_steps):
-    """Examples a second."""
+    """Return the examples per second."""
     started = time.perf_counter()
     for number in range(n_steps):
         step(number)
@@ -294,7 +297,8 @@ def rate(step, wait, n_examples, n_steps):
 
 
 def counts(cupy):
-    """Launches, waits and copies from the host of a step of each case, as the stand-in counts."""
+    """Return the launches, waits and copies from the host in a step of each case. The stand-in
+    counts them."""
     found, size = {}, Size(is_quick=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in CASES:
@@ -307,7 +311,7 @@ def counts(cupy):
 
 
 def counts_of_stand_in():
-    """The same, from a process of its own; {} if it fails."""
+    """Return the same counts from a separate process; {} if it fails."""
     folders = [str(ROOT / "tests" / "stand_in"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, folders))
     command = [sys.executable, __file__, "--counts"]
@@ -320,13 +324,13 @@ def counts_of_stand_in():
 
 
 def markdown(rows):
-    """A table; the first row is its header."""
+    """Format a table. The first row is its header."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
 def measure(name, size, card, torch, counted, folder):
-    """A row of the table of steps, and the rows of the case's kernels."""
+    """Return the row of the table of steps, and the rows for the case's kernels."""
 
     def shown(number, form="{:,.0f}"):
         is_known = card.is_real and number is not None and not np.isnan(number)
@@ -410,7 +414,7 @@ def main():
             rows.append(row)
             lines += of_kernels
     if is_stand_in:
-        print("No GPU: a stand-in for CuPy, which tells no times.")
+        print("No GPU: a stand-in for CuPy, which measures no times.")
     else:
         device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
         with_torch = "no PyTorch" if torch is None else f"PyTorch {torch.__version__}"

@@ -1,21 +1,21 @@
-"""How training scales with hogwild workers, beside how anything scales here.
+"""Measure how training scales with hogwild workers, and how pure computing scales here.
 
-In one run, bursts of 1 s with rests of 1 s take turns: training on 1 worker (without
-[runner]), on 2 (on 4, 8, 16 where there are as many cores), and pure computing, which shares
-nothing and needs no GIL, on as many threads. Medians of rounds of
+In one run, bursts of 1 s and rests of 1 s alternate. Training on 1 worker (without [runner]) and
+on 2 (and 4, 8, 16 if there are as many cores) takes turns with pure computing on the same number
+of threads, which shares no data and needs no GIL. Printed are medians of the rounds:
 
-    work        examples a second on n workers over those of one
-    ceiling     the same of pure computing
-    efficiency  work over ceiling
+    work        examples per second with n workers, divided by those with one
+    ceiling     the same ratio for pure computing
+    efficiency  work divided by ceiling
 
     python tests/benchmarks/bench_hogwild.py [part of a name ...]
     python tests/benchmarks/bench_hogwild.py --off MECHANISM [part of a name ...]
 
-With --off, training with and without one mechanism (see OFF) takes turns, and the ratio of the
-two is printed: above 1, the mechanism is a gain. Beside it stands, for threads, the ratio of
-examples a second of the CPU's time, which others on the machine change little (but waiting is no
-part of it); with "--off nothing", both say how far noise goes. Only "tell" is switched off in
-processes, too.
+With --off, training with and training without one mechanism (see OFF) take turns, and the ratio
+of the two is printed: above 1, the mechanism is a gain. For threads, the ratio of examples per CPU
+second is printed, too: other work on the machine changes it little, but it does not include
+waiting. With "--off nothing", both ratios show the noise. In processes, only "tell" is switched
+off.
 """
 
 import io
@@ -43,7 +43,7 @@ SECONDS, REST = sized((1.0, 1.0), (0.05, 0.0))
 N_ROUNDS = int(os.environ.get("BENCH_ROUNDS", sized(7, 1)))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
 
-# Mechanism to what is in its place when it is off: names, and their values.
+# Mechanism to the names that are replaced when it is off, and their replacements.
 OFF: Dict[str, Dict[str, Any]] = {
     "turns": {"thincdialog.runners.hogwild.n_cores": lambda: 1024},
     "ahead": {"thincdialog.runners.worker.stale_settings": lambda settings, n: dict(settings)},
@@ -58,7 +58,7 @@ OFF: Dict[str, Dict[str, Any]] = {
     },
     "tell": {"thincdialog.runners.worker.TELL_SECONDS": 0.0},
 }
-# The last one for processes, which run it as --code.
+# The last mechanism, for processes: they run it as --code.
 OFF_IN_PROCESSES = """
 from thincdialog.runners import worker
 worker.TELL_SECONDS = 0.0
@@ -66,7 +66,7 @@ worker.TELL_SECONDS = 0.0
 
 
 def asked() -> Tuple[str, List[str]]:
-    """The mechanism of --off, "" without it, and the other words of the command line."""
+    """Return the mechanism of --off ("" without it), and the other words of the command line."""
     words = sys.argv[1:]
     return (words[1], words[2:]) if words[:1] == ["--off"] else ("", words)
 
@@ -76,7 +76,7 @@ one_blas_thread = partial(threadpool_limits, 1, user_api="blas")
 
 @contextmanager
 def without(mechanism: str) -> Iterator[None]:
-    """A stretch with a mechanism switched off; none, if it is ""."""
+    """A context in which a mechanism is switched off. With "", nothing is."""
     with ExitStack() as stack:
         for name, value in OFF.get(mechanism, {}).items():
             stack.enter_context(mock.patch(name, value))
@@ -84,7 +84,7 @@ def without(mechanism: str) -> Iterator[None]:
 
 
 class Work:
-    """Training that can be let go for a moment."""
+    """Training that can be continued for a moment at a time."""
 
     def __init__(
         self, config: Any, overrides: Dict[str, Any], runner: Any, off: str = "", code: Any = None
@@ -92,7 +92,7 @@ class Work:
         self.experiment, self.runner = Experiment.from_config(config, overrides, code), runner
         self.off = off
         self.n_steps = self.n_epochs = self.n_examples = 0
-        self.by_cpu: List[float] = []  # Of each burst, examples a second of the CPU's time.
+        self.by_cpu: List[float] = []  # Examples per CPU second of each burst.
         with without(self.off), self.experiment.working():
             teacher = self.experiment.training_split()
             self.experiment.initialize(teacher, io.StringIO())
@@ -102,7 +102,7 @@ class Work:
     def burst(self, seconds: float) -> float:
         """RETURNS (float): Examples a second."""
         runner, reports = self.runner, []
-        # Of one worker, too, products of matrices take one core.
+        # With one worker, too, matrix products take one core.
         with without(self.off), self.experiment.working(), one_blas_thread():
             began, cpu = time.perf_counter(), time.process_time()
             while time.perf_counter() - began < seconds:
@@ -120,7 +120,7 @@ class Work:
 
 
 class Spin:
-    """Pure computing on some threads."""
+    """Pure computing on several threads."""
 
     def __init__(self, n: int):
         self.n, self.compute = n, arithmetic()
@@ -135,7 +135,7 @@ class Spin:
 
 
 def data(folder: Path, name: str, n: Optional[int] = None) -> str:
-    """A file of the first rows of real data; of all, if no number is given."""
+    """Write a file of the first rows of real data, by default of all rows."""
     path = folder / f"{name.replace('/', '_')}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in first_rows(name, n)))
     return str(path)
@@ -160,7 +160,7 @@ def parts(folder: Path) -> Iterator[Tuple[str, Any, Dict[str, Any], str]]:
 
 
 def rounds(works: Dict[Any, Any]) -> Dict[Any, List[float]]:
-    """Bursts of all kinds, one after the other, round for round."""
+    """Run bursts of all kinds in turns, round after round."""
     found: Dict[Any, List[float]] = {name: [] for name in works}
     for work in works.values():  # Compiles kernels, tokenizes.
         work.burst(2 * SECONDS)

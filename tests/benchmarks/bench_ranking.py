@@ -49,7 +49,7 @@ width = 64
 [training]
 max_steps = 1
 """
-# The texts of the best candidates of each conversation.
+# The texts of the best candidates, for each conversation.
 Best = List[List[str]]
 
 
@@ -62,8 +62,8 @@ SELECTIONS = {"partition": ranking._highest, "full sort": full_sort}
 
 
 def make_chatbot(n_candidates: int) -> Chatbot:
-    """A model with weights that are almost random. Candidates are pairs of words, so that "w1 w2"
-    and "w2 w1" have the same score."""
+    """Make a model with weights that are almost random. Candidates are pairs of words, so that "w1
+    w2" and "w2 w1" have the same score."""
     pairs = [f"{one} {other}" for one in WORDS for other in WORDS]
     rows = [f"{one},{other}" for one, other in zip(WORDS, WORDS[::-1])]
     with TemporaryDirectory() as name:
@@ -77,7 +77,7 @@ def make_chatbot(n_candidates: int) -> Chatbot:
 
 
 def rank_all(chatbot: Chatbot) -> Tuple[float, Best]:
-    """Seconds to rank the candidates for all conversations, and the best of each."""
+    """Return the seconds to rank the candidates for all conversations, and the best of each."""
     rng, agent = random.Random(1), chatbot.agent
     texts = [" ".join(rng.choices(WORDS, k=8)) for _ in range(N_CONVERSATIONS)]
     messages = [Message(text=text) for text in texts]
@@ -85,7 +85,7 @@ def rank_all(chatbot: Chatbot) -> Tuple[float, Best]:
     batches = [Batch.of(messages[start : start + BATCH_SIZE]) for start in starts]
     best: Best = []
     with agent.evaluating():
-        agent.answer(batches[0])  # It encodes the candidates.
+        agent.answer(batches[0])  # Encodes the candidates.
         started = time.perf_counter()
         for batch in batches:
             best += [reply["text_candidates"] for reply in agent.answer(batch)]
@@ -93,7 +93,7 @@ def rank_all(chatbot: Chatbot) -> Tuple[float, Best]:
 
 
 def respond(chatbot: Chatbot) -> Tuple[float, Best]:
-    """Median milliseconds of a reply, and the best candidates."""
+    """Return the median milliseconds of a reply, and the best candidates."""
     taken = []
     for _ in range(N_REPLIES):
         chatbot.reset()
@@ -105,7 +105,8 @@ def respond(chatbot: Chatbot) -> Tuple[float, Best]:
 
 
 def compare(what: str, measure: Callable, n_candidates: int) -> List[str]:
-    """The row of the table: what is measured, its median with each selection, and the ratio."""
+    """Return the row of the table: what is measured, its median with each selection, and the
+    ratio."""
     chatbot, best = make_chatbot(n_candidates), {}
 
     def measure_with(name: str) -> float:

@@ -1,24 +1,25 @@
-"""What workers on Ray cost and gain, each figure beside its ceiling in the same run.
+"""Measure what workers on Ray cost and gain. Each figure comes with its ceiling from the same run.
 
     python tests/benchmarks/bench_ray.py [speed] [exchange] [nodes] [restart] [paper] [scores]
 
-    speed     examples a second with 2 workers over one process (num_workers = 0), and the same of
-              pure computing, which nothing can beat; bursts that take turns, as in bench_hogwild.
-              Then the same by the time of processors, of the worker that took more: what two idle
-              cores come to, whatever else the machine does, but for waiting. The last columns: two
-              workers of hogwild over one process
-    exchange  milliseconds from gradients that are ready to new parameters that all see, 2 workers
-              of one machine, with Thinc's Adam, the same with averages of the weights (the default
-              of Thinc's), LazyAdam, and that with ops = "fast"; the ceiling of each is its step
-              alone on halves
-    nodes     the same between two raylets; its ceiling is Ray's messages alone, three rounds of
-              as many bytes
-    restart   seconds from a kill -9 until the others go on
-    paper     examples a second at 4, 16, 64 nodes, from measured parts
-    scores    of the notebook's experiment, five seeds: minutes
+    speed     examples per second with 2 workers, divided by those of one process (num_workers = 0),
+              and the same ratio for pure computing, which is the ceiling; bursts take turns, as in
+              bench_hogwild. Then the same ratio by CPU time, of the worker that took more of it:
+              the gain on two idle cores, whatever else the machine does, except that waiting is
+              not included. The last columns: two workers of hogwild, divided by one process
+    exchange  milliseconds from gradients that are ready until all workers see the new parameters,
+              with 2 workers on one machine; optimizers are Thinc's Adam, Adam with averages of the
+              weights (the default of Thinc's), LazyAdam, and LazyAdam with ops = "fast"; the
+              ceiling of each is its step alone, on half of the parameters
+    nodes     the same between two raylets; its ceiling is Ray's messages alone, three rounds with
+              the same number of bytes
+    restart   seconds from a kill -9 until the other workers continue
+    paper     examples per second on 4, 16, 64 nodes, computed from measurements of the parts
+    scores    the notebook's experiment, five seeds: takes minutes
 
-All but scores run without an argument. The machine should be idle. With --quick, exchange runs
-alone, and its workers are threads: Ray takes most of the ten seconds to start and to end.
+All parts except scores run if none is named. The machine should be idle. With --quick, only
+exchange runs, and its workers are threads, because Ray takes most of the ten seconds to start and
+to stop.
 """
 
 import io
@@ -59,7 +60,7 @@ from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
 from thincdialog.runners.mapped_arrays import MappedArrays
 
 N_STEPS = int(os.environ.get("BENCH_STEPS", sized(30, 6)))
-# Sizes of the arrays of a model of 1 million parameters, and of 20 million, most in one table.
+# Array sizes of a model with 1 million parameters, and of one with 20 million, most in one table.
 SIZES = {"1 M": [1000 * 998]}
 SIZES.update(sized({"20 M": [15_400_000, *[4_579_052 // 12] * 12]}, {}))
 OPTIMIZERS: Dict[str, Tuple[Any, str]] = {
@@ -72,7 +73,7 @@ OPTIMIZERS: Dict[str, Tuple[Any, str]] = {
 
 
 def start_ray() -> Any:
-    """A cluster for all parts."""
+    """Start a cluster for all parts."""
     import ray
 
     if not ray.is_initialized():
@@ -93,7 +94,7 @@ def start_ray() -> Any:
 
 
 def trainings(folder: Path) -> Any:
-    """Name, config, overrides and code of each."""
+    """Yield each training's name, config, overrides and code."""
     if has_data("mnist"):
         over: Dict[str, Any] = {
             "paths.mnist": str(DATA / "mnist"),
@@ -113,13 +114,13 @@ def trainings(folder: Path) -> Any:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Time of processors that a process has taken."""
+    """Return the CPU seconds that a process has taken."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Busy:
-    """What training has done with the time of processors since this was made."""
+    """The CPU time that training has taken since this object was made."""
 
     def __init__(self, work: Work):
         crew = work.runner.crew
@@ -127,13 +128,13 @@ class Busy:
         self.n, self.seconds = work.n_examples, [cpu_seconds(pid) for pid in self.pids]
 
     def rate(self) -> float:
-        """Examples a second of the worker that took most."""
+        """Return the examples per CPU second of the worker that took most of it."""
         taken = [cpu_seconds(pid) - began for pid, began in zip(self.pids, self.seconds)]
         return (self.work.n_examples - self.n) / max(taken)
 
 
 def by_processors(one: Work, two: Work) -> float:
-    """How many times as fast two workers are as one process, where each has a core."""
+    """Return how many times as fast two workers are as one process, if each has a core."""
     rates = []
     for work in (one, two):
         busy = Busy(work)
@@ -154,7 +155,7 @@ def speed() -> None:
             for n in (0, 2):
                 runner = build_ray(num_workers=n, microbatches=k)
                 work = works["work", n] = Work(config, over, runner, code=code)
-                while not work.n_epochs:  # Later ones find texts as tokens.
+                while not work.n_epochs:  # Later epochs find texts as tokens.
                     work.burst(SECONDS)
             for executor in ("thread", "process"):
                 works[executor, 2] = Work(config, over, Hogwild(2, executor), code=code)
@@ -181,7 +182,7 @@ def speed() -> None:
 
 
 def parameters_of(sizes: List[int], ops: str = "numpy") -> FlatParameters:
-    """Of a model that is nothing but these."""
+    """Return the parameters of a model that has only arrays of these sizes."""
     params = {f"W{n}": numpy.ones(size, dtype="f") for n, size in enumerate(sizes)}
     model: Model = Model("all", lambda *given: given, params=params, ops=get_dialog_ops(-1, ops))
     return FlatParameters(model)
@@ -197,7 +198,7 @@ class Exchanging:
         self.mailbox = Mailbox()
 
     def begin(self, mapping: Any, peers: Any) -> None:
-        """mapping (Optional[Mapping]): None for the object store."""
+        """mapping (Optional[Mapping]): Shared memory; None for Ray's object store."""
         stretches, values = self.parameters.stretches, self.parameters.values
         self.plane: LonePlane
         if mapping is not None:
@@ -235,7 +236,8 @@ class Exchanging:
         return found
 
     def messages(self, n_steps: int) -> List[float]:
-        """Milliseconds of a step's messages alone: half a gradient, sums, half the weights."""
+        """Measure the milliseconds of a step's messages alone: half a gradient, sums, half the
+        weights."""
         half = numpy.ones(len(self.parameters.values) // 2, dtype="f")
         other, found = 1 - self.worker, []
         for step in range(n_steps):
@@ -247,7 +249,7 @@ class Exchanging:
         return found
 
     def alone(self, n_steps: int) -> List[float]:
-        """Milliseconds of the optimizer's step alone, on half of the parameters."""
+        """Measure the milliseconds of the optimizer's step alone, on half of the parameters."""
         values = self.parameters.values
         n, found, optimizer = len(values) // 2, [], self.make(0.001, grad_clip=0.0)
         weights, gradient = numpy.ones(n, dtype="f"), numpy.ones(n, dtype="f")
@@ -264,7 +266,7 @@ class Exchanging:
 
 
 class Threaded:
-    """An actor in threads of this process, as far as an exchange needs one."""
+    """Replaces an actor by threads of this process, as far as an exchange needs one."""
 
     def __init__(self, of: Any):
         self.of, self.pool = of, ThreadPoolExecutor(4)
@@ -275,7 +277,7 @@ class Threaded:
         return method
 
 
-# In Ray's place where the actors are threads.
+# Replaces Ray if the actors are threads.
 THREADS = SimpleNamespace(
     get=lambda futures: [future.result() for future in futures],
     kill=lambda actor: actor.pool.shutdown(),
@@ -301,8 +303,8 @@ def pair(ray: Any, sizes: List[int], optimizer: str, mapping: Any, nodes: List[A
 
 
 def timed(ray: Any, actors: List[Any], call: str) -> Tuple[float, float]:
-    """The median over steps, and the best, on a machine that others use; the first steps touch
-    their memory."""
+    """Return the median and the best of the steps, because others use the machine. The first steps,
+    in which memory is touched for the first time, are left out."""
     found = ray.get([getattr(actor, call).remote(N_STEPS) for actor in actors])
     steps = [max(both) for both in list(zip(*found))[N_STEPS // 3 :]]
     return statistics.median(steps), min(steps)
@@ -387,11 +389,12 @@ def restart() -> None:
 
 
 def paper() -> None:
-    """A step at N nodes: the microbatch of a node is computed; gradients go to their owners and
-    weights come back, 2 (N - 1) / N of the parameters each way through a node's link; each node
-    makes the N-th part of Adam's steps; three rounds of messages."""
+    """Estimate a step on N nodes. Each node computes its microbatch. Gradients are sent to the
+    nodes that own their parameters and weights come back: 2 (N - 1) / N of the parameters in each
+    direction through a node's link. Each node computes one N-th of Adam's step. There are three
+    rounds of messages."""
     between = nodes()
-    # Two points of a line: what a message costs, and a byte.
+    # Two points of a line give the cost of a message and that of a byte.
     sizes = {"1 M": 998_000, "20 M": 19_979_000}
     seconds = {name: (whole - adam) / 1e3 for name, (whole, adam) in between.items()}
     adam = between["20 M"][1] / 1e3 / (sizes["20 M"] / 2)

@@ -1,8 +1,8 @@
-"""Reading and tokenising conversations: examples a second, and where the time goes.
+"""Read and tokenise conversations: examples per second, and where the time goes.
 
-self_dialogue's training data (309 k context-reply pairs) from ../shared/data, with the
-settings of configs/ranker.cfg. Each stage is timed in CPU seconds, median of 5 runs;
-"again" is a second pass over the same examples, as every epoch after the first.
+The data is self_dialogue's training data (309 k context-reply pairs) in ../shared/data, with the
+settings of configs/ranker.cfg. Each stage is timed in CPU seconds, median of 5 runs. "again" is a
+second pass over the same examples, as in every epoch after the first.
 
     python tests/benchmarks/bench_reading.py
 """
@@ -28,7 +28,7 @@ N_REPEATS, BATCH, EVERY_EPOCH = sized(5, 1), 512, "batches of arrays (every epoc
 
 
 def encode(teacher, encoder):
-    """One epoch of batches, contexts and replies as arrays."""
+    """Read one epoch of batches, with contexts and replies as arrays."""
     teacher.set_batches(Fixed(BATCH))
     teacher.start_epoch(0, 0)
     n_examples = 0

@@ -1,6 +1,6 @@
-"""Replies a second of ``serve``, latency, memory and start. The server has one core, this process,
-which makes the load, another one (if there are two). The rival is fastapi_ranker.py, if FastAPI and
-PyTorch are installed."""
+"""Measure ``serve``: replies per second, latency, memory and start-up. The server has one core;
+this process, which sends the requests, has another one (if there are two). ``serve`` is compared
+with fastapi_ranker.py if FastAPI and PyTorch are installed."""
 
 import asyncio
 import compileall
@@ -25,7 +25,7 @@ CORES = sorted(os.sched_getaffinity(0))
 
 
 def train_models(folder, names=("ranker", "intent")):
-    """Train shipped configs for some steps: how good they are does not matter."""
+    """Train shipped configs for a few steps: their quality does not matter here."""
     compileall.compile_dir(ROOT / "thincdialog", quiet=1)  # As pip does.
     rows = list(first_rows("self_dialogue/train.jsonl.gz", 4000))
     (folder / "talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -77,7 +77,7 @@ class Server:
         self.process.communicate()
 
     def megabytes(self):
-        """Memory of the server."""
+        """Return the memory of the server."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
@@ -114,7 +114,7 @@ async def at_once(server, works):
 
 
 def talking(texts):
-    """A conversation of several turns, each with what the server has said."""
+    """A conversation of several turns. Each request includes the server's earlier replies."""
 
     async def work(stream):
         messages, seconds = [], []
@@ -186,14 +186,14 @@ def main():
         n_each = sized(20_000 // 64, 3)
 
         def works(part):
-            """Each of 64 clients asks for single texts, none of which has come before."""
+            """Each of 64 clients sends single texts, all of them new."""
             for n in range(64):
                 places = range((part * 64 + n) * n_each, (part * 64 + n + 1) * n_each)
                 said = [f"{texts[place % len(texts)]} {place}" for place in places]
                 yield asking("/classify", [{"input": text} for text in said])
 
         sizes = []
-        # Distinct texts, so that what is remembered of texts counts, too.
+        # Distinct texts, so that the memory of caches of texts counts, too.
         for part in range(sized(10, 2)):
             measure("classifier, 64 single texts at once", server, list(works(part)))
             sizes.append(f"{server.megabytes():.0f}")

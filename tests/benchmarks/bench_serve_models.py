@@ -1,5 +1,6 @@
-"""The table of docs/serving.md: of each model, the start of ``serve``, its memory, and the latency
-of one request after the other. The rankers choose among 9,000 replies."""
+"""Measure the table of docs/serving.md: for each model, the start-up of ``serve``, its memory, and
+the latency of requests that are sent one after the other. The rankers choose among 9,000
+replies."""
 
 import asyncio
 import os

@@ -1,15 +1,14 @@
-"""A step over a table of 100,000 x 128: our row-sparse optimizers beside dense ones.
+"""Compare steps over a table of 100,000 x 128: our row-sparse optimizers, and dense ones.
 
-A step is what follows the forward pass: the gradient of a batch of 32 or 128 texts of 12
-words, drawn by Zipf's law, goes into the table's gradient, the norm is
-clipped, the weights are updated, the gradient is cleared. Ours go through BagEmbed and
-FlatParameters, with NumPy's ops and with the compiled ones; Thinc's Adam and SGD get the
-gradient as a whole, as its layers give it. Thinc has no Adagrad: ours, called as Thinc's
-optimizers are, makes dense steps in NumPy; SparseAdagrad is shown beside Thinc's SGD, too,
-which has half of its work. Milliseconds of CPU time, one thread, medians of steps
-that take turns; with averages of the weights, too, which are of the whole table. Then such a step
-of LazyAdam whose gradient is the sum of several microbatches, beside one that adds up whole
-vectors.
+A step is everything after the forward pass: the gradient of a batch of 32 or 128 texts of 12 words,
+drawn by Zipf's law, is added to the table's gradient, the norm is clipped, the weights are
+updated, and the gradient is cleared. Our steps use BagEmbed and FlatParameters, with NumPy's ops
+and with the compiled ones. Thinc's Adam and SGD get the gradient as a whole, as Thinc's layers
+return it. Thinc has no Adagrad, so ours, called as Thinc's optimizers are, makes dense steps in
+NumPy; SparseAdagrad is compared with Thinc's SGD, too, which does half of the work. Printed are
+milliseconds of CPU time, one thread, medians of steps that take turns, also with averages of the
+weights, which cover the whole table. Then come steps of LazyAdam whose gradient is the sum of
+several microbatches, compared with steps that add up whole vectors.
 
     python tests/benchmarks/bench_sparse_step.py
 """
@@ -52,7 +51,7 @@ Step = Callable[[], Any]
 
 
 def batches(n_texts: int) -> List[np.ndarray]:
-    """Ids by Zipf's law, spread over the table."""
+    """Draw ids by Zipf's law, spread over the table."""
     rng = np.random.default_rng(0)
     places = rng.permutation(N_ROWS)
     ranks = N_ROWS ** rng.random((16, n_texts * N_WORDS))
@@ -60,14 +59,14 @@ def batches(n_texts: int) -> List[np.ndarray]:
 
 
 def optimizer(name: str) -> Any:
-    """One of those above, with averages if the name says so."""
+    """Return an optimizer by its name above, with averages if the name contains that word."""
     kind, _, averages = name.partition(", ")
     make, rate = OPTIMIZERS[kind]
     return make(rate, grad_clip=1.0, use_averages=bool(averages))
 
 
 def sparse(name: str, ops_name: str, n_texts: int) -> Step:
-    """A step of ours."""
+    """Return our step."""
     ours = optimizer(name)
     with using_ops(get_dialog_ops(-1, ops_name)):
         model = BagEmbed(WIDTH, N_ROWS)
@@ -86,8 +85,8 @@ def sparse(name: str, ops_name: str, n_texts: int) -> Step:
 
 
 def of_several(ops_name: str, n_microbatches: int, is_whole: bool) -> Step:
-    """A step of several batches of 32 texts, whose gradients are added up as whole vectors, or as
-    rows."""
+    """Return a step of several batches of 32 texts. Their gradients are added up as whole vectors
+    or as rows."""
     ours = optimizer("LazyAdam")
     with using_ops(get_dialog_ops(-1, ops_name)):
         model = BagEmbed(WIDTH, N_ROWS)
@@ -118,7 +117,7 @@ def of_several(ops_name: str, n_microbatches: int, is_whole: bool) -> Step:
 
 
 def dense(name: str, n_texts: int) -> Step:
-    """A step of Thinc's."""
+    """Return Thinc's step."""
     whole = optimizer(name)
     values = np.random.default_rng(0).normal(size=N_ROWS * WIDTH).astype("f")
     gradient = np.zeros_like(values)
@@ -135,14 +134,14 @@ def dense(name: str, n_texts: int) -> Step:
 
 
 def compare(n_texts: int) -> None:
-    """Print the steps of batches of one size."""
+    """Print the steps for one batch size."""
     names = dict.fromkeys(name for rivals in BESIDE.values() for name in rivals)
     steps: Dict[Any, Step] = {name: dense(name, n_texts) for name in names}
     for ops in ("numpy", "fast"):
         steps.update({(name, ops): sparse(name, ops, n_texts) for name in BESIDE})
 
     def milliseconds(key: Any) -> float:
-        """CPU time of a step, mean of some."""
+        """Return the CPU time of a step, the mean of a few."""
         n = N_SPARSE if isinstance(key, tuple) else N_DENSE
         return cpu_seconds(lambda: [steps[key]() for _ in range(n)])[0] / n * 1000
 
@@ -152,7 +151,7 @@ def compare(n_texts: int) -> None:
     middle = medians(times)
     n_rows = statistics.mean(len(np.unique(ids)) for ids in batches(n_texts))
     print(f"\n{n_texts} texts: {n_rows:.0f} rows of {N_ROWS:,} a step")
-    rows = [["", "ops", "beside", "ms", "ms", "ratio"]]
+    rows = [["", "ops", "compared with", "ms", "ms", "ratio"]]
     for name, ops in (key for key in steps if isinstance(key, tuple)):
         for beside in BESIDE[name]:
             pairs = zip(times[beside], times[name, ops])

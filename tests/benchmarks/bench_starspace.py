@@ -1,15 +1,15 @@
-"""The embedding agent: examples a CPU-second beside ParlAI's, and two threads beside one.
+"""Compare the embedding agent with ParlAI's in examples per CPU second, and two threads with one.
 
-2,000 generated examples of 10 + 10 words, 128 wide, 10 negatives, SGD and hinge on
-cosines, as ParlAI's StarSpace agent has them by default: whole training (data, tokens,
-negatives, kernel), the first epoch apart (it tokenizes), and the kernel alone. Beside
-ParlAI 1.7.2 in the same run if PARLAI_PYTHON names the Python of an environment that has
-it (and PARLAI_BENCH the folder of bench_starspace.py, ../shared/parlai_bench by default).
+There are 2,000 generated examples of 10 + 10 words, 128 wide, 10 negatives, SGD and hinge loss on
+cosines: the defaults of ParlAI's StarSpace agent. Timed are whole training (data, tokens,
+negatives, kernel), the first epoch separately (it tokenizes), and the kernel alone. ParlAI 1.7.2
+is measured in the same run if PARLAI_PYTHON names the Python of an environment that has it
+(PARLAI_BENCH: the folder of bench_starspace.py, ../shared/parlai_bench by default).
 
-Two threads: replicas of one agent learn from batches of their own, of natural text where
-../shared/data/self_dialogue is there, else of words drawn by Zipf's law; with copies of rows
-(``RowsApart``) and directly. The cores of a busy machine are throttled, so short bursts take
-turns with bursts of pure compute, on one thread and on two.
+Two threads: replicas of one agent train on different batches. The text is natural if there is
+../shared/data/self_dialogue, otherwise words drawn by Zipf's law; training uses copies of rows
+(``RowsApart``) or the table directly. The cores of a busy machine are throttled, so short bursts
+take turns with bursts of pure computing, on one thread and on two.
 
     PARLAI_PYTHON=~/parlai/bin/python python tests/benchmarks/bench_starspace.py
 """
@@ -50,7 +50,7 @@ def sentences() -> Iterator[Message]:
 
 
 def natural_text() -> List[Message]:
-    """Turns and what was said before them."""
+    """Return turns with the turns before them."""
     found: List[Message] = []
     for row in first_rows("self_dialogue/train.jsonl.gz", N_CONVERSATIONS):
         turns = [turn["text"] for turn in row["turns"]]
@@ -68,11 +68,11 @@ def build(examples: List[Message], loss: Any, scale: float = 1.0) -> Any:
     return agent, teacher
 
 
-# --- one thread, beside ParlAI ------------------------------------------------------
+# --- one thread, compared with ParlAI ------------------------------------------------
 
 
 def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
-    """Examples a CPU-second of whole epochs."""
+    """Return the examples per CPU second of whole epochs."""
     optimizer, step = SparseSGD(0.1), 0
     first, others = Stopwatch(), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
@@ -90,7 +90,8 @@ def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
 
 
 def kernel_alone(agent: Any, teacher: Teacher) -> float:
-    """Examples a CPU-second of ``update`` on new weights, the batches packed before."""
+    """Return the examples per CPU second of ``update`` on new weights, with batches packed in
+    advance."""
     optimizer, watch = SparseSGD(0.1), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         world.start_epoch(0, 0)
@@ -106,7 +107,7 @@ def one_thread() -> None:
     def fresh() -> Any:
         return build(examples, RankingHinge(0.1))
 
-    training(*fresh())  # Kernels are compiled, or read, at their first call.
+    training(*fresh())  # Kernels are compiled, or loaded, at their first call.
     rounds: List[Dict[str, Any]] = []
     for _ in range(N_REPEATS):
         theirs = parlai("bench_starspace.py")
@@ -124,13 +125,13 @@ def one_thread() -> None:
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
 
 
-# --- two threads, beside one --------------------------------------------------------
+# --- two threads, compared with one --------------------------------------------------
 
 Work = Callable[[int], int]
 
 
 def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Work:
-    """A call learns from the thread's next batch and gives its number of examples."""
+    """Each call trains on the thread's next batch and returns its number of examples."""
     agent, teacher = build(examples, loss, 10.0)
     packed: List[Any] = []
     with BatchWorld(teacher, agent, Fixed(128)) as world:
@@ -138,7 +139,7 @@ def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Wo
         while not world.epoch_done():
             gather(agent, world, 0, len(packed) + 1, 1)
             packed += agent.tally.packs
-            agent.give_up()  # Only the packs are wanted, each once.
+            agent.give_up()  # Only the packed batches are needed, each once.
     replicas: List[Any] = [agent.replica() for _ in range(2)]
     batches = [cycle(packed[thread::2]) for thread in range(2)]
     if not apart:

@@ -1,15 +1,15 @@
-"""Stores on disk: how fast they are built and read, beside the same data held in memory.
+"""Measure stores on disk: how fast they are built and read, compared with the same data in memory.
 
-Reading and building: made-up examples, 1,000,000 unless N says otherwise, texts of 40 words and
-labels of 11 on average, drawn from 20,000. Examples a CPU-second, medians of 5.
+Reading and building: made-up examples, 1,000,000 unless N sets another number, with texts of 40
+words and labels of 11 on average, drawn from 20,000. Examples per CPU second, medians of 5.
 
 Training: ranker.cfg and starspace.cfg on ../shared/data/self_dialogue (or conversations of words
-drawn by Zipf's law), from a store and held in memory, epoch by epoch in turns; examples a second
-of CPU time, behind the first epoch of each.
+drawn by Zipf's law), from a store and with the data in memory, one epoch of each in turns.
+Examples per CPU second, without the first epoch of each.
 
 Memory: N_LARGE made-up examples (10,000,000: 2 GB of texts) are built, and a ranker is trained
-on them for 1,000 steps; the most that the process took of memory beyond what it took with 1,000
-examples, pages of the store included.
+on them for 1,000 steps. Printed is the process's peak memory beyond its peak with 1,000 examples,
+pages of the store included.
 
     python tests/benchmarks/bench_store.py [reading] [training] [memory]
 """
@@ -70,7 +70,7 @@ def made_up(n: int, n_dev: int = 100, streaming: bool = True):
 
 
 def examples(n: int) -> Iterator[Message]:
-    """About 40 words each, and 11 of a label."""
+    """Yield examples with about 40 words in the text and 11 in the label."""
     rng = random.Random(0)
     words = [f"w{rng.randrange(20_000)}" for _ in range(1 << 18)]
     for number in range(n):
@@ -82,7 +82,7 @@ def examples(n: int) -> Iterator[Message]:
 
 
 class Timed(TextEncoder):
-    """Counts the seconds that it tokenizes."""
+    """A text encoder that counts the seconds it spends tokenizing."""
 
     seconds = 0.0
 
@@ -155,7 +155,7 @@ def reading(folder: Path) -> None:
 
 
 def slices(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int) -> None:
-    """Both texts of each example, one by one, as views."""
+    """Read both texts of each example, one by one, as views."""
     (tokens,) = store.tokens.values()
     whole = tokens.encoded(rows[:1], store.label_ids)
     bounds, turns, entries, ids = whole[:4]
@@ -168,7 +168,7 @@ def slices(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int
 
 
 def batches(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int) -> None:
-    """As a training step reads them: packed, labels numbered."""
+    """Read as a training step does: texts packed, labels numbered."""
     for start in range(0, len(rows), size):
         encoder.pack(Batch(store, rows[start : start + size]))
 
@@ -177,9 +177,9 @@ def batches(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: in
 
 
 class Training:
-    """A config's training, epoch by epoch.
+    """A config's training, one epoch at a time.
 
-    store (str): Where its store lies, or is built; "" to hold the data in memory.
+    store (str): Where its store is, or is built; "" to hold the data in memory.
     """
 
     def __init__(self, folder: Path, config: str, store: str):
@@ -198,7 +198,7 @@ class Training:
             self.world = self.experiment.make_world(self.teacher, self.experiment.learner)
 
     def epoch(self) -> float:
-        """The examples a CPU-second of the next one."""
+        """Train the next epoch. Return its examples per CPU second."""
         with self.experiment.working():
             self.world.start_epoch(self.n_epochs, 0)
             self.n_epochs += 1
@@ -213,13 +213,13 @@ def training(folder: Path) -> None:
     with (folder / "train.jsonl").open("w", encoding="utf8") as file:
         for row in first_rows("self_dialogue/train.jsonl.gz", N_CONVERSATIONS):
             file.write(json.dumps(row) + "\n")
-    rows = [["behind the first epoch, examples/CPU-second", "held", "from a store", "ratio"]]
+    rows = [["after the first epoch, examples/CPU-second", "held", "from a store", "ratio"]]
     for config in sized(("ranker.cfg", "starspace.cfg"), ("ranker.cfg",)):
         stores = {"held": "", "store": str(folder / config)}
         ways = {name: Training(folder, config, store) for name, store in stores.items()}
         for way in ways.values():
             way.epoch()
-        gc.freeze()  # None of them looks for garbage in what the other holds.
+        gc.freeze()  # Garbage collection of one training does not search the objects of the other.
         found = in_turns(ways, lambda name: ways[name].epoch(), N_REPEATS)  # noqa: B023
         ratio = median(stored / held for held, stored in zip(found["held"], found["store"]))
         held, stored = medians(found).values()
@@ -231,7 +231,7 @@ def training(folder: Path) -> None:
 
 
 def trained(folder: Path, n: int, n_steps: int, window: int) -> Dict[str, Any]:
-    """Seconds, and the most memory, of building and then of training; in this process."""
+    """Build, then train, in this process. Return the seconds and the peak memory of both."""
     code = folder / "made_up.py"
     code.write_text(MADE_UP)
     text = (ROOT / "configs" / "ranker.cfg").read_text()

@@ -1,8 +1,8 @@
-"""Tokenizing: ``encode_many`` beside ``encode``, text by text, on real texts.
+"""Compare ``encode_many`` with ``encode``, text by text, on real texts.
 
-Turns of self_dialogue and the questions of CLINC150 from ../shared/data, each text once, in
-random order, 512 at a time. The two take turns, both without words that they remember;
-CPU seconds, medians of 5. The ids are compared first.
+The texts are turns of self_dialogue and the questions of CLINC150 from ../shared/data, each text
+once, in random order, 512 at a time. The two take turns, both with empty caches of words. Printed
+are CPU seconds, medians of 5. The ids are compared first.
 
     python tests/benchmarks/bench_tokenizers.py
 """
@@ -33,7 +33,7 @@ def read_texts(name):
 
 
 def compare(make, texts):
-    """Microseconds a text, one by one and together."""
+    """Return the microseconds per text, one by one and together."""
 
     def one_by_one(tokenizer):
         return [tokenizer.encode(text) for text in texts]
@@ -43,7 +43,7 @@ def compare(make, texts):
         return [tokenizer.encode_many(texts[start : start + BATCH])[0] for start in starts]
 
     def fresh():
-        """One that remembers no text."""
+        """Make a tokenizer with an empty cache."""
         tokenizer = make()
         tokenizer.build(texts)
         return tokenizer

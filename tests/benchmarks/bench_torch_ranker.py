@@ -1,11 +1,11 @@
-"""Training steps of the ranker: ours, and the same model in PyTorch (eager, CPU).
+"""Compare the ranker's training steps with those of the same model in PyTorch (eager, CPU).
 
     python tests/benchmarks/bench_torch_ranker.py
 
-The sizes are those of configs/ranker.cfg. Both learn, from the same ids: bags of
-embeddings (one table for both sides; current turn and history side by side), for each
-side a linear layer, cosines times a learned factor, softmax over the batch, the gradient's
-norm clipped. Printed: the median of the rounds' means, in turn.
+The sizes are those of configs/ranker.cfg. Both train on the same ids: bags of embeddings (one table
+for both sides; current turn and history concatenated), a linear layer for each side, cosines times
+a learned factor, softmax over the batch, and clipping of the gradient's norm. Printed are medians
+of the rounds' means; the rivals take turns.
 """
 
 import math
@@ -26,12 +26,12 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 
 N_IDS, WIDTH, BATCH, SCALE = sized(65544, 512), 256, 512, 20.0
 N_BATCHES, LEARN_RATE, MAX_NORM = 8, 1e-3, 1.0
-# Rounds, each with every rival; steps of one in a round; threads of PyTorch.
+# Rounds, in each of which every rival is measured; steps per round; threads of PyTorch.
 ROUNDS, STEPS, THREADS = sized(7, 1), sized(8, 1), 2
 
 
 def make_batches():
-    """Ids by Zipf's law; contexts of 25 to 75 ids, half of them history, and replies of
+    """Draw ids by Zipf's law: contexts of 25 to 75 ids, half of them history, and replies of
     6 to 18. RETURNS for each side: ids, and the sizes of its bags, shape (batch, 2)."""
     rng = np.random.default_rng(0)
     share = 1 / np.arange(1, N_IDS + 1)
@@ -41,14 +41,14 @@ def make_batches():
         lengths = rng.integers(mean // 2, mean * 3 // 2 + 1, size=BATCH)
         history = lengths // 2 if has_history else lengths * 0
         ids = rng.choice(N_IDS, size=lengths.sum(), p=share)
-        # Two bags for each example, the current turn and the history.
+        # Each example has two bags, the current turn and the history.
         return ids, np.stack([lengths - history, history], axis=1)
 
     return [(side(50, True), side(12, False)) for _ in range(N_BATCHES)]
 
 
 def make_ours(batches, optimizer):
-    """Returns step(i) -> loss and gradient norm, with Thinc on our ops."""
+    """Return step(i), with Thinc on our ops, which returns loss and gradient norm."""
     ops = get_dialog_ops(-1)
 
     def ragged(side):
@@ -77,7 +77,7 @@ def make_ours(batches, optimizer):
 
 
 def make_torch(torch, batches, is_sparse=False, is_fused=False, device="cpu"):
-    """Returns step(i), with PyTorch, which gives loss and gradient norm as tensors."""
+    """Return step(i), with PyTorch, which returns loss and gradient norm as tensors."""
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
 
@@ -125,7 +125,7 @@ def make_torch(torch, batches, is_sparse=False, is_fused=False, device="cpu"):
         for optimizer in optimizers:
             optimizer.zero_grad()
         loss.backward()
-        # Sparse gradients cannot be clipped together with dense ones: left out there.
+        # PyTorch cannot clip sparse gradients together with dense ones: clipping is left out.
         norm = 0.0 if is_sparse else nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
         for optimizer in optimizers:
             optimizer.step()
@@ -155,7 +155,7 @@ def main():
         list(map(step, range(3)))
 
     def measure(name):
-        """Wall and CPU seconds of one step."""
+        """Return the wall and CPU seconds of one step."""
         started = time.perf_counter()
         cpu, _ = cpu_seconds(lambda: list(map(rivals[name], range(STEPS))))
         return (time.perf_counter() - started) / STEPS, cpu / STEPS

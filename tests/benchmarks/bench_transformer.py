@@ -1,12 +1,13 @@
-"""Training steps of a transformer: ours, without padding, and the same one in PyTorch (eager,
-CPU, one thread, scaled_dot_product_attention with a mask, fused Adam).
+"""Compare training steps of a transformer: ours, without padding, and the same one in PyTorch
+(eager, CPU, one thread, scaled_dot_product_attention with a mask, fused Adam).
 
     python tests/benchmarks/bench_transformer.py
 
-4 blocks of width 128 with 4 heads under a classifier and under a ranker. Lengths are skewed:
-lognormal, median 12, at most 200 tokens. Batches of 64 in the order of the data, as PyTorch's
-users make them; and batches from sorted examples within a budget of padded cells, of which an
-average one has as many cells as theirs. Printed: examples per CPU second, medians of the rounds.
+The transformer has 4 blocks of width 128 with 4 heads, in a classifier and in a ranker. Lengths
+are skewed: lognormal, median 12, at most 200 tokens. Batches are either of 64 examples in the
+order of the data, as PyTorch's users make them, or of sorted examples within a budget of padded
+cells that gives the same number of cells on average. Printed are examples per CPU second, medians
+of the rounds.
 """
 
 import numpy as np
@@ -33,7 +34,7 @@ ROUNDS = sized(5, 1)
 
 
 def draw_batches():
-    """Lengths of the batches of each way to make them: fixed, and by a budget."""
+    """Draw the lengths of batches made in each way: of fixed size, and by a budget."""
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.lognormal(np.log(12), 0.8, N_EXAMPLES).astype(int), 1, 200)
     fixed = np.split(lengths, range(FIXED, N_EXAMPLES, FIXED))
@@ -51,7 +52,7 @@ def draw_side(rng, lengths):
 
 
 def make_ours(ops, is_ranker):
-    """Returns step(lengths)."""
+    """Return step(lengths)."""
     rng, optimizer = np.random.default_rng(1), LazyAdam(LEARN_RATE)
     with using_ops(ops):
         fix_random_seed(0)
@@ -85,7 +86,7 @@ def make_ours(ops, is_ranker):
 
 
 def make_torch(torch, is_ranker, device="cpu"):
-    """Returns prepare(ids of all texts, lengths), which pads them, and step(what this gave for each
+    """Return prepare(ids of all texts, lengths), which pads them, and step(prepared ids of each
     side, numbers of the right replies or classes)."""
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
@@ -151,7 +152,7 @@ def make_torch(torch, is_ranker, device="cpu"):
 
 
 def drawn_steps(torch, is_ranker):
-    """Returns step(lengths), with PyTorch."""
+    """Return step(lengths), with PyTorch."""
     prepare, step = make_torch(torch, is_ranker)
     rng = np.random.default_rng(1)
 

@@ -1,10 +1,10 @@
-"""World loop: examples a second with an agent that does nothing.
+"""Measure the loop of a world: examples per second with an agent that does nothing.
 
-20,000 single-turn examples of 10 words, one pass in each world, beside ParlAI in the
-same run if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2 (and
-PARLAI_BENCH the folder of bench_world.py that times it, ../shared/parlai_bench by
-default): BatchWorld of 64 beside its BatchWorld of 64, DynamicBatchWorld beside its
-dynamic batching, "full". The two take turns.
+Each world makes one pass over 20,000 single-turn examples of 10 words. ParlAI is measured in the
+same run if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2 (PARLAI_BENCH:
+the folder of its bench_world.py, ../shared/parlai_bench by default): BatchWorld of 64 is compared
+with ParlAI's BatchWorld of 64, and DynamicBatchWorld with ParlAI's dynamic batching, "full". The
+two take turns.
 
     PARLAI_PYTHON=~/parlai/bin/python python tests/benchmarks/bench_world.py
 """
@@ -34,7 +34,7 @@ class IdleAgent(Agent):
 
 
 class IdleBatchAgent(IdleAgent):
-    """The same, of whole batches."""
+    """An idle agent that handles whole batches."""
 
     takes_batches = True
 
@@ -61,7 +61,7 @@ def make_teacher() -> Teacher:
 
 
 def microseconds(world: World) -> float:
-    """One pass, in µs of wall time an example."""
+    """Run one pass. Return the microseconds of wall time per example."""
     world.reset_metrics()
     world.start_epoch(0, 0)
     start = time.perf_counter()
@@ -73,7 +73,7 @@ def microseconds(world: World) -> float:
 
 
 def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
-    """The worlds to time, by the kind of ParlAI's that does the same."""
+    """Make the worlds to time, grouped by the kind of ParlAI's that does the same."""
     sort, words = Batchsort(SIZE), Words(2 * N_WORDS * SIZE)
     return {
         "batch": {

@@ -1,10 +1,10 @@
-"""What bench_pretrained.py runs in another Python: the same encoder in onnxruntime (float32),
-PyTorch (eager) and sentence-transformers, one thread each.
+"""Run the same encoder in onnxruntime (float32), PyTorch (eager) and sentence-transformers, one
+thread each. bench_pretrained.py runs this script in another Python.
 
     python encoder_rivals.py ENCODER TEXTS.json ROUNDS FOLDER
 
 The last line is JSON: CPU seconds of each library that is installed, medians of the rounds; null
-for one that lacks a package. FOLDER takes the ONNX model.
+for a library that lacks a package. The ONNX model is written to FOLDER.
 """
 
 import os
@@ -26,7 +26,7 @@ BATCH = 32
 
 
 def rectangles(texts, size):
-    """Ids and masks of sorted texts, padded."""
+    """Return the ids and masks of sorted texts, padded."""
     texts = sorted(texts, key=len)
     for first in range(0, len(texts), size):
         some = texts[first : first + size]
@@ -38,7 +38,8 @@ def rectangles(texts, size):
 
 
 def works(folder, texts, place):
-    """Name and work of each library that is installed; no work if it lacks a package."""
+    """Return the name and the work of each library that is installed; None instead of the work if
+    it lacks a package."""
     torch, transformers = map(import_module, ("torch", "transformers"))
     torch.set_num_threads(1)
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
@@ -89,7 +90,7 @@ def works(folder, texts, place):
 
 
 def seconds_of(work, n_rounds):
-    """The median, after a first time."""
+    """Return the median, after a first run that does not count."""
     times = []
     for _ in range(n_rounds + 1):
         started = time.process_time()

@@ -1,5 +1,5 @@
-"""The ranker of configs/ranker.cfg in PyTorch behind FastAPI, as a colleague would write it;
-bench_serve.py compares ``serve`` with it. The weights are random: they cost the same.
+"""Serve the ranker of configs/ranker.cfg in PyTorch with FastAPI, as a colleague would write it.
+bench_serve.py compares ``serve`` with it. The weights are random: they take the same time.
 
     python tests/benchmarks/fastapi_ranker.py CANDIDATES.json
 """
@@ -31,7 +31,7 @@ class Conversation(BaseModel):
 
 
 class Ranker(nn.Module):
-    """Bags of words, of the last turn and of the history; for each side a linear layer; cosines."""
+    """Bags of words, of the last turn and of the history; a linear layer for each side; cosines."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the benchmarks share: real data, rivals that take turns, medians, other libraries."""
+"""Shared code of the benchmarks: real data, rivals that take turns, medians, other libraries."""
 
 import gzip
 import json
@@ -16,46 +16,46 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 DATA = Path(os.environ.get("DATA", SHARED / "data"))
-# Every benchmark takes --quick: it then does as little as shows that it runs, in a few seconds.
-# Its figures mean nothing.
+# Every benchmark has --quick: it then does just enough to show that it runs, in a few seconds. Its
+# figures mean nothing.
 QUICK = "--quick" in sys.argv
 sys.argv[:] = [word for word in sys.argv if word != "--quick"]
-# Then PyTorch, which Thinc imports in each process if it can, costs most of the time: those that
-# do not compare with it go without.
+# Then most of the time goes to PyTorch, which Thinc imports in each process if it can. Benchmarks
+# that do not compare with PyTorch run without it.
 COMPARE_TORCH = ("bench_torch_ranker", "bench_transformer")
 if QUICK and Path(sys.argv[0]).stem not in COMPARE_TORCH:
     sys.path.insert(0, str(Path(__file__).with_name("without_torch")))
     os.environ["PYTHONPATH"] = os.pathsep.join([sys.path[0], os.environ.get("PYTHONPATH", "")])
-# Rows of real data that it reads.
+# Number of rows of real data that are read.
 QUICK_ROWS = 100
 
 
 def sized(full: Any, quick: Any) -> Any:
-    """How much to do: the first of these, or the second with --quick."""
+    """Return how much to do: the first value, or the second with --quick."""
     return quick if QUICK else full
 
 
-# Overrides of a config that hashes: a small table is drawn and saved in no time.
+# Overrides of a config that hashes: a small table is fast to initialize and to save.
 SMALL = sized({}, {"tokenizer.n_rows": 512})
 
 
 def has_data(name: str) -> bool:
-    """Whether ../shared/data (or the folder DATA) has this; if not, says so."""
+    """Return whether ../shared/data (or the folder DATA) has this data set. If not, print that."""
     if not (DATA / name).exists():
         print(f"skipped: {DATA / name} is not there")
     return (DATA / name).exists()
 
 
 def read_rows(path: Path) -> Iterator[Dict[str, Any]]:
-    """The rows of a zipped file of JSON lines."""
+    """Yield the rows of a zipped file of JSON lines."""
     with gzip.open(path, "rt", encoding="utf8") as lines:
         # Files may be in order of their labels.
         yield from islice(map(json.loads, lines), 0, *sized((None, 1), (20 * QUICK_ROWS, 20)))
 
 
 def first_rows(name: str, n: Optional[int]) -> Iterator[Dict[str, Any]]:
-    """The first rows of ../shared/data; where they are not there, conversations or labelled texts
-    of words drawn by Zipf's law."""
+    """Return the first rows of ../shared/data. If the data is missing, return conversations or
+    labelled texts of words drawn by Zipf's law."""
     n = sized(n, QUICK_ROWS)
     rng, is_labelled = random.Random(0), not name.startswith("self_dialogue")
 
@@ -71,7 +71,7 @@ def first_rows(name: str, n: Optional[int]) -> Iterator[Dict[str, Any]]:
 
 
 def cpu_seconds(work: Callable[[], Any]) -> Tuple[float, Any]:
-    """Seconds of CPU time, and what the work gave."""
+    """Return the seconds of CPU time, and the result of the work."""
     started = time.process_time()
     result = work()
     return time.process_time() - started, result
@@ -90,7 +90,7 @@ class Stopwatch:
 
 
 def in_turns(names: Iterable, measure: Callable[[Any], Any], n_rounds: int) -> Dict[Any, List]:
-    """What is measured of each, in rounds in which all take turns."""
+    """Measure all names in turns, round after round. Return the measurements of each."""
     found: Dict[Any, List] = {name: [] for name in names}
     for _ in range(n_rounds):
         for name, measured in found.items():
@@ -99,14 +99,15 @@ def in_turns(names: Iterable, measure: Callable[[Any], Any], n_rounds: int) -> D
 
 
 def medians(found: Mapping[Any, List]) -> Dict[Any, Any]:
-    """Of each; without those that are None, None if nothing is left."""
+    """Return the median of each, without measurements that are None; None if there are no
+    others."""
     known = {name: [each for each in values if each is not None] for name, values in found.items()}
     return {name: statistics.median(v) if v else None for name, v in known.items()}
 
 
 def rival(variable: str, *command: str, folder: Optional[Path] = None, **environment: str) -> Any:
-    """What a script prints, JSON in its last line, that the Python runs which an environment
-    variable names; None if it names none."""
+    """Run a script with the Python that an environment variable names. Return the JSON that it
+    prints in its last line; None if the variable is not set."""
     python = os.environ.get(variable)
     if not python:
         return None
@@ -118,8 +119,8 @@ def rival(variable: str, *command: str, folder: Optional[Path] = None, **environ
 
 
 def parlai(*command: str, **environment: str) -> Any:
-    """What a script of ../shared/parlai_bench (or the folder PARLAI_BENCH) prints under
-    PARLAI_PYTHON."""
+    """Run a script of ../shared/parlai_bench (or the folder PARLAI_BENCH) with PARLAI_PYTHON.
+    Return what it prints."""
     folder = Path(os.environ.get("PARLAI_BENCH", SHARED / "parlai_bench"))
     return rival("PARLAI_PYTHON", *command, folder=folder, **environment)
 
@@ -134,9 +135,9 @@ def in_threads(n_threads: int, work: Callable[[int], Any]) -> None:
 
 
 def burst(n_threads: int, work: Callable[[int], int], seconds: float) -> float:
-    """Items a second that threads do together.
+    """Return the items per second that threads process together.
 
-    work (Callable[[int], int]): Given a thread's number, gives how many items it did.
+    work (Callable[[int], int]): Processes items. Gets a thread's number, returns how many.
     """
     n_done = [0] * n_threads
 
@@ -150,7 +151,7 @@ def burst(n_threads: int, work: Callable[[int], int], seconds: float) -> float:
 
 
 def arithmetic() -> Callable[[int], float]:
-    """So many steps of nothing but arithmetic, without the GIL."""
+    """Return a function that computes this many steps of arithmetic without the GIL."""
     from thincdialog.ops.kernels.kernel import kernel
 
     @kernel

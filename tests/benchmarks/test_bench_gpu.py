@@ -1,4 +1,4 @@
-"""The command that times training on a GPU: that it runs, on the stand-in; figures it has none."""
+"""The command that times training on a GPU runs on the stand-in, which has no times."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def run(root, *options, **environment):
 
 
 def tables(text):
-    """Of each table the rows, as dictionaries."""
+    """Return the rows of each table, as dictionaries."""
     found = []
     for block in text.split("\n\n")[1:]:
         rows = [line.strip("| ").split(" | ") for line in block.splitlines()]
@@ -42,7 +42,7 @@ def test_bench_gpu_fills_its_tables(root):
     assert all(0 < int(row["copies"]) <= 64 for row in steps)
     times = ("examples/s", "PyTorch", "GPU idle", "of product limit", "x CPU thread")
     if hasattr(cupy, "is_stand_in"):
-        assert done.stdout.startswith("No GPU: a stand-in for CuPy, which tells no times.\n")
+        assert done.stdout.startswith("No GPU: a stand-in for CuPy, which measures no times.\n")
         assert {row[name] for row in steps for name in row if name in times or "(" in name} == {"-"}
         assert {row["us a step"] for row in kernels} == {"-"}
     assert {"attend", "backprop_queries", "lstm", "backprop_lstm", "(product)"} <= {
@@ -63,7 +63,7 @@ def test_bench_gpu_steps_that_let_the_card_wait_have_no_times(root, monkeypatch)
     card, steps = Card(cupy), []
     monkeypatch.setattr(cupy.cuda.Event, "done", True)
     monkeypatch.setattr(card, "between", lambda first, last: 1.0)
-    for _ in range(2):  # The second begins with few turns again.
+    for _ in range(2):  # The second call starts with few turns again.
         assert np.isnan(card.seconds(lambda: steps.append(1), n=5))
     assert len(steps) == 2 * 4
     monkeypatch.setattr(cupy.cuda.Event, "done", False)

@@ -1,4 +1,4 @@
-"""With --quick, every benchmark runs through in a few seconds."""
+"""With --quick, every benchmark finishes in a few seconds."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.test_house import ROOT
 BENCHMARKS = [
     path
     for path in sorted((ROOT / "tests" / "benchmarks").glob("bench_*.py"))
-    if path.stem != "bench_gpu"  # It needs a GPU, see test_bench_gpu.py.
+    if path.stem != "bench_gpu"  # Needs a GPU, see test_bench_gpu.py.
 ]
 
 

@@ -1,3 +1,3 @@
-"""In PyTorch's place, where it shall not be imported (see measuring.py)."""
+"""Replaces PyTorch where it must not be imported (see measuring.py)."""
 
 raise ImportError("left out")
