@@ -66,7 +66,7 @@ def main():
         return
     texts = [row["text"] for row in first_rows("banking77/train.jsonl.gz", N_TEXTS)]
     seconds = {**ours(folder, texts), **others(folder, texts)}
-    rows = [["library", "texts per CPU second", "speedup of ours"]]
+    rows = [["library", "texts per CPU second", "our speedup"]]
     for name, took in seconds.items():
         if took is None:
             print(name)

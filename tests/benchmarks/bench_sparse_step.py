@@ -40,7 +40,7 @@ OPTIMIZERS: Dict[str, Any] = {
     "SGD": (SGD, 0.1),
     "Adagrad (NumPy)": (SparseAdagrad, 0.1),
 }
-BESIDE = {
+RIVALS = {
     "LazyAdam": ["Adam"],
     "LazyAdam, averages": ["Adam, averages"],
     "SparseSGD": ["SGD"],
@@ -135,10 +135,10 @@ def dense(name: str, n_texts: int) -> Step:
 
 def compare(n_texts: int) -> None:
     """Print the steps for one batch size."""
-    names = dict.fromkeys(name for rivals in BESIDE.values() for name in rivals)
+    names = dict.fromkeys(name for rivals in RIVALS.values() for name in rivals)
     steps: Dict[Any, Step] = {name: dense(name, n_texts) for name in names}
     for ops in ("numpy", "fast"):
-        steps.update({(name, ops): sparse(name, ops, n_texts) for name in BESIDE})
+        steps.update({(name, ops): sparse(name, ops, n_texts) for name in RIVALS})
 
     def milliseconds(key: Any) -> float:
         """Return the CPU time of a step, the mean of a few."""
@@ -153,11 +153,11 @@ def compare(n_texts: int) -> None:
     print(f"\n{n_texts} texts: {n_rows:.0f} rows of {N_ROWS:,} a step")
     rows = [["", "ops", "compared with", "ms", "ms", "ratio"]]
     for name, ops in (key for key in steps if isinstance(key, tuple)):
-        for beside in BESIDE[name]:
-            pairs = zip(times[beside], times[name, ops])
+        for rival in RIVALS[name]:
+            pairs = zip(times[rival], times[name, ops])
             ratio = statistics.median(theirs / mine for theirs, mine in pairs)
-            figures = (f"{middle[name, ops]:.3f}", f"{middle[beside]:.2f}", f"{ratio:.0f}x")
-            rows.append([name, ops, beside, *figures])
+            figures = (f"{middle[name, ops]:.3f}", f"{middle[rival]:.2f}", f"{ratio:.0f}x")
+            rows.append([name, ops, rival, *figures])
     print(table(rows, n_left=3))
 
 
