@@ -1,4 +1,4 @@
-"""Small talk about colours that agents can learn, and agents made for it."""
+"""Small talk about colours that agents can learn, and agents to learn it."""
 
 import io
 
@@ -13,7 +13,7 @@ PLACES = ("here", "there", "yonder")
 
 
 def examples(answers):
-    """What to say to each colour, at three places."""
+    """Return what to say to each colour, in three places."""
     return [
         {"text": f"{colour} {place}", "labels": [reply]}
         for place in PLACES
@@ -22,7 +22,7 @@ def examples(answers):
 
 
 def make(section, name, *args, **options):
-    """Something registered; ours by its short name."""
+    """Build a registered object. Names without a package are those of thincdialog."""
     full_name = name if "." in name else f"thincdialog.{name}.v1"
     return getattr(registry, section).get(full_name)(*args, **options)
 
@@ -32,7 +32,7 @@ def teacher_of(rows):
 
 
 def build(kind, make_model, rows, tokenizer=lambda: make("tokenizers", "Words"), **options):
-    """An agent that knows the rows but has learnt nothing, and their teacher."""
+    """Build an untrained agent that is initialized with the rows, and their teacher."""
     teacher = teacher_of(rows)
     with using_ops(get_dialog_ops(-1)):
         agent = make("agents", kind, make_model(), **options)
@@ -65,7 +65,7 @@ def bag():
 
 
 def rectangles():
-    """An encoder that pads."""
+    """Return an encoder that pads."""
     return chain(TokenEmbed(4), with_padded(noop()), pool("max"))
 
 

@@ -1,4 +1,4 @@
-"""What agents say of the lengths of their input is what their models then read."""
+"""The lengths that agents report for their input are the lengths that their models read."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ TRAIN = [
 
 
 def recorder(seen):
-    """A layer that keeps what goes through it: a list of token ids for each row."""
+    """A layer that records its input: a list of token ids for each row."""
 
     def forward(model, X, is_train):
         rows = np.split(np.array(X.dataXd), np.cumsum(X.lengths)[:-1])
@@ -34,7 +34,7 @@ def recorder(seen):
 
 
 def build(kind, contexts=bag, labels=bag, *, reads="text", **options):
-    """An agent, what its model reads of contexts, and what of labels."""
+    """Build an agent. Return it with the contexts and the labels that its model reads."""
     seen = [], []
 
     def make_model():
@@ -76,7 +76,7 @@ OPTIONS = st.fixed_dictionaries(
 def messages_of(rows, field):
     messages = []
     for number, (context, text, label, limits) in enumerate(rows):
-        # Labels of a batch that are alike are read once, so each is another here.
+        # Identical labels of a batch are read once, so each label here is different.
         message = Message(context=context, text=text, id=str(number))
         message[field] = [" ".join([label, *["one"] * number])]
         if limits is not None:
@@ -123,10 +123,12 @@ def test_ranker_allocates_no_more_cells_than_the_budget(kind, oversize, world):
         return chain(TokenEmbed(4), with_padded(Model("shapes", forward)), pool("max"))
 
     agent, *_ = build("Ranker", encoder, encoder, max_context=0, max_label=0)
-    agent.lone_replies = LoneReplies()  # It was made with fewer examples than it gets here.
+    agent.lone_replies = (
+        LoneReplies()
+    )  # The old one was made for fewer examples than this test shows.
     n_words = np.minimum(np.random.default_rng(0).lognormal(1.5, 0.9, (300, 2)).astype(int) + 1, 70)
     texts = [("a " * n, "b " * m) for n, m in n_words.tolist()]
-    # Single turns go over in whole batches; conversations wait in a live buffer.
+    # Single turns are handed over in whole batches; conversations wait in a live buffer.
     for episodes in ([[pair] for pair in texts], [texts[n : n + 3] for n in range(0, 300, 3)]):
         batcher = make("batchers", kind, 40, buffer=8, oversize=oversize)
         run = make("worlds", world, batcher)(teacher_of(episodes), agent)
@@ -179,7 +181,8 @@ def test_ranker_reads_no_more_than_max_tokens(candidates):
 def test_ranker_lengths_of_rows_of_a_store_are_those_of_their_messages(
     examples, batches, max_label, is_held, data
 ):
-    """Whatever was shown before, with labels and without, in training and evaluation."""
+    """The lengths hold after any earlier batches, with labels and without, in training and
+    evaluation."""
     agent, *_ = build("Ranker", max_label=max_label)
     store = MemoryStore(is_held)
     for text, labels in examples:

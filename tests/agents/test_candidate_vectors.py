@@ -1,4 +1,4 @@
-"""Vectors of candidates: whose are kept, and for how long."""
+"""Vectors of candidates: which are kept, and for how long."""
 
 import copy
 import pickle
@@ -52,7 +52,7 @@ def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
             kept, new = set(), set(texts)
         assert sorted(encode.texts) == sorted(new)
         kept |= new
-        room = max(room, len(kept))  # One call needed more.
+        room = max(room, len(kept))  # One call needed more room.
         assert known._table.nbytes == room * ROW
 
 
@@ -118,7 +118,7 @@ def test_candidate_vectors_of_a_chat_with_fresh_candidates_do_not_grow():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
-    """For all batches of an evaluation."""
+    """They are encoded once for all batches of an evaluation."""
     with using_ops(new_ops(backend)) as ops:
         model = make("models", "BiEncoder", make("models", "BagEncoder", width=16, depth=1))
         agent = make("agents", "Ranker", model)
@@ -145,10 +145,10 @@ def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
         assert sum(sizes) == 50_000 and max(sizes) == most
         assert len(sizes) == -(-50_000 // most)
         if of_first:  # On the stand-in.
-            assert of_first[1] == of_next[1] == 1  # The host waits for the scores alone.
+            assert of_first[1] == of_next[1] == 1  # The host waits only for the scores.
         evaluate()
         assert sum(sizes) == 50_000
-        # Nothing is held while it learns, and other weights have other vectors.
+        # No vectors are kept during training, and other weights give other vectors.
         agent.weights[:] += 1
         evaluate()
         assert sum(sizes) == 50_000
@@ -158,7 +158,7 @@ def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
 
 @contextmanager
 def counting(ops):
-    """What the stand-in for CuPy counts; None elsewhere."""
+    """Count with the stand-in for CuPy; None with another backend."""
     if not hasattr(ops.xp, "is_stand_in"):
         yield None
         return

@@ -211,7 +211,7 @@ def test_classifier_reads_all_examples_alike(first, second, what):
 
 @EACH_OPS
 def test_classifier_that_ends_in_a_softmax_trains_as_one_of_logits(ops):
-    """And answers alike: the output of Thinc's Softmax are probabilities."""
+    """It answers the same, too: the outputs of Thinc's Softmax are probabilities."""
     rows = [
         {"features": np.eye(4, dtype="f")[[row, 3]].sum(axis=0), "labels": [label]}
         for row, label in enumerate("abc")

@@ -1,4 +1,4 @@
-"""What a user's function puts together for a model: pictures beside questions."""
+"""Collate functions of users build a model's input, for example a picture and a question."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ ANSWERS = ("red", "green", "blue")
 
 
 def pictures(n, seed):
-    """Two squares in a picture, and a question about one of them; no part alone says it."""
+    """Make pictures with two squares, and a question about one of them. Neither the picture nor the
+    question is enough for the answer."""
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
@@ -58,7 +59,12 @@ def accuracy(agent, rows):
     "kind, model, options, shape",
     [
         ("Classifier", classifier, {}, (3, 2, 2)),
-        ("Classifier", classifier, {}, (3, 4)),  # Rows of features, as of parts of a picture.
+        (
+            "Classifier",
+            classifier,
+            {},
+            (3, 4),
+        ),  # Rows of features, for example of parts of a picture.
         ("Ranker", ranker, {"candidates": "vocab"}, (3, 2, 2)),
     ],
 )

@@ -1,5 +1,5 @@
-"""Agents whose step is a kernel: they learn in it, answer as others do, and need numba only to
-learn."""
+"""Agents whose training step is a kernel. They train with it, answer as other agents do, and need
+numba only for training."""
 
 import json
 import sys
@@ -19,9 +19,9 @@ from .test_fast_text import SGD
 from .test_star_space import ADAGRAD
 
 pytest.importorskip("numba")
-# The first wrong answers of a batch come from no example but the first four of it.
+# The first negatives of a batch come only from its first four examples.
 KINDS = {"StarSpace": test_star_space, "FastText": test_fast_text}
-# Its kernels take twice as long to compile.
+# The kernels of StarSpace take twice as long to compile.
 both = pytest.mark.parametrize("kind", ["FastText", slow("StarSpace")])
 
 
@@ -199,7 +199,7 @@ def config(kind, tmp_path):
 
 @both
 def test_compiled_steps_saved_models_need_no_numba(kind, config, tmp_path, monkeypatch):
-    # The best model answers with NumPy below, so it is measured with it.
+    # Without numba the saved model answers with NumPy's ops, so they compute its scores here, too.
     result = run(config, output=tmp_path / "out", overrides={"system.ops": "numpy"})
     compiled.load_kernels.cache_clear()
     monkeypatch.setitem(sys.modules, "numba", None)
@@ -224,7 +224,9 @@ def test_compiled_steps_resume_to_the_bit(kind, config, tmp_path):
 @pytest.mark.parametrize("kind", ["FastText"])
 def test_compiled_steps_can_be_tried_and_looked_at(kind, config):
     found = debug_overfit(config, steps=100)
-    assert found.losses[0] > 2.0 and found.is_learnt  # Three logistic losses at first.
+    assert (
+        found.losses[0] > 2.0 and found.is_learnt
+    )  # At first, the loss is that of three logistic losses.
     assert found.without_gradient == found.unchanged == []
     dry = dry_run(config, overrides={"agent.negatives": 0})
     assert dry.loss == pytest.approx(np.log(4), rel=1e-3)
@@ -236,7 +238,7 @@ def test_compiled_steps_of_several_workers(kind, config, tmp_path, executor):
     hogwild = (
         f'\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nworkers = 2\nexecutor = "{executor}"\n'
     )
-    changes = {"world.batcher.size": 3}  # A half of each worker's share.
+    changes = {"world.batcher.size": 3}  # Half of each worker's share.
     result = run(config + hogwild, output=tmp_path / "out", overrides=changes)
     assert result.scores["dev"]["accuracy"] == 1.0
     last = (tmp_path / "out" / "log.jsonl").read_text().splitlines()[-1]

@@ -50,7 +50,7 @@ def test_agent_use_reply_must_be_known():
         ("label", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, [(SELF, "yes")]),
         ("model", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, [(SELF, "1 turns")]),
         ("none", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, []),
-        ("label", {}, {}, [(SELF, "1 turns")]),  # Its own reply, where there is no label.
+        ("label", {}, {}, [(SELF, "1 turns")]),  # Its own reply, if there is no label.
         ("label", {"episode_done": True}, {}, None),
         ("label", {}, {"context": [(PARTNER, "x"), (SELF, "y")]}, [(PARTNER, "x"), (SELF, "y")]),
     ],
@@ -115,7 +115,9 @@ MESSAGES = st.fixed_dictionaries(
         "episode_done": st.booleans(),
     },
 )
-SPEAKERS = st.lists(MESSAGES, min_size=1, max_size=2)  # heard one after the other before the act
+SPEAKERS = st.lists(
+    MESSAGES, min_size=1, max_size=2
+)  # Observed one after the other before the agent acts.
 
 
 @given(st.lists(SPEAKERS, max_size=5), SIZES, st.sampled_from(["label", "model", "none"]))
@@ -125,7 +127,7 @@ def test_agent_copy_restored_at_any_moment_goes_on_alike(heard, size, use_reply)
     restored = []
 
     def take(rest):
-        """Another copy that takes over here, and what it is still to hear."""
+        """Return another copy that continues from here, and the messages it has yet to observe."""
         value = json.loads(json.dumps(copy.conversation_state()))
         other = original.clone()
         other.observe(Message(text="forget this", agent="before"))
@@ -138,7 +140,7 @@ def test_agent_copy_restored_at_any_moment_goes_on_alike(heard, size, use_reply)
         observations = []
         for speaker, message in enumerate(messages):
             observations.append(copy.observe(Message(message, agent=str(speaker))))
-            take(number)  # what waits is observed anew
+            take(number)  # Messages that wait for a reply are observed again.
         copy.self_observe(copy.act())
         seen.append(observations)
     take(len(heard))

@@ -1,4 +1,4 @@
-"""The fastText-like classifier: what it learns, and what it refuses."""
+"""The fastText-like classifier: what it learns and what it refuses."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_fast_text_learns_the_order_of_words():
 
 
 def test_fast_text_one_example_is_a_step_of_the_plain_classifier():
-    """What the kernel does with one example is plain SGD through the layers."""
+    """The kernel's step on one example is plain SGD through the layers."""
     fast, _ = build(class_weights={"stop": 2.0})
     plain, _ = build(agent="Classifier", class_weights={"stop": 2.0}, max_context=0)
     assert np.array_equal(fast.weights, plain.weights)

@@ -1,4 +1,4 @@
-"""A conversation that is live and one that was flattened look the same to a model."""
+"""A live conversation and a flattened one look the same to a model."""
 
 from typing import Dict, List
 
@@ -23,7 +23,7 @@ episodes = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_siz
 
 
 class Reader(ConversationAgent):
-    """Answers with its number of turns and keeps the token ids of what it read."""
+    """Answers with its number of turns, and keeps the token ids of its input."""
 
     def __init__(self, encoder: TextEncoder, **options):
         super().__init__(**options)
@@ -108,7 +108,8 @@ def test_history_examples_of_a_teacher_carry_the_context_that_flattening_gives(d
 
 
 class Changing(ConversationAgent):
-    """Puts a word before what it hears, another one in each epoch; keeps what it read."""
+    """Adds a word in front of the text that it observes, another one in each epoch. Keeps its
+    input."""
 
     takes_batches = False
 
@@ -137,7 +138,8 @@ class Changing(ConversationAgent):
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_agent_that_changes_what_it_observes_reads_the_change(in_place):
-    """Examples are remembered by their place in the data, but only what is the data's."""
+    """Token ids are remembered by an example's position in the data, but only if its text is
+    unchanged."""
     teacher = IterableTeacher({"train": [[{"text": "a", "labels": ["x"]}]]})
     agent = Changing(in_place)
     with BatchWorld(teacher.for_split("train", training=True), agent, Fixed(4)) as world:

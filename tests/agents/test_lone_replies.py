@@ -1,4 +1,4 @@
-"""Right replies that are told from nothing."""
+"""Right replies without any others to be ranked against."""
 
 import json
 
@@ -107,7 +107,7 @@ BATCHES = """@worlds = "thincdialog.BatchWorld.v1"
 {}
 """
 OF_ONE = BATCHES.format("Fixed", "size = 1")
-# No two examples share a batch, but labels of others come with each.
+# No two examples share a batch, but each comes with labels of other examples.
 SMALL_BUDGET = BATCHES.format("Words", "budget = 2")
 PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"'
 
@@ -135,7 +135,7 @@ def test_lone_replies_end_training_and_leave_no_scores(world, streaming, tmp_pat
     "changed",
     [
         config("ab", BATCHES.format("Fixed", "size = 2"), streaming=True),
-        # Both replies meet in some batch.
+        # Both replies occur together in some batch.
         config("aaab", BATCHES.format("Fixed", "size = 3")),
         config("abc", candidates="fixed"),
         config("ab" * 60, SMALL_BUDGET),
@@ -156,7 +156,7 @@ dev = "{path}"
 
 
 def test_lone_replies_of_examples_that_are_ignored_do_not_count(tmp_path):
-    """An example whose label is no candidate has many, and is ignored."""
+    """An example whose label is not among its candidates has many of them, and is ignored."""
     rows = ["text:a\tlabels:x\tlabel_candidates:x\tepisode_done:True\n",
             "text:b\tlabels:y\tlabel_candidates:u|v|w\tepisode_done:True\n"]  # fmt: skip
     path = tmp_path / "rows.txt"

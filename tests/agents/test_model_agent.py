@@ -1,4 +1,4 @@
-"""What rankers and classifiers have in common."""
+"""Behaviour that rankers and classifiers share."""
 
 import sys
 
@@ -41,7 +41,7 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
     for name in ("parameters", "model", "tokenizer", "text", "tally"):
         assert getattr(copy, name) is getattr(agent, name)
     assert copy.conversation is not agent.conversation
-    assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # bytes
+    assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # Bytes.
 
 
 def test_model_agent_counts_the_padding_of_layers_that_pad():
@@ -128,7 +128,7 @@ def test_model_agent_misuse_names_the_call():
 
 def test_model_agent_tells_loss_and_accuracy_of_all_that_was_learnt_since_the_reset():
     agent = build()
-    optimizer = make("optimizers", "SGD.v1", 0.0)  # So that the weights stay.
+    optimizer = make("optimizers", "SGD.v1", 0.0)  # Keeps the weights as they are.
     losses, n_right = [], 0
     for rows in (EXAMPLES, EXAMPLES[:1], EXAMPLES):
         replies = agent.batch_act(rows)
@@ -194,7 +194,7 @@ def test_ranker_replies_of_learning_stand_at_their_examples_if_some_are_ignored(
         Message(text="red", labels=["stop"], id=str(n), label_candidates=texts)
         for n, texts in enumerate(lists)
     ]
-    del batch[1]["labels"]  # One with nothing to learn.
+    del batch[1]["labels"]  # An example with nothing to learn from.
     replies = agent.batch_act(batch)
     assert [reply.get("text") for reply in replies][:3] == [None, None, "stop"]
     assert replies[3]["text"] in lists[3] and agent.n_gathered == 2
@@ -218,7 +218,7 @@ def test_model_agent_layer_of_thinc_that_refuses_is_one_line():
 
 
 class TokensToOne(ModelAgent):
-    """A custom agent with a loss per token: its number should become 1."""
+    """A custom agent with a loss per token. It learns to output 1 for each token."""
 
     def sample(self):
         return [self.sample_inputs()]
@@ -248,7 +248,7 @@ def test_model_agent_with_a_loss_per_token_learns_the_mean_over_tokens():
     for id, segment in tokens:
         expected[id] -= 0.1 * 2 * (start[id] + S[segment] - 1) / len(tokens)
     loss = ((start[tokens[:, 0]] + S[tokens[:, 1]] - 1) ** 2).sum()
-    # In two batches, of fewer tokens and of more.
+    # In two batches, with different numbers of tokens.
     for example in EXAMPLES:
         agent.batch_act([example])
     report = agent.update(make("optimizers", "SGD.v1", 0.1, grad_clip=0.0, L2=0.0))

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The result of a run, whose folder also has the data."""
+    """Return the result of a run. Its folder contains the data, too."""
     folder = tmp_path_factory.mktemp("topics")
     write_topics(folder)
     paths = {"train": "train.json", "dev": "dev.json", "layout": "topics.yml"}
@@ -47,7 +47,7 @@ def trained(tmp_path_factory):
 
 
 def agent_of(rows, **settings):
-    """An agent that is initialized with the labels of some texts."""
+    """Build an agent that is initialized with the labels of some texts."""
     teacher = IterableTeacher({"train": [{"text": t, "labels": labels} for t, labels in rows]})
     agent = MultiLabelAgent(Classifier(BagEncoder(8)), **settings)
     agent.initialize(
@@ -64,7 +64,7 @@ def test_multi_label_learns_all_labels_and_none(trained):
     reply, other = agent.batch_act([Message(text=SAID), Message(text="hello well")])
     assert set(reply["predicted_labels"]) == {"thank", "parcel", "late"}
     assert reply["text"] == ", ".join(reply["predicted_labels"])
-    assert reply["text_candidates"][3] == "refund"  # the least probable is ranked, too
+    assert reply["text_candidates"][3] == "refund"  # The least probable label is ranked, too.
     assert (other["predicted_labels"], other["text"]) == ([], "")
 
 

@@ -1,4 +1,4 @@
-"""Wrong replies and classes that are drawn: never the right one, as often as they should."""
+"""Random negatives, replies and classes: never the right one, and with the right frequencies."""
 
 import numpy as np
 import pytest

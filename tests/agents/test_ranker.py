@@ -1,4 +1,4 @@
-"""The ranker: what it learns from, what it answers with."""
+"""The ranker: its training candidates and its answers."""
 
 import json
 from collections import Counter
@@ -73,7 +73,7 @@ def test_ranker_lists_in_one_batch_rank_as_alone():
 
 
 def test_ranker_candidates_of_the_batch_are_distinct_texts():
-    """Two examples with the same reply are not told from each other."""
+    """Two examples with the same reply are not negatives of each other."""
     seen = []
 
     def loss(scores, targets, mask):
@@ -173,7 +173,7 @@ def test_ranker_evaluates_among_the_candidates_it_is_told(source, expected):
         assert {"red", "here", "stop"} <= expected[0]
     found = [set(each["text_candidates"]) for each in agent.batch_act(ROWS)]
     assert found == expected
-    # A chat goes on as before, also beside them.
+    # A chat still uses the fixed candidates or those of its message, also in the same batch.
     talk = [Message(text="red"), Message(text="red", label_candidates=["a", "b"])]
     asked, listed = agent.batch_act([*ROWS, *talk])[3:]
     assert set(asked["text_candidates"]) == set(ANSWERS.values())
@@ -221,7 +221,7 @@ def test_ranker_learns_from_the_candidates_of_the_whole_batch():
 
 @pytest.mark.parametrize("candidates", ["inline", "batch_all", "fixed"])
 def test_ranker_passes_over_bad_candidates_if_told(candidates):
-    """What is learnt is what is learnt without the bad example."""
+    """The gradient is the one without the bad example."""
     texts = ["go", "stop"]
     good = [Message(id=t, text=t, labels=[t], label_candidates=texts) for t in texts]
     bad = Message(id="bad", text="a", labels=["fly"], label_candidates=["go", "wait"])
@@ -238,7 +238,7 @@ def test_ranker_passes_over_bad_candidates_if_told(candidates):
 
 @pytest.mark.parametrize("candidates", ["batch", "inline"])
 def test_ranker_reads_a_batch_without_a_trace(candidates):
-    """So that the next batch can be read while this one is learned."""
+    """The next batch can be read while this one is trained on."""
     agent, _ = build(candidates=candidates, ignore_bad_candidates=True)
     texts = ["go", "stop"]
     rows = [Message(text=t, labels=[t], label_candidates=texts) for t in (*texts, "fly")]
@@ -291,7 +291,7 @@ def test_ranker_fixed_candidates_are_of_a_file_or_the_most_frequent(tmp_path):
 
 
 def test_ranker_gradient_is_that_of_finite_differences():
-    """The whole agent: text to vectors to scores to loss, against its weights."""
+    """Checks the whole agent, from text to vectors to scores to loss, for each of its weights."""
     agent, _ = build(candidates="batch")
     rows = [Message(text=f"{c} here", labels=[a], id=c) for c, a in ANSWERS.items()]
     agent.batch_act(rows)
@@ -346,7 +346,7 @@ def test_ranker_knows_its_candidates_after_one_that_could_not_be_encoded(monkeyp
 
 @EACH_OPS
 def test_ranker_answers_in_a_batch_as_alone(ops):
-    """Text, scores and probabilities, to the last digit, also among near ties."""
+    """Text, scores and probabilities are equal to the last digit, also for near ties."""
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), size=rng.integers(1, 9))) for _ in range(400)]
     rows = [{"text": text, "labels": [label]} for text, label in zip(texts[:200], texts[200:])]

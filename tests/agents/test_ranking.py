@@ -1,4 +1,5 @@
-"""The best candidates: those of a stable sort of all, and the probabilities of a plain softmax."""
+"""The best candidates are those of a stable sort of all; probabilities are those of a plain
+softmax."""
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from thincdialog.agents.ranking import best_of, best_places
 
-# Many are equal, some are no numbers.
+# Many scores are equal, and some are nan.
 CELLS = st.sampled_from([-2.0, -0.0, 0.0, 0.5, 3.0, np.inf, -np.inf, np.nan])
 NUMBERS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=8)
 

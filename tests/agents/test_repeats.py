@@ -1,4 +1,4 @@
-"""Candidates that repeat what was said: which they are, and what becomes of them."""
+"""Candidates that repeat an earlier turn: which ones they are, and how they are ranked."""
 
 import json
 
@@ -22,12 +22,12 @@ ANSWERS = {"red": "stop", "green": "go", "amber": "wait", "blue": "swim"}
 
 
 def talk(*labels):
-    """A conversation: what was said to each label, and its words."""
+    """Make a conversation: the message before each label, and its words."""
     return [{"text": f"{label}?", "labels": [label]} for label in labels]
 
 
 def test_repeats_are_blocked_where_labels_seldom_repeat():
-    """One label in fifty is where it ends."""
+    """The limit is one label in fifty."""
     new = [talk(f"a{n}", f"b{n}") for n in range(48)]
     for last, expected in ((talk("x", "z"), True), (talk("x", "x"), False)):
         rows = [*new, talk("y", "y"), last]
@@ -37,7 +37,7 @@ def test_repeats_are_blocked_where_labels_seldom_repeat():
 
 
 def build(kind, **options):
-    """A ranker that knows no better than to echo, or retrieval."""
+    """Build a ranker that can do no better than echo, or a retrieval agent."""
     rows = colours.examples(ANSWERS)
     if kind == "Retrieval":
         agent = registry.agents.get("thincdialog.Retrieval.v1")(**options)
@@ -66,7 +66,7 @@ CANDIDATES = ["red here", "here", "amber", "stop", "wait there", "red"]
 def test_repeats_of_the_message_and_of_earlier_turns_are_not_answered_at_the_top(
     kind, message, repeats
 ):
-    """Also where one is the right answer: in a chat nobody would know that."""
+    """That holds for a right answer, too: in a chat, the agent could not know that it is right."""
     plain, blocking = build(kind, block_repeats=False), build(kind, block_repeats=True)
     message = Message({**message, "label_candidates": CANDIDATES})
     ranked = plain.batch_act([message])[0]["text_candidates"]
@@ -74,13 +74,13 @@ def test_repeats_of_the_message_and_of_earlier_turns_are_not_answered_at_the_top
     assert found["text_candidates"] == sorted(ranked, key=lambda text: text in repeats)
     assert found["text"] == found["text_candidates"][0] not in repeats
     only = {**message, "label_candidates": sorted(repeats)}
-    if repeats:  # There is nothing else to say.
+    if repeats:  # There is no other candidate.
         assert blocking.batch_act([Message(only)])[0]["text"] in repeats
 
 
 @KINDS
 def test_repeats_of_the_whole_conversation_count_in_a_chat(kind):
-    """Also of turns that the agent no longer reads, and of its own."""
+    """Turns count even if the agent no longer reads them, and so do its own."""
     talker = build(kind, block_repeats=True, history_size=1).clone()
     said = []
     for text in ("red here", "amber", "green here", "blue"):
@@ -95,7 +95,7 @@ def test_repeats_of_the_whole_conversation_count_in_a_chat(kind):
 @KINDS
 @pytest.mark.parametrize("blocks, history_size", [(False, -1), (False, 1), (True, 1), (None, 1)])
 def test_repeats_are_the_same_with_and_without_a_label(kind, blocks, history_size):
-    """So `predict` gives what an evaluation gives."""
+    """So `predict` gives the same answers as an evaluation."""
     agent = build(kind, block_repeats=blocks, history_size=history_size)
     context = [(PARTNER, "stop"), (SELF, "red here"), (PARTNER, "amber"), (SELF, "here")]
     row = {"text": "red", "context": context, "label_candidates": CANDIDATES}
@@ -152,7 +152,8 @@ def test_repeats_among_training_replies_are_not_retrieved():
         agent = registry.agents.get("thincdialog.Retrieval.v1")(block_repeats=blocks)
         agent.initialize(colours.teacher_of([{"text": t, "labels": [y]} for t, y in pairs]))
         assert reply(agent, "red car")["text"] == expected
-        # Nothing in common with anything: the first that is none.
+        # The text has nothing in common with any context: the first reply that is no repeat is
+        # chosen.
         unknown = [(SELF, "red car")] if blocks else []
         assert reply(agent, "xyz", context=unknown)["text"] == expected
         said = [(SELF, text) for text in ("red car", "fast", "sea")]
@@ -172,7 +173,7 @@ def test_repeats_of_saved_models_are_blocked_as_before(kind, tmp_path):
         return other.blocks_repeats
 
     assert loaded() and loaded(block_repeats=True) and not loaded(block_repeats=False)
-    # Of a model that was saved before there was the setting.
+    # The model was saved before the setting existed.
     state = read_json(tmp_path / "agent.json")
     del state["blocks_repeats"]
     (tmp_path / "agent.json").write_text(json.dumps(state))

@@ -38,7 +38,7 @@ def ask(agent, **message):
 
 
 def reference(method, query, document, corpus):
-    """Similarity by the textbook."""
+    """Compute similarities by the textbook formulas."""
     n = len(corpus)
     found = Counter(word for text in corpus for word in set(text.split()))
     q, d = Counter(query.split()), Counter(document.split())

@@ -1,4 +1,4 @@
-"""The embedding agent: what it learns, what from, and what it refuses."""
+"""The embedding agent: what it learns, its negatives, and what it refuses."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_star_space_tables_begin_alike():
 
 
 def texts_of(agent):
-    """The candidates that the agent keeps for its next step, right one first, as text."""
+    """Decode the candidates that the agent keeps for its next step, right one first."""
     (((texts, candidates), _),) = agent.tally.packs
     labels, starts = texts.labels, texts.label_starts
     words = agent.tokenizer

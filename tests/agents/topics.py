@@ -1,9 +1,9 @@
-"""Texts with any number of labels, in a JSON list as corpora of intents have them."""
+"""Texts with any number of labels, in a JSON list as in intent corpora."""
 
 import json
 import random
 
-# Each label, and the words that say it.
+# Each label, and the words that express it.
 WORDS = {
     "refund": ["money back", "refund"],
     "parcel": ["parcel", "box"],
@@ -49,7 +49,7 @@ use_averages = true
 
 
 def topics(n, seed=0):
-    """Rows with zero to three labels, and fields that are not read."""
+    """Make rows with zero to three labels, and with fields that are not read."""
     rng = random.Random(seed)
     rows = []
     for _ in range(n):
