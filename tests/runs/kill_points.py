@@ -1,8 +1,8 @@
-"""Kills training at the points where it changes something: files, folders, locks, processes.
+"""Kills training at the points where it changes files, folders, locks or processes.
 
-A program of its own: each line of stdin is a JSON list, the number of a point (0: none, tell which
-there are) and the words of a command line; each run is a fork of a process that has imported the
-package. Points are what Python tells its audit hooks, and each process that is started.
+This is a separate program. Each line of stdin is a JSON list: the number of a point (0: do not
+kill, list the points) and the words of a command line. Each run is a fork of a process that has
+imported the package. Points are the events of Python's audit hooks, and each start of a process.
 """
 
 import json
@@ -20,14 +20,15 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def point_of(event, arguments):
-    """Its name, if a kill shall be tried there."""
+    """Return the name of the point, or "" if no kill is to be tried there."""
     if event == "open":
         return event if isinstance(arguments[0], str) and arguments[2] & WRITES else ""
     return event if event in EVENTS else ""
 
 
 def arm(points, kill_at):
-    """From now on note points in a list, and die at that one (from 1)."""
+    """From now on append each point to a list, and kill this process at that one (counted from
+    1)."""
 
     def passed(name):
         points.append(name)
@@ -49,13 +50,13 @@ def arm(points, kill_at):
 
     real_launch = popen_spawn_posix.Popen._launch
     popen_spawn_posix.Popen._launch = launch
-    os.fsync = lambda handle: None  # Nothing here has to outlive a power cut.
+    os.fsync = lambda handle: None  # Nothing here has to survive a power failure.
     own = os.getpid()
     sys.addaudithook(hook)
 
 
 def run(words, kill_at=0):
-    """Train in a fork. RETURNS its process id, its exit status, and points."""
+    """Train in a fork. RETURNS its process id, its exit status, and the points."""
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
@@ -78,7 +79,7 @@ def run(words, kill_at=0):
 
 
 def left_of(session):
-    """Processes of a session that still run."""
+    """Return the processes of a session that are still running."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -99,7 +100,8 @@ def seconds_until_gone(session, most=80.0):
 
 
 def killed_at(words, number):
-    """Kill a run at a point, and go on. RETURNS what came of it."""
+    """Kill a run at a point, and resume it. RETURNS the status of both, and how the killed run
+    ended."""
     pid, status, _ = run(words, number)
     seconds, shown = seconds_until_gone(pid), Path("shown").read_text()
     return {"status": status, "seconds": seconds, "shown": shown, "again": run(words)[1]}
@@ -108,7 +110,7 @@ def killed_at(words, number):
 if __name__ == "__main__":
     import thincdialog.api  # noqa: F401
 
-    # In the place of this file's folder, which is not there if all of Python's are to be safe.
+    # Replaces this file's folder, which is missing if Python runs in safe-path mode.
     sys.path[: not getattr(sys.flags, "safe_path", False)] = [""]
     for line in sys.stdin:
         words = json.loads(line)

@@ -1,4 +1,4 @@
-"""Settings and data that are others when a run goes on: refused by name, or listed."""
+"""Settings and data that have changed when a run is resumed: refused by name, or listed."""
 
 import gzip
 import json
@@ -55,7 +55,7 @@ def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
         "system.seed": 4, "world.batcher.size": 8, "training.optimizer.learn_rate": 0.5,
         "training.accumulate_gradient": 2, "agent.model.encoder.width": 8,
         "tasks.coffee.n_train": 30, "mixture.unit": "words", "training.score": "accuracy",
-        # Scores before and after would be of other questions.
+        # Scores before and after would be about different questions.
         "evaluation.max_examples": 5, "evaluation.n_candidates": 7,
         "evaluation.metrics.accuracy.normalize": False,
     }  # fmt: skip
@@ -87,7 +87,7 @@ def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
 
 @pytest.fixture
 def data(tmp_path):
-    """The path of each split's file, as overrides."""
+    """Write a file for each split. Return their paths, as overrides."""
     found = {}
     for split, n_rows in {"train": 90, "dev": 12, "test": 9}.items():
         path = tmp_path / f"{split}.jsonl"
@@ -119,7 +119,7 @@ def test_changed_data_is_refused_by_name(tmp_path, data, split):
         f"{path}  has other content than when {folder / 'checkpoint-6'} was made ({size - n:,} "
         f"bytes then, {size:,} now){why}: {TO_GO_ON}"
     )
-    # The checkpoint is as it was: with the old data the run goes on.
+    # The checkpoint has not changed: with the old data the run resumes.
     change(tmp_path, split, "77", "7")
     _, shown = go_on(folder, **data)
     assert "Resuming from" in shown and "Changed since: training.max_steps 6 -> 8.\n" in shown
@@ -132,10 +132,10 @@ def test_changed_test_data_is_listed(tmp_path, data):
     after, shown = go_on(folder, **data)
     assert f"Changed since: training.max_steps 6 -> 8; what is in {path}.\n" in shown
     assert after.scores["test"] != before.scores["test"]
-    # From then on it is the run's.
+    # From then on it belongs to the run.
     _, shown = go_on(folder, 10, **data)
     assert "Changed since: training.max_steps 8 -> 10.\n" in shown
-    # It can be taken away and added, too.
+    # Test data can be removed and added, too.
     assert "test" not in go_on(folder, 10, **{**data, "paths__test": None})[0].scores
     assert "test" in go_on(folder, 12, **data)[0].scores
 
@@ -172,7 +172,7 @@ def test_dev_data_cannot_be_taken_away_but_be_added_where_there_was_none(tmp_pat
     run(folder, **without)
     _, shown = go_on(folder, **data)
     assert "Resuming from" in shown and "paths.dev None -> " in shown
-    # From now on it stays.
+    # From now on it must stay.
     change(tmp_path, "dev")
     with pytest.raises(DataError, match="dev.jsonl  has other content"):
         go_on(folder, 10, **data)
@@ -192,7 +192,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
         f"32 now): {TO_GO_ON}"
     )
     path.unlink()
-    # Not there is told before any data is read.
+    # A missing file is reported before any data is read.
     with pytest.raises(DataError, match="candidates.txt  file not found"):
         go_on(folder, **given)
     moved = tmp_path / "moved.txt"
@@ -202,7 +202,7 @@ def test_changed_candidates_are_refused_by_name(tmp_path, data):
 
 
 def flip(path):
-    """Change the byte in the middle of a file, which keeps its size."""
+    """Change the byte in the middle of a file. Its size stays the same."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -221,7 +221,7 @@ def test_one_byte_of_a_large_file_is_noticed(tmp_path, data, is_packed):
     path, folder = tmp_path / "large.jsonl", tmp_path / "out"
     rows = [{"text": f"a {n}", "label": f"b {n % 7}", "note": "x" * 70_000} for n in range(90)]
     text = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    # No compression: as many bytes as the text has.
+    # Without compression, the file has as many bytes as the text.
     path.write_bytes(gzip.compress(text, 0, mtime=0) if is_packed else text)
     given = {**data, "paths__train": str(path)}
     run(folder, **given)

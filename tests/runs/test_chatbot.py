@@ -1,4 +1,4 @@
-"""A saved model to talk to, and what it does with what it cannot answer."""
+"""A saved model to talk to, and its answers to odd input."""
 
 import copy
 import pickle
@@ -167,7 +167,7 @@ def test_copies_answer_alike_and_go_their_own_ways(folder, how):
     assert type(agent) is type(chatbot.agent) and agent is not chatbot.agent
     if agent.learns:
         assert agent.weights.tobytes() == chatbot.agent.weights.tobytes()
-        agent.weights[:] = 0  # They are its own, and those of its layers.
+        agent.weights[:] = 0  # The weights are the copy's own, and so are those of its layers.
         node = next(node for node in agent.model.walk() if node.param_names)
         assert not node.get_param(node.param_names[0]).any()
         assert chatbot.agent.weights.any()
@@ -186,7 +186,7 @@ def test_clone_shares_the_model_and_has_its_own_conversation(folder):
     clone = chatbot.clone()
     assert type(clone) is type(chatbot)
     assert (clone.agent, clone.path, clone.meta) == (chatbot.agent, chatbot.path, chatbot.meta)
-    # The clone begins a conversation, and neither chatbot changes that of the other.
+    # The clone starts a conversation, and neither chatbot changes the other's.
     assert talk(clone, TEXTS[2:4]) == later[:2]
     assert talk(chatbot, TEXTS[2:4]) == both[2:4]
     clone.reset()
@@ -196,7 +196,8 @@ def test_clone_shares_the_model_and_has_its_own_conversation(folder):
 
 
 def check_clones_in_threads(folder, overrides=None):
-    """They answer as alone while all of them talk, from the first answer of the model on."""
+    """Clones that talk at the same time answer as each would alone, from the model's first answer
+    on."""
     orders = [np.random.default_rng(seed).permutation(TEXTS * 3).tolist() for seed in range(6)]
     expected = [talk(load(folder, overrides=overrides), texts) for texts in orders]
     chatbot, start = load(folder, overrides=overrides), Barrier(len(orders))
@@ -222,14 +223,14 @@ def test_clones_in_threads_answer_as_alone(folder):
 
 @pytest.mark.gpu
 def test_clones_on_a_gpu_answer_in_threads_as_alone(folder):
-    """On the last one, because threads begin on the first."""
+    """On the last GPU, because threads start on the first."""
     cupy = pytest.importorskip("cupy")
     last = cupy.cuda.runtime.getDeviceCount() - 1
     check_clones_in_threads(folder, {"system.gpu_id": last})
 
 
 def test_an_agent_that_was_pickled_learns_on():
-    """To the same bits as the one that it is a copy of."""
+    """It trains bit for bit like the agent that it is a copy of."""
     experiment = Experiment.from_config(RANKER)
     found = []
     with experiment.working():
@@ -247,7 +248,7 @@ def test_an_agent_that_was_pickled_learns_on():
 
 
 def test_threads_that_share_an_agent_get_the_right_answers(folder):
-    """Each talks with a clone, about candidates that nobody has encoded yet."""
+    """Each thread talks with a clone, about candidates that have not been encoded yet."""
     lists = [[f"{word} {n}" for word in ("red", "green", "blue")] for n in range(40)]
     one = load(folder)
 
@@ -265,7 +266,7 @@ def test_threads_that_share_an_agent_get_the_right_answers(folder):
         orders = [np.random.default_rng(seed).permutation(40).tolist() for seed in range(6)]
         found = threads.map(lambda order: answers(shared.agent.clone(), order), orders)
         assert all(told == expected for told in found)
-    # And in one conversation, one after the other.
+    # And in one conversation, one thread after the other.
     with ThreadPoolExecutor(6) as threads:
         assert all(threads.map(shared.respond, TEXTS * 5))
 

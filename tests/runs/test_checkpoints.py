@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, of others, or not there."""
+"""Checkpoints that are damaged, missing, or those of another program."""
 
 import json
 import os
@@ -35,7 +35,7 @@ DAMAGES = {
         shutil.rmtree(folder),
         shutil.copytree(folder.with_name("checkpoint-4"), folder),
     ),
-    # Model and checkpoints have the same best weights, each in a file of its own.
+    # The model and the checkpoints have the same best weights, each in its own file.
     "best weights, here and there": lambda folder: (
         flip(folder / "best.npy"),
         flip(folder.with_name("model-best") / "weights.npy"),

@@ -1,4 +1,4 @@
-"""Cross-validation, against runs made by hand."""
+"""Cross-validation, compared with separate runs."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ WORDS = {"greet": "hello hi", "leave": "bye later", "pay": "bill owe"}
 
 
 def rows_of(n):
-    """Texts, some of which have the words of another class."""
+    """Make texts, some of which contain the words of another class."""
     mixed = " ".join(WORDS.values()).split()
     return [
         {"text": f"{words.split()[i % 2]} {mixed[(5 * i + k) % 6]} {i % 3}", "label": label}
@@ -65,7 +65,7 @@ def test_draw_folds_spreads_each_label_evenly(labels, n_folds):
 @pytest.mark.slow
 def test_cross_validation_is_the_mean_of_five_runs_made_by_hand(folder):
     rows = rows_of(12)
-    # Examples are named after their lines.
+    # Ids of examples contain their line numbers.
     fold_of = draw_folds({str(n): row["label"] for n, row in enumerate(rows, 1)}, 5)
     by_hand, wrong = [], []
     for number in range(5):
@@ -148,7 +148,7 @@ def test_cross_validation_of_a_ranker_in_processes_is_the_same(folder):
 @pytest.mark.slow
 def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
     rows = [*rows_of(6), {"text": "moon", "label": "odd"}]
-    # Without the only example of "odd", one class is left to learn from.
+    # Without the only example of "odd", one class is left to train on.
     rows = [row for row in rows if row["label"] in ("greet", "odd")]
     write(folder / "train.jsonl", [*rows, {"text": "no label"}])
     (folder / "i.cfg").write_text(INTENTS)
@@ -157,7 +157,7 @@ def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
     code = main(f"cross-validate i.cfg --folds 3 -j 2 --errors wrong.csv {words}".split())
     out, err = capsys.readouterr()
     assert code == 1 and err.count("only one class, 'greet'") == err.count("failed:") == 1
-    # What the fold noted before it failed is not lost.
+    # The row that the fold logged before it failed is not lost.
     assert err.count("In 3 folds: train.jsonl  1 of 8") == 1
     assert "accuracy" in out and "deviation" in out
     assert sorted(folder.iterdir()) == sorted([*before, folder / "wrong.csv"])
@@ -193,7 +193,7 @@ def test_cross_validation_of_sets_of_labels_has_no_pairs_of_classes(folder, caps
     out = capsys.readouterr().out
     assert "micro_f1" in out and "replied" not in out
     rows = list(csv.DictReader((folder / "wrong.csv").read_text().splitlines()))
-    # Labels too many and labels missed; each side is joined in the same way.
+    # Superfluous labels and missed labels; each side is joined in the same way.
     assert any("|" in row["reply"] for row in rows) and any("|" in row["labels"] for row in rows)
     assert all(set(row["reply"].split("|")) != set(row["labels"].split("|")) for row in rows)
 
@@ -213,10 +213,10 @@ def test_ctrl_c_ends_folds_that_just_start_without_a_traceback(folder):
     words = [sys.executable, "-m", "thincdialog", "cross-validate", "i.cfg", "-j", "2"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as process:
         children = Path(f"/proc/{process.pid}/task")
-        # The first is Python's resource tracker.
+        # The first process is Python's resource tracker.
         while len("".join(each.read_text() for each in children.glob("*/children")).split()) < 2:
             time.sleep(0.01)
-        time.sleep(0.2)  # Python has begun to import what it runs.
+        time.sleep(0.2)  # Python has started to import the program.
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert b"Interrupted" in err and b"Traceback" not in err

@@ -1,4 +1,4 @@
-"""A run is a function of its config and data, to the bit."""
+"""A run depends on nothing but its config and data, bit for bit."""
 
 import random
 import subprocess
@@ -12,9 +12,8 @@ from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import registry
 from thincdialog.files.saved_model import BEST, LAST
 
-# As many seeded draws and sums as one run can have: subwords and candidates, order of
-# batches, tokens and cells dropped, class order, sums over microbatches, rows of tables,
-# averages.
+# As many kinds of random draws and sums as one run can have: subwords and candidates, order of
+# batches, dropped tokens and cells, class order, sums over microbatches, rows of tables, averages.
 MANY_DRAWS = (
     RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
     .replace("[agent]\n", "size = 400\n\n[agent]\n", 1)
@@ -60,7 +59,7 @@ def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
 
 @registry.callbacks("tests.draw.v1")
 def draw(n: int):
-    """Takes numbers from every generator there is."""
+    """Draw numbers from every generator there is."""
 
     def callback(info, agent):
         agent.model.ops.get_dropout_mask((n,), 0.5)
@@ -72,7 +71,7 @@ def draw(n: int):
 
 @pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
 def test_determinism_weights_depend_on_no_evaluation_nor_draws_before(tmp_path, text):
-    """Draws are functions of (seed, step, microbatch), whatever came between."""
+    """Draws depend on (seed, step, microbatch), whatever happened before."""
     found = set()
     for n, every, batch_size, candidates in ((0, 0, 64, 5), (1, 1, 3, 20), (5, 1, 64, 5)):
         block = f'\n[training.callbacks.draw]\n@callbacks = "tests.draw.v1"\nn = {n}\n'

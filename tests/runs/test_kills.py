@@ -1,5 +1,5 @@
-"""Killed at every point where it changes something, training leaves no process and no temporary
-file, and goes on; with one worker to the same bits."""
+"""If training is killed at any point where it changes something, no process and no temporary file
+is left, and the run can be resumed; with one worker, bit for bit."""
 
 import json
 import os
@@ -19,13 +19,14 @@ HOGWILD = "--runner.@runners=thincdialog.Hogwild.v1"
 RUNNERS = {"alone": [], "thread": [HOGWILD], "process": [HOGWILD, "--runner.executor=process"]}
 WORDS = ["train", "config.cfg", "--training.max_steps=2", "--training.n_samples=0"]
 WORDS += ["--training.checkpoint_every_steps=1", "--training.eval_every_steps=1"]
-# Until the last process of a killed run has noticed, on a busy machine.
+# Seconds until the last process of a killed run has noticed, on a busy machine.
 MOST_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Asks the program; the folder it works in, and what unbroken runs left and passed."""
+    """Start the program. Return its folder, with the results of uninterrupted runs, and a function
+    that asks it."""
     folder = tmp_path_factory.mktemp("kills")
     (folder / "config.cfg").write_text(CONFIG)
     (folder / "tmp").mkdir()
@@ -50,7 +51,8 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def points(runs):
-    """Gives the points of a runner in an unbroken run, whose folder has its name."""
+    """Return a function that gives the points of an uninterrupted run of a runner. The run's folder
+    has the runner's name."""
     known = {}
 
     def points_of(name):
@@ -63,8 +65,8 @@ def points(runs):
 
 
 def chosen(points, share):
-    """A share of all points, as each killed run starts two processes, twice: others with another
-    seed; and those around what lies in no model or checkpoint."""
+    """Choose one point in `share` (other points for another seed), because each killed run starts
+    two processes, twice. Add the points around files that are in no model or checkpoint."""
     picked = set(range(1 + SEED % share, len(points) + 1, max(1, share // TIMES)))
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 

@@ -1,4 +1,4 @@
-"""The card of a saved model says what it is, and nothing of the machine it was made on."""
+"""The card of a saved model describes the model, and contains nothing about the machine."""
 
 import pytest
 from thinc.api import Config
@@ -19,7 +19,7 @@ def run(tmp_path_factory):
 
 
 def rows(text):
-    """Cells of all lines of tables."""
+    """Split all lines of tables into cells."""
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
 
 
@@ -42,7 +42,7 @@ def test_model_card_says_among_how_many_candidates_it_chose(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     for split in ("train", "dev", "test"):
         write_spoken(tmp_path / f"{split}.jsonl", *["bot"] * 20)
-    # Its 20 replies are 7 different ones.
+    # Its 20 replies are 7 distinct ones.
     for wanted, n in ((5, 5), (100, 7)):
         changes = {"evaluation__n_candidates": wanted, "training__max_steps": 1}
         quietly_train(TALKS + REPLIES, tmp_path / str(n), **changes)

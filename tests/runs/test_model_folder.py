@@ -1,4 +1,4 @@
-"""A model folder is replaced whole or not at all."""
+"""A model folder is replaced as a whole or not at all."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from thincdialog.runs.model_folder import save_model
 
 
 class Learnt:
-    """An agent whose state is one word; ``trouble`` is raised while it is written."""
+    """An agent whose state is one word. Raises ``trouble`` while it is written."""
 
     def __init__(self, word, trouble=None):
         self.word, self.trouble = word, trouble
@@ -64,7 +64,7 @@ def test_save_what_was_trained_by_hand(tmp_path):
     assert evaluate(tmp_path / "new" / "hand")["examples"] > 0
     card = (tmp_path / "new" / "hand" / "README.md").read_text()
     assert "steps," not in card and "None were measured when it was saved." in card
-    save(experiment, tmp_path / "new" / "hand")  # An old model is replaced, and nothing else is.
+    save(experiment, tmp_path / "new" / "hand")  # An old model is replaced; other folders are not.
     with pytest.raises(OutputError, match="new  is there already, and no saved model"):
         save(experiment, tmp_path / "new")
 

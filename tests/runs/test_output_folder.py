@@ -1,4 +1,4 @@
-"""Folders that are full, read-only, gone, or hold something else."""
+"""Folders that are full, read-only, missing, or contain something else."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ def test_a_folder_that_is_not_empty_needs_force_which_replaces_models_only(tmp_p
 
 
 def test_a_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path):
-    """The score is known with the first evaluation only."""
+    """The score is only known after the first evaluation."""
     for folder in (tmp_path / "new", tmp_path):
         with pytest.raises(ConfigError, match="is not measured"):
             quietly_train(output=folder, training__score="xyz")
@@ -77,7 +77,7 @@ def test_an_error_before_anything_was_learnt_leaves_no_folder(tmp_path, error, i
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
-    """No file may be larger than 200 kB: the weights are."""
+    """No file may be larger than 200 kB, but the weights are."""
     folder = tmp_path / "out"
     quietly_train(WIDE, folder, **ENDS)
     before = remains(folder)
@@ -112,7 +112,7 @@ from thincdialog.api import registry
 def trouble():
     return lambda info, agent: os.chmod({out!r}, 0o555) if info["step"] == 4 else None
 """
-# Root may write anywhere, unless it gives up this right.
+# Root can write anywhere, unless it drops this capability.
 AS_A_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
 
 

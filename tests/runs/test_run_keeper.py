@@ -1,4 +1,4 @@
-"""A run that is interrupted and goes on leaves the same bits as one that is not."""
+"""A run that is interrupted and resumed ends with the same bits as an uninterrupted one."""
 
 import json
 import os
@@ -29,12 +29,12 @@ def fresh_notes():
 
 
 def run(text, output, resume=False):
-    """Train; RETURNS what stderr shows."""
+    """Train. RETURNS the text of stderr."""
     return quietly_train(text, output, resume=resume)[1]
 
 
 def ends_alike(text, tmp_path, expected, seen):
-    """Go on to the end; RETURNS what stderr shows."""
+    """Resume and train to the end. RETURNS the text of stderr."""
     NOTES.before = lambda step: None
     shown = run(text, tmp_path / "out", resume=True)
     same(remains(tmp_path / "out"), expected)
@@ -109,8 +109,7 @@ def drawing():
 
 
 class Drawing(ExampleMetric):
-    """A metric of a user's that draws from the generator that everybody shares, and
-    interrupts the third evaluation."""
+    """A custom metric that draws from the shared generator, and interrupts the third evaluation."""
 
     moment = -1
 
@@ -175,7 +174,7 @@ LENGTHS = [1, 3, 2, 1, 1, 4, 2, 1, 2, 2]
 
 @registry.teachers("tests.streamed.v1")
 def streamed(form: str, path: str, mutators=None) -> Teacher:
-    """Of a small window, so that small files are several blocks."""
+    """Make a teacher with a small window, so that small files are several blocks."""
     make = {"parlai": ParlAIText, "conversations": Conversations}[form]
     made = make(train=path, dev=path, mutators=mutators, streaming=True)
     made.data["train"].window = 3
@@ -218,13 +217,13 @@ def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, line, world
             teacher = json.loads(saved.read_text())["loop"]["runner"]
             places |= {start["byte"] for start in starts_in(teacher)}
     ends_alike(text, tmp_path, expected, seen)
-    # Blocks begin at lines of their own; a checkpoint may lie in each of them.
+    # Blocks start at lines of their own; a checkpoint may be in any of them.
     begins = [sum(len(line(each)) for each in episodes[:number]) for number in range(0, 10, 3)]
     assert {0} < places and (flat or places <= set(begins))
 
 
 def starts_in(state):
-    """All places in a file that a world's state names."""
+    """Return all positions in a file that a world's state contains."""
     if isinstance(state, dict):
         if "byte" in state:
             yield state
@@ -234,11 +233,11 @@ def starts_in(state):
             yield from starts_in(inner)
 
 
-# --- what a killed run left half done, and other ends ---------------------------------------
+# --- half-finished work of killed runs, and other ends ----------------------------------------
 
 
 def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
-    """Between two renames, a checkpoint or a model bears another name."""
+    """Between two renames, a checkpoint or a model has another name."""
     for name in ("checkpoint-6", "checkpoint-4", "model-best", "model-last"):
         (folder / name).rename(folder / f".{name}.old.0123abcd")
     for name in ("checkpoint-8", "notes"):
@@ -258,7 +257,7 @@ def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
 
 @pytest.mark.slow
 def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypatch):
-    """Whatever files are left of one, it is not in the way of going on."""
+    """If some files of a checkpoint are left, they do not prevent the run from resuming."""
     expected, unlink = remains(trained.output), os.unlink
     for n_files in range(1, 12, 2):
         folder, left = tmp_path / str(n_files), [n_files]
@@ -330,7 +329,7 @@ KILLED = (
 
 
 def start_run(folder, name):
-    """A process that trains, or goes on."""
+    """Start a process that trains, or resumes."""
     (folder / "config.cfg").write_text(KILLED)
     notes = {"NOTES": str(folder / f"{name}.notes"), "MISCHIEF": "slow -"}
     command = ["train", "config.cfg", "-o", name, "--resume", "--code", str(NOTING)]
@@ -338,7 +337,8 @@ def start_run(folder, name):
 
 
 def learnt(path):
-    """Step to the ids that it learnt from; the same ones each time that it did."""
+    """Return step to the ids that it was trained on, which are the same each time it was
+    repeated."""
     found = {}
     for line in path.read_text().split("\n")[:-1] if path.exists() else ():
         note = json.loads(line)
@@ -355,7 +355,7 @@ def test_killed_at_10_moments_it_leaves_the_same_bits(tmp_path):
         until = max(expected) * number // 10
         while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
             time.sleep(0.001)
-        # Some moment in or after a step, or of the saving that follows it.
+        # At some moment in or after a step, or while it is saved.
         until = time.monotonic() + rng.choice([0.0, 0.02, 2.0])
         while time.monotonic() < until and not any(folder.glob(".*.*")):
             time.sleep(0.0005)

@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: log.jsonl and scores.json, through crashes and full disks."""
+"""The files log.jsonl and scores.json of a run, after crashes and with full disks."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
             log.log_step({"step": step})
         log.rows.file.write(b'{"step": 40, "sc')
         (tmp_path / "scores.json").write_text("{}")
-        # Half a row is no row.
+        # Half a row does not count.
         assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
     with run_log(tmp_path) as [log]:
         log.begin(resume_step=20)
@@ -121,7 +121,7 @@ def test_run_log_training_outlives_its_logger(tmp_path):
 
 @registry.loggers("test.Calls.v1")
 def calls(path: str):
-    """As somebody who knows spaCy's loggers would write it."""
+    """A logger as a user of spaCy's loggers would write it."""
 
     def setup(run, stdout=sys.stdout, stderr=sys.stderr):
         told = [run.config["training"]["max_epochs"], run.progress]

@@ -1,4 +1,4 @@
-"""A run that replaces another one: nothing of the old one goes before the new one is sure."""
+"""A run that replaces another one keeps all of the old run until the new one is sure to succeed."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def write(path, prefix, n=24):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with data, and the run ``out`` of it."""
+    """Return a folder with data and with its run ``out``."""
     folder = tmp_path_factory.mktemp("place")
     for split in ("train", "dev", "test"):
         write(folder / f"{split}.jsonl", split)
@@ -52,14 +52,14 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def folder(trained, tmp_path, monkeypatch):
-    """A copy, in which a test stands."""
+    """Return a copy of the folder. It is the current directory of a test."""
     shutil.copytree(trained, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
     return tmp_path / "copy"
 
 
 def files(folder):
-    """Every file in it with its bytes."""
+    """Return every file in the folder with its bytes."""
     paths = (path for path in Path(folder).rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
@@ -76,7 +76,7 @@ def replace(**more):
     ],
 )  # fmt: skip
 def test_a_damaged_line_leaves_the_old_run_as_it_was(folder, split, resume, streaming):
-    if resume:  # No checkpoint, so that it begins anew.
+    if resume:  # Without a checkpoint it starts from scratch.
         for path in Path("out").glob("checkpoint-*"):
             shutil.rmtree(path)
     with open(f"{split}.jsonl", "a") as file:
@@ -85,7 +85,7 @@ def test_a_damaged_line_leaves_the_old_run_as_it_was(folder, split, resume, stre
     with pytest.raises(DataError, match=f"{split}.jsonl:25 "):
         replace(resume=resume, tasks__talk__streaming=streaming)
     assert files("out") == before
-    # In a new folder it is found before any training, too, and leaves nothing.
+    # In a new folder the damage is found before training, too, and nothing is written.
     if not streaming:
         with pytest.raises(DataError, match=f"{split}.jsonl:25 "):
             quietly_train("c.cfg", Path("new"))
@@ -222,7 +222,7 @@ class Killed(BaseException):
 
 
 def test_a_swap_that_is_killed_at_any_moment_is_finished(trained, tmp_path, monkeypatch):
-    """Either run is there in whole, after mending."""
+    """After recovery, one of the runs is complete."""
     new = files(trained / "out")
     new.pop("notes.txt")
     new.pop("wandb.id")

@@ -1,4 +1,4 @@
-"""Tables of runs: what each came to, in which order, and what sets them apart."""
+"""Tables of runs: their results, their order, and the settings in which they differ."""
 
 import json
 
@@ -24,7 +24,7 @@ def write_row(folder, metric, score):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two finished runs, and one that was cut off behind its first row."""
+    """Return two finished runs, and one that was cut off after its first row."""
     folder = tmp_path_factory.mktemp("runs")
     found = {
         "narrow": run(folder / "narrow", **{WIDTH: 4}),
@@ -41,7 +41,7 @@ def test_results_of_finished_and_unfinished_runs(runs):
     folder, trained = runs
     found = results([folder])
     scores = [result.score for result in found]
-    assert scores == sorted(scores, reverse=True)  # The best first.
+    assert scores == sorted(scores, reverse=True)  # The best comes first.
     table = {result.name: result for result in found}
     assert sorted(table) == ["cut", "narrow", "wide"]
     wide = table["wide"]
@@ -74,11 +74,11 @@ def test_results_show_what_variables_stand_for(tmp_path):
     assert found["one"].config == {
         "paths.train": '"a.txt"', "tasks.a.train": '"a.txt"', "tasks.a.dev": '"x/a.txt"',
     }  # fmt: skip
-    # Where one follows from another, one column is enough.
+    # If one setting follows from another, one column is enough.
     assert found["one"].settings == {"paths.train": '"a.txt"', "tasks.a.train": '"a.txt"'}
     (tmp_path / "two" / "config.cfg").write_text(text.format("b.txt", "${paths.train}"))
     assert {*results([tmp_path])[0].settings} == {"paths.train"}
-    # Said in two ways, the same is the same.
+    # The same value, written in two ways, counts as equal.
     (tmp_path / "two" / "config.cfg").write_text(text.format("a.txt", '"a.txt"'))
     assert results([tmp_path])[0].settings == {}
 

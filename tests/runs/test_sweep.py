@@ -1,4 +1,4 @@
-"""Sweeps, run for real on the generated task."""
+"""Sweeps with real training on the generated task."""
 
 import io
 import json
@@ -148,7 +148,7 @@ def test_sweep_refuses_a_folder_of_something_else(tmp_path):
     run_sweep(tmp_path / "s", {RATE: [0.01]})
     with pytest.raises(OutputError, match=r"other settings: training.max_steps \(was 3, is 4\)"):
         run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"training.max_steps": 4})
-    # Who reads the data is no other setting.
+    # The number of reader processes may change.
     run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"loader.workers": 1})
 
 

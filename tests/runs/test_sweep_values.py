@@ -1,4 +1,4 @@
-"""Which values a sweep tries, and how its runs are called."""
+"""The values that a sweep tries, and the names of its runs."""
 
 import json
 

@@ -60,8 +60,8 @@ def test_train_saved_config_reproduces_the_run(tmp_path):
 
 @pytest.mark.parametrize("optimizer", ["Adam.v1", "thincdialog.LazyAdam.v1"])
 def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path, optimizer):
-    """Without dropout, four batches of 4 make the update of one batch of 16: what is
-    drawn does not matter then, and candidates are the message's own."""
+    """Without dropout, four batches of 4 make the update of one batch of 16: there are no random
+    draws, and each example brings its own candidates."""
     still = {
         "agent__model__encoder__dropout": 0.0,
         "training__max_epochs": 0.0,
@@ -163,7 +163,7 @@ def test_train_tells_what_was_skipped_also_when_it_fails(tmp_path, failing):
         quietly_train(config, stderr=said, **changes)
     head = "train.jsonl  1 of 32 examples skipped (3.1 %):\n"
     assert said.getvalue().count(head) == 1
-    # What the error says is not said twice.
+    # The message of the error is not printed twice.
     assert "dev.jsonl" not in said.getvalue()
 
 
@@ -185,7 +185,7 @@ def test_train_baselines_stand_beside_the_model():
 
 @registry.teachers("tests.points.v1")
 def points():
-    """Points in the plane: which quarter?"""
+    """Make points in the plane. The label is their quadrant."""
 
     def rows(seed):
         plane = numpy.random.default_rng(seed).normal(size=(300, 2)).astype("f")
@@ -238,7 +238,8 @@ def test_models_of_before_there_were_runners_load_and_new_runs_are_told(tmp_path
 
 @pytest.fixture
 def spoken(tmp_path):
-    """Changes of a config of conversations: two files of which some is left out."""
+    """Return overrides for a config of conversations: two files, each with conversations that are
+    left out."""
     speakers = ["bot" if number % 5 == 4 else "agent" for number in range(40)]
     paths = [write_spoken(tmp_path / f"{name}.jsonl", *speakers) for name in "ab"]
     dev = write_spoken(tmp_path / "dev.jsonl", *["agent"] * 9)
@@ -281,7 +282,7 @@ def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
     said = StringIO()
     with pytest.raises(DataError, match="b.jsonl  label_speaker 'agent' does not occur"):
         quietly_train(TALKS + REPLIES, tmp_path / "out", stderr=said, **spoken)
-    # What the error says is not said twice.
+    # The message of the error is not printed twice.
     assert "b.jsonl" not in said.getvalue()
 
 
@@ -311,7 +312,7 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
     config = config.replace('"thincdialog.Words.v1"', '"thincdialog.HashNgrams.v1"\nn_rows = 100')
     config += f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
     quietly_train(config, tmp_path / "out", training__max_epochs=2.0, world__batcher__size=100)
-    # Dev: looked at once, then evaluated before training, after each epoch and at the end.
+    # Dev data is inspected once, then evaluated before training, after each epoch and at the end.
     assert Counter(begun) == {"train": 1 + 2, "dev": 1 + 3 + 1, "test": 1}
 
 
@@ -319,7 +320,7 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
     "max_context, expected", [(3, "50.0 % of the contexts were longer"), (0, "")]
 )
 def test_train_says_how_many_contexts_are_truncated(tmp_path, max_context, expected):
-    """A text of 60,000 words takes no longer than one of max_context."""
+    """A text of 60,000 words takes no longer than a text of max_context words."""
     rows = [{"text": "hi", "label": "a"}, {"text": "word " * 60_000, "label": "b"}] * 4
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
     config = LABELLED.replace("TRAIN", str(tmp_path / "a.jsonl"))

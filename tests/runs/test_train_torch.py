@@ -13,7 +13,7 @@ from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.runs.run_log import read_log
 
 pytestmark = pytest.mark.torch
-# Dropout of PyTorch's and of ours, sums over microbatches, averages.
+# The config has dropout of PyTorch and ours, sums over microbatches, and averages.
 RESUMED = (
     TORCH.replace("thincdialog.Ranker.v1", "tests.noting_ranker.v1")
     .replace("max_epochs = 2.0", "max_epochs = 2.0\naccumulate_gradient = 2")
