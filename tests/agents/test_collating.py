@@ -64,7 +64,7 @@ def accuracy(agent, rows):
             classifier,
             {},
             (3, 4),
-        ),  # Rows of features, for example of parts of a picture.
+        ),  # Rows of features, as of parts of a picture.
         ("Ranker", ranker, {"candidates": "vocab"}, (3, 2, 2)),
     ],
 )

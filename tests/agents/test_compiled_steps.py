@@ -226,7 +226,7 @@ def test_compiled_steps_can_be_tried_and_looked_at(kind, config):
     found = debug_overfit(config, steps=100)
     assert (
         found.losses[0] > 2.0 and found.is_learnt
-    )  # At first, the loss is that of three logistic losses.
+    )  # At first, three logistic losses.
     assert found.without_gradient == found.unchanged == []
     dry = dry_run(config, overrides={"agent.negatives": 0})
     assert dry.loss == pytest.approx(np.log(4), rel=1e-3)

@@ -117,7 +117,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 SPEAKERS = st.lists(
     MESSAGES, min_size=1, max_size=2
-)  # Observed one after the other before the agent acts.
+)  # Observed in turn before the agent acts.
 
 
 @given(st.lists(SPEAKERS, max_size=5), SIZES, st.sampled_from(["label", "model", "none"]))

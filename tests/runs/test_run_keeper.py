@@ -1,4 +1,4 @@
-"""A run that is interrupted and resumed ends with the same bits as an uninterrupted one."""
+"""A run that is interrupted and resumed is bit for bit equal to an uninterrupted one."""
 
 import json
 import os

@@ -140,9 +140,9 @@ def test_readers_see_the_old_run_until_the_new_one_is_sure(folder):
     SEEN.clear()
     before, said = files("out"), load("out/model-best").respond("i want train 1")
     replace(training__callbacks__look={"@callbacks": "tests.looking.v1"})
-    (step, running, during), reply, ended, (_, _, learnt), (_, still, after), *_ = SEEN
+    (step, running, during), reply, ended, (_, _, learned), (_, still, after), *_ = SEEN
     assert (step, running, still) == (0, True, True) and not is_running(Path("out"))
-    for seen in (during, learnt):
+    for seen in (during, learned):
         assert {name: seen[name] for name in before} == before
     assert reply == said and ended == "max_steps = 4 reached"
     # The first checkpoint of a step was written in between.
