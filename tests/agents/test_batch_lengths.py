@@ -123,9 +123,7 @@ def test_ranker_allocates_no_more_cells_than_the_budget(kind, oversize, world):
         return chain(TokenEmbed(4), with_padded(Model("shapes", forward)), pool("max"))
 
     agent, *_ = build("Ranker", encoder, encoder, max_context=0, max_label=0)
-    agent.lone_replies = (
-        LoneReplies()
-    )  # The agent was built on less data.
+    agent.lone_replies = LoneReplies()  # The agent was built on less data.
     n_words = np.minimum(np.random.default_rng(0).lognormal(1.5, 0.9, (300, 2)).astype(int) + 1, 70)
     texts = [("a " * n, "b " * m) for n, m in n_words.tolist()]
     # Single turns are handed over in whole batches; conversations wait in a live buffer.

@@ -115,9 +115,7 @@ MESSAGES = st.fixed_dictionaries(
         "episode_done": st.booleans(),
     },
 )
-SPEAKERS = st.lists(
-    MESSAGES, min_size=1, max_size=2
-)  # Observed in turn before the agent acts.
+SPEAKERS = st.lists(MESSAGES, min_size=1, max_size=2)  # Observed in turn before the agent acts.
 
 
 @given(st.lists(SPEAKERS, max_size=5), SIZES, st.sampled_from(["label", "model", "none"]))

@@ -1,4 +1,4 @@
-"""A small task and config that several tests train with, and how they do that."""
+"""A small task and config with which several tests train, and helpers for that."""
 
 import io
 import json
@@ -54,7 +54,7 @@ n_samples = 1
 @optimizers = "Adam.v1"
 learn_rate = 0.01
 """
-# Conversations in three files; whoever adds keys adds them to the task.
+# Conversations in three files. Tests that append keys add them to the task.
 TALKS = """
 [paths]
 train = "train.jsonl"
@@ -67,7 +67,7 @@ train = ${paths.train}
 dev = ${paths.dev}
 test = ${paths.test}
 """
-# What follows the tasks of a config, for replies.
+# The rest of a config after its tasks, for replies.
 REPLIES = """
 [tokenizer]
 @tokenizers = "thincdialog.Words.v1"
@@ -82,7 +82,7 @@ REPLIES = """
 @models = "thincdialog.BagEncoder.v1"
 width = 16
 """
-# The same for labelled texts.
+# The rest of a config after its tasks, for labelled texts.
 CLASSIFIER = """
 [tokenizer]
 @tokenizers = "thincdialog.Words.v1"
@@ -99,25 +99,25 @@ CLASSIFIER = """
 
 
 def with_agent(text, *lines):
-    """The config of a ranker with more lines of its agent."""
+    """Return the config of a ranker with more lines in its agent's section."""
     head, name, rest = text.partition('@agents = "thincdialog.Ranker.v1"\n')
     return head + name + "".join(f"{line}\n" for line in lines) + rest
 
 
 def write_talks(path, pairs, name="talk"):
-    """Conversations of two turns: what "a" says, and what "b" replies."""
+    """Write conversations of two turns: one by "a", and the reply by "b"."""
     turns = ([{"speaker": who, "text": text} for who, text in zip("ab", pair)] for pair in pairs)
     rows = ({"id": f"{name}{n}", "turns": each} for n, each in enumerate(turns))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def weights(folder, name="model-last"):
-    """The bytes of those that a run has saved."""
+    """Return the bytes of the weights that a run has saved."""
     return (folder / name / "weights.npy").read_bytes()
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     encoding = "utf-8"
 
@@ -127,7 +127,7 @@ class Terminal(io.StringIO):
 
 def quietly_train(config=RANKER, output=None, *, stderr=None, force=False, resume=False, code=None,
                   **overrides):  # fmt: skip
-    """Train; RETURNS the result, and what stderr shows.
+    """Train. RETURNS the result, and the text of stderr.
 
     overrides: "section__key" (or dotted) to value.
     """

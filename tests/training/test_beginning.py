@@ -1,4 +1,4 @@
-"""A run that begins with a saved model: what it takes over, what it adds, what it refuses."""
+"""A run that begins with a saved model: what it takes over, adds, and refuses."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ width = 8
 segments = "merge"
 """
 NET = f'\n[agent.model]\n@models = "thincdialog.Classifier.v1"\n\n[agent.model.encoder]{ENCODER}'
-# Classes in the columns of a table, and in the rows of a layer.
+# Classes are in the columns of a table, and in the rows of a layer.
 COMMITTEE = f"""
 [agent.model]
 @models = "thincdialog.Committee.v1"
@@ -69,7 +69,7 @@ def write(path, *classes):
 
 @pytest.fixture(scope="module")
 def firsts(tmp_path_factory):
-    """Folders of runs that have learnt the first two classes, by their models."""
+    """Train on the first two classes. Return the runs' folders by their models."""
     folder = tmp_path_factory.mktemp("first")
     path = write(folder / "first.jsonl", "colour", "number")
     for name, text in (("net", NET), ("committee", COMMITTEE)):
@@ -79,7 +79,8 @@ def firsts(tmp_path_factory):
 
 @pytest.fixture
 def begin(firsts, tmp_path):
-    """Begins with a copy of one of them, on one of these classes and another one."""
+    """Return a function that begins with a copy of one of them, and trains on one old and one new
+    class."""
 
     def begin(text=NET, **changes):
         shutil.copytree(firsts[text], tmp_path / "first")
@@ -99,7 +100,8 @@ def test_init_from_keeps_classes_and_adds_new_ones(begin, tmp_path, text):
     before, after = (load(tmp_path / name / "model-best") for name in ("first", "second"))
     assert before.agent.classes == ["colour", "number"]
     assert after.agent.classes == ["colour", "number", "fruit"]
-    # What was learnt is there: with no weights for the new class, nothing else has changed.
+    # Nothing that was trained is lost: the new class has zero weights, and the others are
+    # unchanged.
     for name in ("colour", "number"):
         for word in WORDS[name].split():
             assert before.respond(word) == after.respond(word) == name
@@ -119,7 +121,7 @@ def test_init_from_goes_on_learning_and_needs_the_model_no_more(begin, tmp_path)
     model = tmp_path / "second" / "model-best"
     assert evaluate(model, split="train") == evaluate(model, split="dev")
     assert load(model).agent.classes == ["colour", "number", "fruit"]
-    # A checkpoint, too, is all that is needed to go on.
+    # A checkpoint, too, is enough to resume.
     config = (tmp_path / "second" / "config.cfg").read_text()
     resumed, shown = quietly_train(
         config, tmp_path / "second", resume=True, training__max_epochs=16.0
@@ -151,7 +153,7 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
 
 
 def test_init_from_gives_an_encoder_to_an_agent_of_another_kind(begin, tmp_path):
-    """The encoder of a ranker, in a classifier of other classes."""
+    """A ranker's encoder is used in a classifier with other classes."""
     ranker = RANKER.replace("width = 16\n", 'width = 8\nsegments = "merge"\n')
     quietly_train(ranker, tmp_path / "ranker", training__max_steps=3)
     model = tmp_path / "ranker" / "model-best"
@@ -244,7 +246,8 @@ def test_init_from_of_an_agent_of_a_users_says_what_fits(firsts, tmp_path):
     quietly_train(own + TRAINING, tmp_path / "own", **options)
     model = tmp_path / "own" / "model-best"
     for text, start, said in (
-        # Its own kind can go on with it, another one has no use for it, nor it for another's.
+        # An agent of the same kind can continue with it. One of another kind has no use for it, and
+        # vice versa.
         (own, model, None),
         (TASK + NET, model,
          f"{model}  has no weights that classifier can begin with: tests.counting_of_letters.v1 "
@@ -291,7 +294,7 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
     with pytest.raises(ModelError, match="is damaged: layout.json"):
         quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
     assert not (tmp_path / "other").exists()
-    # Without checksums (of an earlier version), what it says is looked at all the same.
+    # Without checksums (of an earlier version), the values are checked all the same.
     meta = json.loads((path / "meta.json").read_text())
     del meta["files"]
     (path / "meta.json").write_text(json.dumps(meta))
@@ -311,7 +314,8 @@ def test_init_from_another_width_is_told_of(begin):
 
 
 def replaced(monkeypatch, place, *models):
-    """Models take a place one after the other, each when the one before has been read half."""
+    """Replace a model's folder by others, one after the other, each when half of the model before
+    it has been read."""
     real, waiting = beginnings.load_tokenizer, list(models)
 
     def replacing(tokenizer, folder):
@@ -324,7 +328,7 @@ def replaced(monkeypatch, place, *models):
 
 
 def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_anew(firsts, tmp_path, monkeypatch):
-    """As the training does that saves it: no half of one model goes with one of another."""
+    """As if a training run saves it: no half of one model is combined with a half of another."""
     data = {"paths__train": write(tmp_path / "first.jsonl", "colour", "number")}
     still = {**data, "training__max_steps": 1, "training__optimizer__learn_rate": 0.0}
     other, place = tmp_path / "other" / "model-best", tmp_path / "run" / "model-best"

@@ -1,4 +1,4 @@
-"""What "auto" becomes, by the size of the training data."""
+"""The values that "auto" gets for a size of the training data."""
 
 import json
 
@@ -15,7 +15,7 @@ SIZE, STEPS = "world.batcher.size", "training.min_steps"
 
 
 def slow_size(n_examples, full):
-    """Halved until an epoch has 32 batches, as far as 32."""
+    """Halve the size until an epoch has 32 batches, but not below 32."""
     size = full
     while size > 32 and n_examples / size < 32:
         size /= 2
@@ -39,8 +39,8 @@ def test_a_number_that_is_given_stays():
 
 
 def test_auto_trains_as_its_numbers_do_and_says_them(tmp_path):
-    """The same weights as with the numbers; they are in the first line and in meta.json, and
-    config.cfg keeps "auto"."""
+    """The weights are those of a run with the numbers, which are in the first line and in
+    meta.json. config.cfg keeps "auto"."""
     given = {SIZE.replace(".", "__"): 32, STEPS.replace(".", "__"): LEAST_STEPS}
     ends = {"training__max_steps": 12}
     _, shown = quietly_train(AUTO, tmp_path / "auto", **ends)

@@ -1,4 +1,5 @@
-"""What a step of training asks of a GPU, counted by the stand-in for CuPy (``make test-gpu``)."""
+"""The work that a training step asks of a GPU, counted by the stand-in for CuPy (``make
+test-gpu``)."""
 
 import gc
 import io
@@ -23,9 +24,9 @@ TRANSFORMER = {
     "@models": "thincdialog.TransformerEncoder.v1",
     "tokens": {"@models": "thincdialog.TransformerTokens.v1", "width": 32},
 }
-# What a step copies from the host, at most: ids and indices, and nothing that is learned.
+# Limits for copies from the host in a step: ids and indices, and no parameters.
 MOST_COPIES, MOST_BYTES = 64, 2 << 20
-# Of each config: its file, and what is changed.
+# Name of each config: its file, and the settings that are changed.
 TABLE = {
     "quickstart": ("quickstart", {}),
     "ranker": ("ranker", {}),
@@ -78,7 +79,7 @@ def text(rng, n_words):
 
 
 def write_data(folder, name, n_words=(1, 9), n=1200):
-    """Training data for a config's task; None if it makes its own."""
+    """Write training data for a config's task; None if the task generates its own."""
     rng, path = random.Random(0), folder / f"{name}.jsonl"
 
     def some():
@@ -103,7 +104,7 @@ def write_data(folder, name, n_words=(1, 9), n=1200):
 def training(
     root, folder, name, size=None, gpu_id=0, n_words=(1, 9), file=None, n_rows=1200, **more
 ):
-    """The function that makes a step of a config's training and gives its report."""
+    """Yield a function that makes a step of a config's training and returns its report."""
     of_table, changes = TABLE[name]
     file = file or of_table
     overrides = {**changes, "system.gpu_id": gpu_id, **more}
@@ -146,7 +147,7 @@ def counts_of_a_step(cupy, *args, **settings):
 
 @pytest.fixture
 def cupy():
-    """The stand-in."""
+    """Return the stand-in."""
     cupy = pytest.importorskip("cupy")
     if not hasattr(cupy, "is_stand_in"):
         pytest.skip("needs the stand-in for CuPy, which counts")
@@ -179,19 +180,19 @@ def test_device_counts_of_a_step_of_several_microbatches(name, n, root, tmp_path
 @pytest.mark.parametrize("name", TABLE)
 def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     file, changes = TABLE[name]
-    # The texts of the quickstart are as long as they are: others for its encoders.
+    # The quickstart generates texts of fixed lengths: its encoders get other texts.
     file = "ranker" if file == "quickstart" else file
     found = [
         counts_of_a_step(cupy, root, tmp_path, name, size=size, n_words=n_words, file=file)
         for size, n_words in ((32, (1, 4)), (512, (1, 4)), (32, (20, 60)))
     ]
     assert len({counts.launches for counts in found}) == 1
-    copies = [counts.h2d for counts in found]  # An empty text may take one more.
+    copies = [counts.h2d for counts in found]  # An empty text may need one more.
     assert {counts.waits for counts in found} == {0} and max(copies) - min(copies) <= 1
 
 
 def test_device_counts_of_several_tasks(root, tmp_path, cupy, monkeypatch):
-    """What replies tell of each task stays on the device till somebody asks."""
+    """The scores of each task stay on the device until they are asked for."""
     tea = {
         "@teachers": "thincdialog.CoffeeOrder.v1",
         "n_train": 300,
@@ -215,7 +216,7 @@ def test_device_counts_of_several_tasks(root, tmp_path, cupy, monkeypatch):
 
 
 def test_device_counts_of_a_re_ranker(root, tmp_path, cupy, monkeypatch):
-    """Which replies are best the host must know, to put together what is read next."""
+    """The host must know which replies are best, to prepare the input of the second model."""
     bag = {"@models": "thincdialog.BagEncoder.v1", "width": 16}
     tokens = {**TRANSFORMER["tokens"], "depth": 1, "n_segments": 3}
     model = {
@@ -237,11 +238,11 @@ def test_device_counts_no_launch_over_a_whole_table(model, n_microbatches, root,
         "world.batcher.size": 4,
         "tokenizer.n_rows": 100_000,
         "training.accumulate_gradient": n_microbatches,
-        # Steps that take the average are not sparse.
+        # Steps that update the average are not sparse.
         "training.optimizer.use_averages": False,
     }
     with training(root, tmp_path, "quickstart", **changes) as step:
-        step()  # Makes room for moments.
+        step()  # Allocates the moments.
         with cupy.counted() as counts:
             for _ in range(3):
                 step()
@@ -267,24 +268,24 @@ def test_device_counts_batches_are_let_go_once_their_losses_are_known(root, tmp_
 
 @pytest.mark.parametrize("name", TABLE)
 def test_device_counts_no_memory_but_the_pools(name, root, tmp_path, cupy):
-    """Where all batches have the same examples."""
+    """All batches have the same examples here."""
     file = {"quickstart": "ranker"}.get(TABLE[name][0], TABLE[name][0])
     with training(root, tmp_path, name, size=24, file=file, n_rows=24) as step:
-        for _ in range(17):  # With two steps that take the average.
+        for _ in range(17):  # Two of these steps update the average.
             step()
         pool = cupy.get_default_memory_pool()
-        gc.collect()  # What tests before this one have left.
+        gc.collect()  # Garbage of earlier tests.
         before = pool.used_bytes()
         with cupy.counted() as counts:
             for _ in range(9):
                 step()
-        # But for what waits for a log line: two numbers a step, in the pool's smallest pieces.
+        # Only losses that wait for a log line: two numbers per step, in the pool's smallest pieces.
         assert pool.used_bytes() - before <= 9 * 2 * 512
     assert not counts.taken, counts.shown("taken")
 
 
-# What a device draws is not what the CPU draws; and where a step is not smooth (the highest of
-# several), 20 of them make much of the last digit, as between two kinds of ops of the CPU.
+# A device draws other random numbers than the CPU. If a step is not smooth (a maximum of several
+# values), 20 steps amplify a difference in the last digit, as between two kinds of ops of the CPU.
 COMPARED = {
     "quickstart": {},
     "ranker": {},
@@ -313,7 +314,8 @@ COMPARED = {
         "system.ops": "numpy",
     },
 }
-# Of the others, and of the quickstart's long texts, a larger rate makes much of the last digit.
+# In the other configs, and with the quickstart's long texts, a larger rate amplifies the last
+# digit.
 AT_ANY_RATE = ("ranker", "hinge", "intent", "babi")
 
 
@@ -321,8 +323,9 @@ AT_ANY_RATE = ("ranker", "hinge", "intent", "babi")
     "name, n_microbatches", [*((name, 1) for name in COMPARED), ("quickstart", 3), ("babi", 3)]
 )
 def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path, cupy):
-    """Over 20 free steps. With some seed a weight comes so near to where a step is not smooth that
-    the last digit decides, on some processors: then another seed shows what is compared."""
+    """Compares the losses of 20 consecutive steps. With some seeds, and on some processors, a
+    weight comes so close to where a step is not smooth that the last digit decides. Then another
+    seed is tried."""
     changes = {**COMPARED[name], "training.accumulate_gradient": n_microbatches}
     if name not in AT_ANY_RATE or n_microbatches > 1:
         changes["training.optimizer.learn_rate"] = 3e-4
@@ -342,9 +345,10 @@ def test_device_losses_are_those_of_the_cpu(name, n_microbatches, root, tmp_path
 
 @pytest.mark.parametrize("name", TABLE)
 def test_device_losses_of_the_same_weights_are_those_of_the_cpu(name, root, tmp_path, cupy):
-    """Of all configs as they are, at their own rate, without what is drawn: before each of 20 steps
-    the device gets the CPU's weights, as the last digit of some would make much otherwise."""
-    # The encoders of the quickstart read texts that do not change with its generator.
+    """Compares all configs unchanged, at their own learning rate, but without random draws. Before
+    each of 20 steps, the device gets the CPU's weights, because some configs would amplify the last
+    digit."""
+    # The quickstart's encoders read texts that do not change with its generator.
     file = "ranker" if TABLE[name][0] == "quickstart" and TABLE[name][1] else None
     with training(root, tmp_path, name, size=16, gpu_id=-1, file=file) as cpu_step:
         with training(root, tmp_path, name, size=16, file=file) as step:

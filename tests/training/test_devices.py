@@ -1,4 +1,4 @@
-"""Whole runs on the CPU and, where there is one, on a GPU."""
+"""Whole runs on the CPU and, if there is one, on a GPU."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def test_devices_train_save_and_load(name, backend, tmp_path):
     assert bits[0] == bits[1]
     model = tmp_path / "a" / BEST
     assert evaluate(model) == result.scores["test"]
-    # A model of a GPU works on the CPU; sums differ in the last digits there.
+    # A model of a GPU works on the CPU, where sums differ in the last digits.
     on_cpu = evaluate(model, overrides={"system.gpu_id": -1})
     assert on_cpu["loss"] == pytest.approx(result.scores["test"]["loss"], rel=1e-3)
     assert load(model, overrides={"system.gpu_id": -1}).respond("Good morning!")
@@ -68,14 +68,14 @@ def test_devices_gpu_that_is_missing_is_an_error_before_any_work(tmp_path):
 
 
 def train_fast(tmp_path):
-    """A few steps with compiled kernels."""
+    """Train for a few steps with compiled kernels."""
     settings = {"system__ops": "fast", "training__max_steps": 4}
     return quietly_train(LAZY, tmp_path / "run", **settings)[0]
 
 
 @registry.losses("spoilt.v1")
 class Spoilt:
-    """Cross-entropy that a user has got wrong: nan for some batches."""
+    """A custom cross-entropy with a bug: nan for some batches."""
 
     def __init__(self, batches: List[int]):
         self.batches, self.times = batches, 0
@@ -100,7 +100,7 @@ class Spoilt:
 def test_devices_a_run_that_is_lost_names_the_first_examples(batches, log_every, told, tmp_path):
     text = f'{LAZY}\n[agent.loss]\n@losses = "spoilt.v1"\nbatches = {batches}\n'
     errors = []
-    for gpu_id in (-1, 0):  # NumPy's are looked at in the step, a GPU's at the next log line.
+    for gpu_id in (-1, 0):  # NumPy's losses are checked in the step, a GPU's at the next log line.
         settings = {"system__gpu_id": gpu_id, "training__log_every_steps": log_every}
         with pytest.raises(TrainingError, match="loss is not finite") as caught:
             quietly_train(text, **settings)
@@ -112,7 +112,7 @@ def test_devices_a_run_that_is_lost_names_the_first_examples(batches, log_every,
 
 @pytest.fixture
 def no_numba(monkeypatch):
-    """Call it, and numba cannot be imported any more."""
+    """Return a function after whose call numba cannot be imported any more."""
 
     def forget():
         monkeypatch.setitem(sys.modules, "numba", None)
@@ -145,7 +145,7 @@ def test_devices_agents_without_numba_say_who_needs_it(no_numba, root, tmp_path,
     with pytest.raises(MissingPackageError) as missing:
         train(config, output=tmp_path / "out", overrides={"paths.train": str(data)})
     assert str(missing.value) == said
-    # Known before anything is tried.
+    # Reported before anything is tried.
     command = ["debug", "config", str(config), "--paths.train", "none.jsonl"]
     assert main(command) == 1
     line = next(n for n, text in enumerate(config.read_text().splitlines(), 1) if text == "[agent]")
@@ -168,7 +168,7 @@ def test_devices_auto_takes_fast_ops_and_answers_without_numba_but_does_not_resu
     bits = (model / "weights.npy").read_bytes()
     assert (train_fast(tmp_path / "named").output / BEST / "weights.npy").read_bytes() == bits
     more = {"training__max_steps": 6}
-    # Under another name it is the same.
+    # The same holds for another name.
     quietly_train(LAZY, tmp_path / "run", resume=True, system__ops="fast", **more)
     no_numba()
     assert evaluate(model)["loss"] == pytest.approx(result.scores["test"]["loss"], rel=1e-4)
@@ -194,7 +194,7 @@ def test_devices_second_gpu_trains_and_chats_from_any_thread(tmp_path, monkeypat
         bits.append((model / "weights.npy").read_bytes())
         assert evaluate(model) == result.scores["test"]
     assert bits[0] == bits[1]
-    # Loaded one behind the other: the thread's current device is that of the last.
+    # Loaded one after the other: the thread's current device is that of the last one.
     bots = [load(model, overrides={"system.gpu_id": gpu_id}) for gpu_id in (0, 1)]
     assert [bot.agent.weights.device.id for bot in bots] == [0, 1]
     said = ["Good morning!", "A latte, please.", "Large."]
@@ -209,7 +209,7 @@ def test_devices_second_gpu_trains_and_chats_from_any_thread(tmp_path, monkeypat
     assert found == dict.fromkeys(range(4), wanted[0])
     in_turn = zip(*([bot.respond(text, top=3) for bot in bots] for text in said))
     assert [list(answers) for answers in in_turn] == wanted
-    sent = pickle.loads(pickle.dumps(bots[0]))  # Arrays come to the current device.
+    sent = pickle.loads(pickle.dumps(bots[0]))  # Arrays are unpickled on the current device.
     assert sent.agent.weights.device.id == 0 and sent.respond("Good morning!")
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{said[0]}\n"))
     capsys.readouterr()
@@ -219,7 +219,7 @@ def test_devices_second_gpu_trains_and_chats_from_any_thread(tmp_path, monkeypat
 
 @pytest.mark.gpu
 def test_devices_training_goes_on_while_a_bot_of_another_gpu_answers(tmp_path, monkeypatch):
-    """As from a callback, between the gradient and the step."""
+    """As if a callback answers, between the gradient and the step."""
     cupy = pytest.importorskip("cupy")
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs two GPUs")

@@ -1,5 +1,5 @@
-"""What a user registers with ``--code`` stands in by its name; and what does not do what it
-must gets one error that names it, and no traceback."""
+"""Custom objects that are registered with ``--code`` are found by their names. If one does not do
+what it must, a single error names it, without a traceback."""
 
 import gc
 import re
@@ -64,7 +64,7 @@ learn_rate = 0.02
 
 @pytest.fixture()
 def code(tmp_path_factory):
-    # One path for the whole session: a file is imported once in a process.
+    # The path is the same for the whole session, because a file is imported once per process.
     path = tmp_path_factory.getbasetemp() / "mine.py"
     path.write_text(CODE)
     return path
@@ -118,7 +118,7 @@ def forgetful() -> Batcher:
 
 
 class Whole:
-    """A mutator that sees the whole split."""
+    """A mutator that sees a whole split."""
 
     def rewrite(self, episodes, split):
         return None

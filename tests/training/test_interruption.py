@@ -20,7 +20,7 @@ from thincdialog.cli.main import main
 from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.training.interruption import Interrupted, Interruption
 
-# When signals come: at which call of a method.
+# When signals arrive: at which call of a method.
 MOMENT = SimpleNamespace(method="", at=0, signals="", calls=0)
 
 
@@ -66,7 +66,7 @@ def plain(learn_rate: float):
 
 
 class Plain:
-    """Nothing tells what it knows, so there are no checkpoints."""
+    """An agent that cannot return its state, so there are no checkpoints."""
 
     learn_rate, averages, grad_clip = 0.1, None, 0.0
 
@@ -78,7 +78,7 @@ class Plain:
         pass
 
 
-# 13 steps an epoch, so 4 evaluations, each of 4 batches; then both splits once more.
+# 13 steps per epoch, so 4 evaluations, each of 4 batches; then both splits once more.
 TEXT = RANKER.replace("thincdialog.Ranker.v1", "tests.signalled.v1").replace(
     "n_samples", "eval_every_epochs = 0.5\nmax_steps = 18\nn_samples"
 )
@@ -89,7 +89,7 @@ def command(tmp_path, capsys):
     (tmp_path / "config.cfg").write_text(TEXT)
 
     def run(*more, moment="none 0 none", line=None):
-        """RETURNS the exit code and what stderr shows."""
+        """RETURNS the exit code and the text of stderr."""
         method, at, signals = moment.split()
         vars(MOMENT).update(method=method, at=int(at), signals=signals, calls=0)
         code = main(line or ["train", str(tmp_path / "config.cfg"), *map(str, more)])
@@ -107,7 +107,7 @@ def whole(tmp_path_factory):
 
 
 def words_of(line):
-    """The command that is told at the end of a line."""
+    """Return the command that is printed at the end of a line."""
     return line[line.index("thincdialog train ") :].split()[1:]
 
 
@@ -116,7 +116,7 @@ def words_of(line):
     [
         slow("learn 5 SIGTERM", 5), ("learn 13 SIGINT", 13), ("learn 18 SIGTERM+SIGTERM", 18),
         ("answer 2 SIGTERM", 0), slow("answer 6 SIGINT", 7), slow("answer 16 SIGTERM", 18),
-        ("answer 18 SIGTERM", 18),  # Of the scores at the end.
+        ("answer 18 SIGTERM", 18),  # In the scores at the end.
         slow("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
     ],
 )  # fmt: skip
@@ -136,7 +136,7 @@ def test_signals_a_second_sigint_stops_at_once(command, tmp_path, whole):
     out = tmp_path / "out"
     code, shown = command("-o", out, moment="learn 9 SIGTERM+SIGINT")
     assert code == 130 and "Traceback" not in shown
-    # Nothing more is saved than the evaluation before it saved.
+    # Only the state of the last evaluation is saved.
     assert f"Saved {out}/checkpoint-7. Resume with: " in shown
     assert command("-o", out, "--resume")[0] == 0
     same(remains(out), whole)
@@ -191,7 +191,7 @@ def test_signals_wait_where_nothing_must_stay_half_done(waits):
 
 
 class SignalledInFinalizer:
-    """Gets a signal where Python drops what its handler raises."""
+    """Gets a signal in a finalizer, where Python drops the exceptions that a handler raises."""
 
     def __init__(self, number):
         self.number = number
@@ -202,7 +202,7 @@ class SignalledInFinalizer:
 
 @pytest.fixture(params=[0, 0.01], ids=["at once", "soon"])
 def sent_again(request, monkeypatch):
-    """On a busy machine a signal comes again while Python still is where it drops errors."""
+    """On a busy machine a signal is sent again while Python still drops exceptions."""
     monkeypatch.setattr("thincdialog.signals.SOON", request.param)
 
 
@@ -223,11 +223,11 @@ def test_signals_two_at_once_within_a_finalizer_are_not_lost(sent_again):
     class SignalledTwice:
         def __del__(self):
             signal.pthread_sigmask(signal.SIG_BLOCK, both)
-            for number in both:  # To this thread: no other one shall take it meanwhile.
+            for number in both:  # Sent to this thread, so that no other thread takes it meanwhile.
                 signal.pthread_kill(threading.get_ident(), number)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
-    # Tests may be started with nohup; and the second one may come when all is over.
+    # Tests may be started with nohup, and the second signal may arrive after the end.
     before = [signal.signal(number, lambda *_: None) for number in both]
     try:
         with Interruption() as interruption:

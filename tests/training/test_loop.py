@@ -1,4 +1,4 @@
-"""The loop does what each setting of [training] says."""
+"""The loop follows each setting of [training]."""
 
 import re
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ from thincdialog.training.loop import TrainingLoop
 from thincdialog.training.runner import Runner
 
 ROWS = []
-# 34 dialogues of the seed have 201 turns: 13 batches of 16 per epoch.
+# The 34 dialogues of the seed have 201 turns: 13 batches of 16 per epoch.
 STEPS = 13
 KEEP = """
 [training.callbacks.keep]
@@ -47,7 +47,7 @@ def keep_rows():
 
 @registry.teachers("tests.coffee_stream.v1")
 def coffee_stream(n_train: int, n_dev: int, n_test: int, mutators=None):
-    """The same dialogues, streamed."""
+    """Return the same dialogues, streamed."""
     make = registry.teachers.get("thincdialog.CoffeeOrder.v1")
     held = make(n_train=n_train, n_dev=n_dev, n_test=n_test, mutators=mutators)
     splits = {name: held.data[name].episodes for name in held.splits}
@@ -101,7 +101,7 @@ def test_loop_counts_epochs_by_examples_where_batches_differ_in_size():
 def test_loop_fractions_of_epochs_of_a_stream_count_once_its_size_is_known():
     config = (RANKER + KEEP).replace("thincdialog.CoffeeOrder.v1", "tests.coffee_stream.v1")
     result = run(config, max_epochs=2.5, eval_every_epochs=0.5)
-    # Nothing is known of the first epoch before it ends.
+    # Nothing is known about the first epoch before it ends.
     assert steps() == [0, 13, 20, 26, 33]
     assert result.stopped_because == "max_epochs = 2.5 reached"
 
@@ -172,14 +172,15 @@ def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp
 
 @pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
 def test_loop_evaluations_between_two_averages_see_what_was_learnt(tmp_path, runner):
-    """LazyAdam takes its average every 8 steps; each evaluation has the steps since, too."""
+    """LazyAdam updates its average every 8 steps, but each evaluation includes the steps since
+    then."""
     lazy = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
     text = f'{lazy}{KEEP}\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
     run(text, tmp_path / "out", eval_every_steps=1, max_steps=12)
     assert steps() == list(range(13))
     losses = [row["scores"]["loss"] for row in ROWS]
     assert len(set(losses)) == 13
-    # Those of step 12, four steps behind the last average that was taken.
+    # The weights of step 12, four steps after the last update of the average.
     assert evaluate(tmp_path / "out" / LAST, split="dev")["loss"] == losses[-1]
 
 
@@ -193,7 +194,7 @@ def test_loop_schedule_takes_one_step_an_update(accumulate):
 
 
 def test_loop_gradient_is_clipped_as_a_whole():
-    """Plain descent moves the weights by learn_rate * grad_clip at most, all together."""
+    """Plain gradient descent moves all weights together by at most learn_rate * grad_clip."""
     config = (RANKER + KEEP).replace('"Adam.v1"', '"SGD.v1"')
     clip = {"optimizer.grad_clip": 0.01, "optimizer.learn_rate": 1.0, "optimizer.L2": 0.0}
     named = {f"training.{name}": value for name, value in clip.items()}
@@ -206,7 +207,7 @@ def test_loop_gradient_is_clipped_as_a_whole():
 
 def test_loop_accumulated_gradient_counts_microbatches_and_the_rest_of_an_epoch():
     run(accumulate_gradient=4, eval_every_steps=1, max_epochs=1.0)
-    # 13 batches make three steps of four and one of one.
+    # 13 batches make three steps of four batches and one of one.
     assert [row["examples"] for row in ROWS] == [0, 64, 128, 192, 201]
 
 
@@ -230,7 +231,8 @@ def test_loop_logs_losses_between_evaluations_and_changes_nothing_by_it(tmp_path
     plain, more = ([without_times(row) for row in found] for found in rows)
     losses = [row for row in more if not row["is_evaluation"]]
     assert [row for row in more if row["is_evaluation"]] == plain
-    assert [row["step"] for row in more] == [0, 4, 6, 8, 12, 14]  # At 12 the evaluation tells.
+    # Step 12 has the row of the evaluation.
+    assert [row["step"] for row in more] == [0, 4, 6, 8, 12, 14]
     assert [row["step"] for row in losses] == [4, 8]
     assert all(row["loss_per_example"] > 0 and row["score"] is None for row in losses)
     assert [row["scores"] for row in losses] == [{}, {}]
@@ -238,14 +240,14 @@ def test_loop_logs_losses_between_evaluations_and_changes_nothing_by_it(tmp_path
 
 
 def test_loop_rows_of_losses_add_up_to_those_of_evaluations(tmp_path):
-    """Each tells of the steps since the row before it."""
+    """Each row covers the steps since the row before it."""
     run(output=tmp_path / "out", eval_every_epochs=1.0, max_epochs=2.0, log_every_steps=1)
     found = read_log(tmp_path / "out")
     assert [row["step"] for row in found] == list(range(2 * STEPS + 1))
     first, second = found[STEPS], found[2 * STEPS]
     for of_epoch, before in ((first, 0), (second, STEPS)):
         single = found[before + 1 : before + STEPS]
-        # The evaluation's row tells of all its steps; the last of them has no row of its own.
+        # The evaluation's row covers all its steps, the last of which has no row of its own.
         assert len({row["loss_per_example"] for row in single}) == STEPS - 1
         losses = [row["loss_per_example"] for row in single]
         assert min(losses) < of_epoch["loss_per_example"] < max(losses)
@@ -263,7 +265,7 @@ patience = 2
     text = RANKER.replace("learn_rate = 0.01\n", "") + KEEP + plateau
     options = {"eval_every_epochs": 0.0, "eval_every_steps": 2}
     run(text, tmp_path / "whole", max_steps=14, **options)
-    # Steps 1 to 4 had two evaluations without anything better, at 2 and at 4.
+    # Steps 1 to 4 had two evaluations without an improvement, at 2 and at 4.
     expected = [None, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.125]
     assert [row["learn_rate"] and row["learn_rate"] / 1e-12 for row in ROWS] == expected
     for runner in ("Alone", "Hogwild"):
@@ -289,8 +291,8 @@ def test_loop_rate_that_goes_by_scores_needs_dev_data(tmp_path):
 
 
 class Scripted(Runner):
-    """Its steps learn from batches of given sizes, the same in each epoch; some have no
-    label."""
+    """A runner whose steps train on batches of given sizes, the same in each epoch. Some batches
+    have no label."""
 
     def __init__(self, sizes):
         self.sizes, self.left = sizes, []
@@ -325,7 +327,7 @@ class Noting(Keeper):
 
 
 class Asking(TrainingLoop):
-    """Asks after each step whether something is due."""
+    """A loop that asks after each step whether something is due."""
 
     def _may_be_due(self):
         return True
@@ -365,12 +367,12 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 
 @pytest.mark.slow
 @hypothesis_settings(max_examples=300)
-@example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
+@example(  # The second epoch ends, with a batch without labels, after the evaluation at its end.
     sizes=[1, 1, 1, 1, 1, 0],
     is_held=False,
     settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0, 0), "unlabelled": 0, "log": 3},
 )
-@example(  # By its third step an epoch has more steps than by the second.
+@example(  # At its third step an epoch has more steps than at its second.
     sizes=[1, 2],
     is_held=True,
     settings={"every": (0.999, 0), "save": 0, "limits": (0.3, 0, 40), "unlabelled": 0, "log": 0},
@@ -393,6 +395,6 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
     ),
 )
 def test_loop_that_looks_ahead_misses_nothing(sizes, is_held, settings):
-    """With batches of any sizes, held and streamed data, fractions of epochs."""
+    """Tries batches of any sizes, data in memory and streamed data, and fractions of epochs."""
     ahead, asking = (moments(kind, sizes, is_held, settings) for kind in (TrainingLoop, Asking))
     assert ahead == asking

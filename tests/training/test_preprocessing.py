@@ -70,7 +70,7 @@ STORED = {"loader.store": "stores", "loader.preprocess": True}
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory):
-    """The file, read once: what is registered has its name for good."""
+    """Write the file once, because registered names are permanent."""
     path = tmp_path_factory.mktemp("code") / "first_word.py"
     path.write_text(CODE)
     return path
@@ -86,7 +86,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def trained(folder, code, name, **changes):
-    """The calls of observe() in a run, and the weights."""
+    """Return the number of calls of observe() in a run, and the weights."""
     (folder / "calls").write_text("")
     train("own.cfg", output=name, overrides=changes, code=code)
     weights = (folder / name / "model-last" / "weights.npy").read_bytes()
@@ -95,7 +95,7 @@ def trained(folder, code, name, **changes):
 
 def test_preprocessing_observes_each_example_once(folder, code):
     n_calls, weights = trained(folder, code, "plain")
-    assert n_calls > 100  # 20 examples, 3 epochs, as many evaluations.
+    assert n_calls > 100  # 20 examples, 3 epochs, and as many evaluations.
     assert trained(folder, code, "first", **STORED) == (40, weights)
     assert trained(folder, code, "second", **STORED) == (0, weights)
     sizes = folder / "stores" / "colours" / "train" / "examples" / "field.sizes.npy"

@@ -1,4 +1,4 @@
-"""What is wrong with a config is found before any data is read, and told at once."""
+"""Problems in a config are found before any data is read, and reported together."""
 
 import re
 
@@ -93,7 +93,7 @@ gpu_id = 0
     assert "3 problems in" in shown
     for said in ("[baselines.other] has weights", "goes by scores on dev data", "asks for a GPU"):
         assert said in shown
-    # As long as no data is given, that for dev may come with it.
+    # As long as no data is given, dev data may still be added together with it.
     assert main(["debug", "config", str(path), "--system.gpu_id", "-1"]) == 1
     shown = capsys.readouterr().err
     assert "1 problem in" in shown and "[baselines.other] has weights" in shown

@@ -71,7 +71,7 @@ def test_every_skips_epochs_that_are_too_short(per_epoch, every, least, expected
 
 
 def test_every_does_not_follow_a_first_large_batch_for_long():
-    """Half of an epoch is one batch; 50 more follow, each of one example."""
+    """The first batch is half of an epoch; 50 more follow, with one example each."""
     marks, due = Every(0.1, 0, 0.0, 15), []
     for step in range(1, 205):
         epoch, of_epoch = divmod(step - 1, 51)

@@ -1,4 +1,4 @@
-"""Which weights are the best, and when that is good enough."""
+"""The choice of the best weights, and when they are good enough."""
 
 import pytest
 

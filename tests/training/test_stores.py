@@ -1,4 +1,4 @@
-"""Training from stores: the same as from the data themselves, and never from stale ones."""
+"""Training from stores is the same as from the data itself, and never uses stale stores."""
 
 import io
 import json
@@ -105,7 +105,7 @@ CONFIGS = {
 }
 
 
-# Of a kind that others are of, too.
+# Slow tests, because other configs are of the same kinds.
 ALIKE = {"ranker, words", "star space, fixed", "fast text"}
 
 
@@ -140,7 +140,7 @@ STORED = {"loader.store": "stores", "training.max_epochs": 1}
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A folder with two small files of labelled texts."""
+    """Return a folder with two small files of labelled texts."""
     monkeypatch.chdir(tmp_path)
     for name in ("train", "dev"):
         rows = [f"{name} says {number},{number % 2}" for number in range(20)]
@@ -149,7 +149,7 @@ def files(tmp_path, monkeypatch):
 
 
 def made(config=FILES, code=None, **more):
-    """What ``build`` made, and why."""
+    """Return what ``build`` made, and why."""
     found = build(config, overrides={**STORED, **more}, code=code, stderr=io.StringIO())
     return {each.name: each.reason for each in found}
 
@@ -194,8 +194,8 @@ def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
 
 @pytest.mark.parametrize("order", ["built", "opened"])
 def test_labels_in_stores_that_differ_by_case_are_told(files, order):
-    """When a store is built for a classifier; or when one opens what was built for a ranker,
-    whose replies may differ so."""
+    """They are reported when a store is built for a classifier, or when a classifier opens a store
+    that was built for a ranker, whose replies may differ only by case."""
     with open(files / "dev.csv", "a") as file:
         file.write("t,One\nt,one\n")
     where = "dev.csv:23  the label 'one'"
@@ -209,12 +209,13 @@ def test_labels_in_stores_that_differ_by_case_are_told(files, order):
 
 def test_another_tokenizer_reads_the_examples_and_not_the_data(files):
     made()
-    for name in ("train", "dev"):  # Their content stays known as long as they are not touched.
+    # Their content is not read again as long as they are not changed.
+    for name in ("train", "dev"):
         os.chmod(files / f"{name}.csv", 0o400)
     again = made(**{"tokenizer.lower": False, "agent.max_context": 7})
     assert again["intent/train"] == "" and again["intent/train tokens"] == "they are new"
     assert len(list((files / "stores" / "intent" / "train").glob("tokens-*"))) == 2
-    # What is only applied to tokens makes no others.
+    # Settings that only apply to tokens do not make new ones.
     assert set(made(**{"tokenizer.lower": False, "agent.max_context": 9}).values()) == {""}
 
 
@@ -247,7 +248,7 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
         quietly_train(FILES, files / f"stored{number}", **changes, **STORED)
         assert n_built() == 2
     assert weights(files / "held") == weights(files / "stored1")
-    # Another one is built, and so is a damaged one.
+    # Another tokenizer is built, and a damaged one is rebuilt.
     made(**changes, **{"tokenizer.lower": False})
     assert n_built() == 3
     for path in (files / "stores").glob("tokenizer-*/tokenizer/*"):
@@ -258,7 +259,7 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
         path.write_text("[")
     quietly_train(FILES, files / "stored3", **changes, **STORED)
     assert n_built() == 5 and weights(files / "stored3") == weights(files / "held")
-    # Trials keep none.
+    # Trial runs keep none.
     other = {**changes, **STORED, "tokenizer.min_freq": 2}
     dry_run(FILES, code=other.pop("code"), overrides=other, stderr=io.StringIO())
     assert len(list((files / "stores").glob("tokenizer-*"))) == 2
@@ -274,7 +275,7 @@ def test_a_kept_tokenizer_is_of_the_tasks_that_are_shown(tmp_path):
         assert weights(folder) == weights(folder / "held")
     tokenizers = set((tmp_path / "store").glob("tokenizer-*"))
     assert len(tokenizers) == 2
-    # What is built of other data leaves those alone.
+    # A build from other data leaves those alone.
     made(CONFIGS["mixture"], **{**changes, "tasks.colours.words": "red green blue amber"})
     assert tokenizers < set((tmp_path / "store").glob("tokenizer-*"))
 
@@ -346,7 +347,7 @@ def test_build_mends_what_is_damaged(files):
 
 
 def test_numbers_of_conversations_are_looked_at_before_training(tmp_path, monkeypatch):
-    """They have no tokens, with which those of single turns are."""
+    """They have no tokens, which is where the numbers of single turns are stored."""
     monkeypatch.chdir(tmp_path)
     say = [{"speaker": who, "text": f"{who} {n}"} for n in range(3) for who in "ab"]
     rows = [json.dumps({"id": str(n), "turns": say}) for n in range(4)]
@@ -385,7 +386,7 @@ def test_a_store_in_the_folder_of_a_run_is_refused(files):
 
 
 class Stop(BaseException):
-    """Ends a build like a kill: nothing after it is written."""
+    """Ends a build like a kill: nothing is written afterwards."""
 
 
 def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatch):
@@ -411,7 +412,7 @@ def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatc
                 break
             except Stop:
                 n_stopped += 1
-    # Of 20 rows each: four shards, a piece of labels, four of rows.
+    # For 20 rows each: four shards, a piece of labels, four of rows.
     assert n_stopped == 2 * (4 + 1 + 4)
     assert_same_arrays(files)
 
@@ -435,7 +436,7 @@ def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
     shutil.move("stores", "whole")
-    # Called at once.
+    # These calls are made at once.
     monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
     started = []
@@ -526,13 +527,13 @@ def test_workers_in_processes_tokenise_nothing_of_a_store(config, files, monkeyp
     (files / "noting.py").write_text(TOKENIZED)
     runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
     changes = {"training.max_epochs": 1, "code": "noting.py", **runner, "runner.workers": 2}
-    for _ in range(2):  # Built, and there.
+    for _ in range(2):  # First the store is built, then it exists.
         result, _ = quietly_train(config, **changes, **{"loader.store": "stores"})
         assert result.scores["dev"]["examples"] > 9
-        # What a model is shaped by, and no text of the store.
+        # The text that shapes the model is tokenized, but no text of the store.
         assert set(log.read_text().splitlines()) == {"['a']"}
     quietly_train(config, **changes)
-    assert len(set(log.read_text().splitlines())) > 2  # They would have been noted.
+    assert len(set(log.read_text().splitlines())) > 2  # Without a store, they are logged.
 
 
 OWN = """
@@ -669,7 +670,7 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(tmp_path):
         env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)
         assert done.returncode == 0, done.stderr
-        # Held in memory, the data are too many.
+        # Held in memory, the data is too large.
         assert not done.stdout
     size = sum(path.stat().st_size for path in (tmp_path / "stores").rglob("*.npy"))
     assert size > 20 * 24 << 20
@@ -712,7 +713,7 @@ def test_a_store_knows_what_was_left_out_as_it_was_built(tmp_path, monkeypatch):
     with pytest.raises(Stop):
         build(config, overrides=changes, stderr=io.StringIO())
     for overrides in (changes, {**changes, "loader.workers": 2}):
-        # The second one finds all built, and reads no data.
+        # The second run finds everything built, and reads no data.
         said = io.StringIO()
         build(config, overrides=overrides, stderr=said)
         for path in paths:

@@ -23,7 +23,7 @@ EVERY = [(world, batcher) for world, batcher in product(WORLDS, BATCHERS)]
 
 
 def changes(world, batcher):
-    """The config's world, which it leaves to the defaults."""
+    """Return overrides for the config's world, which it leaves to the defaults."""
     return {
         "world.@worlds": f"thincdialog.{world}.v1",
         "world.batcher.@batchers": f"thincdialog.{batcher}.v1",
@@ -67,7 +67,7 @@ def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
     meta = json.loads((tmp_path / "a" / LAST / "meta.json").read_text())
     found = [meta[name] for name in ("task", "epoch", "examples")]
     assert found == ["colours, drinks", 2.0, 2 * N_EXAMPLES]
-    # The same in the batches of the config's world, and in others.
+    # The examples are the same in the batches of the config's world, and in others.
     for other in ({}, {"evaluation.world.batcher.size": 5}):
         assert evaluate(tmp_path / "a" / BEST, overrides=other) == result.scores["test"]
     batches = [list(batch) for batch in SEEN]
@@ -79,7 +79,7 @@ def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A model trained on both tasks, and the result of the run."""
+    """Train a model on both tasks. Return its folder and the result of the run."""
     folder = tmp_path_factory.mktemp("tasks")
     return folder / BEST, run(folder, **FIXED, training__max_epochs=6.0)
 
@@ -90,7 +90,7 @@ def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates_in_any_worl
     own = {f"evaluation.{name}": value for name, value in own}
     assert evaluate(path, overrides=own) == result.scores["test"]
     report = evaluate(path, overrides={"evaluation.max_examples": 5})
-    # Whole conversations until there are 5 examples.
+    # Whole conversations, until there are 5 examples.
     assert report["drinks/examples"] == 5 and 5 <= report["colours/examples"] <= 8
     assert report["examples"] == report["drinks/examples"] + report["colours/examples"]
     one = {"tasks.drinks.splits": "train"}
@@ -182,7 +182,7 @@ def test_tasks_in_batches_that_grow(world):
     result = run(**setup, training__max_epochs=3.0)
     assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 3
     sizes = [len(batch) for batch in SEEN]
-    # The whole part of 1.5 ** n; an evaluation between two batches does not count.
+    # The integer part of 1.5 ** n; an evaluation between two batches does not count.
     assert sizes[:5] == [1, 1, 2, 3, 5] and max(sizes) == 8
     assert result.scores["test"]["examples"] == N_EXAMPLES
 

@@ -1,4 +1,4 @@
-"""A saved model answers with nothing but its folder: no data, no layout, no code of its teacher."""
+"""A saved model answers with its folder alone: no data, no layout, no code of its teacher."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def data():
 """
 TASK = "[tasks.talk]\n@teachers = "
 FILE = 'train = "data/train.{}"\n'
-# Of each shipped teacher, and of a custom one, its task and what follows the task.
+# For each shipped teacher and a custom one: its task, and the rest of the config.
 CONFIGS = {
     "CoffeeOrder": (f'{TASK}"thincdialog.CoffeeOrder.v1"\nn_train = 20\n', REPLIES),
     "Conversations": (TALKS.replace('"train', '"data/train').replace('"dev.jsonl"', "null")
@@ -46,12 +46,12 @@ CONFIGS = {
     "own": (f'{TASK}"own.v1"\n', REPLIES),
 }  # fmt: skip
 ROWS = [{"text": "hello there"}, {"text": "why, so"}]
-# Files to be answered where a teacher's settings say how they are read.
+# Files to answer, for teachers whose settings say how they are read.
 FILES = {
     "JSONLayout": {"said": [{"who": "a", "what": "why"}]},
     "LabelledText": {"said": "why"},
 }
-# Answers with each model of a folder, in a process that knows nothing else.
+# Answers with each model of a folder, in a separate process.
 ANSWER = """
 import json, sys
 from pathlib import Path
@@ -66,7 +66,7 @@ for name, source in json.loads(sys.argv[2]).items():
 def train(folder, names=CONFIGS):
     """Train a model with each teacher, and delete its data, layout and code.
 
-    RETURNS: The folder of the models, what each is to answer, and what it answered before.
+    RETURNS: The folder of the models, the input for each, and the answers before the deletion.
     """
     work, moved = folder / "work", folder / "moved"
     for path in (work / "data", work / "layouts", moved):
@@ -111,7 +111,7 @@ def train(folder, names=CONFIGS):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """The folder of a ranker and of a classifier."""
+    """Return the folder of a ranker and of a classifier."""
     return train(tmp_path_factory.mktemp("models"), ["Conversations", "LabelledText"])[0]
 
 
@@ -159,7 +159,7 @@ def test_a_model_names_the_file_of_the_code_that_it_was_trained_with(models, cap
     assert said in capsys.readouterr().err
 
 
-TRAINED = {}  # By name.
+TRAINED = {}  # Models by name.
 TALK = st.lists(st.sampled_from(TURNS), min_size=1, max_size=5)
 
 

@@ -1,4 +1,4 @@
-"""A ranker over a small transformer of PyTorch, which several tests train."""
+"""A ranker with a small PyTorch transformer, which several tests train."""
 
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ def torch_tokens(width: int = 8, dropout: float = 0.2):
 
 
 def make_module(width: int, dropout: float, n_ids: int):
-    """A transformer whose segment embeddings are frozen, with a scale that is a buffer."""
+    """Make a transformer whose segment embeddings are frozen, with a scale that is a buffer."""
     import torch
 
     class Encoder(torch.nn.Module):
@@ -53,7 +53,7 @@ def make_module(width: int, dropout: float, n_ids: int):
 
 @registry.layers("tests.torch_net.v1")
 def torch_net():
-    """A module that is built with the config."""
+    """Make a module that is built with the config."""
     import torch
 
     return PyTorchWrapper(torch.nn.Linear(16, 8))

@@ -1,4 +1,4 @@
-"""Two tiny tasks and a config that trains on both."""
+"""Two tiny tasks, and a config that trains on both."""
 
 from typing import List
 
@@ -9,7 +9,7 @@ from thincdialog.api import IterableTeacher, registry
 from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 
-# What recorders were trained on since the test cleared it: lists of ids, one a batch.
+# Ids of the batches that recorders were trained on since the test cleared this list.
 SEEN: List[List[str]] = []
 
 
@@ -22,9 +22,9 @@ def tiny(
     splits: str = "train dev test",
     mutators=None,
 ):
-    """Questions of any length that end with a word, which is the answer.
+    """Make questions of any length that end with a word, which is the answer.
 
-    turns (List[int]): Of each episode.
+    turns (List[int]): The number of turns of each episode.
     """
     known = words.split()
 
@@ -44,7 +44,7 @@ def tiny(
 
 
 class Recorder(RankerAgent):
-    """A ranker that notes what it was trained on."""
+    """A ranker that records the ids of the examples that it was trained on."""
 
     def learn(self, observations):
         SEEN.append(list(column(observations, "id")))
@@ -101,7 +101,7 @@ N_EXAMPLES = sum(SIZES.values())
 
 
 def ids(split, names=tuple(SIZES)):
-    """What both tasks together hold, in no order."""
+    """Return the sorted ids of both tasks together."""
     turns = {"colours": [1, 3, 2, 1, 1, 4, 2, 1], "drinks": [1] * 22}
     return sorted(
         f"{name}/{split}{number}/{turn}"
