@@ -1,5 +1,5 @@
-"""The ops that numeric tests run with: NumPy's and the compiled ones always, CuPy's where
-there is a GPU."""
+"""The ops that numeric tests run with: NumPy's and the compiled ones always, CuPy's if there is a
+GPU."""
 
 import platform
 from contextlib import contextmanager
@@ -19,25 +19,25 @@ BACKENDS = [
 ]
 
 
-# Tests take the fixture ``ops``: NumPy's, or with this mark all of them in turn.
+# Tests take the fixture ``ops``: NumPy's, or all of them in turn with this mark.
 EACH_OPS = pytest.mark.parametrize("ops", BACKENDS, indirect=True)
 
 
 @pytest.fixture
 def ops(request):
-    """Ops for new models."""
+    """Yield ops for new models."""
     with backend(getattr(request, "param", -1)) as ops:
         yield ops
 
 
 def new_ops(backend):
-    """New ops of one of the backends."""
+    """Make new ops of one of the backends."""
     return DialogFastOps() if backend == "fast" else get_dialog_ops(backend)
 
 
 def same_bits(found, wanted):
-    """See that arrays of ours are those of Thinc's compiled code; but for the last digits on
-    processors whose compilers multiply and add at once."""
+    """Check that our arrays equal those of Thinc's compiled code. The last digits may differ on
+    processors with fused multiply-add instructions."""
     if platform.machine() in ("x86_64", "AMD64"):
         np.testing.assert_array_equal(found, wanted)
     else:
@@ -46,13 +46,14 @@ def same_bits(found, wanted):
 
 @contextmanager
 def backend(gpu_id):
-    """Make the ops and let Thinc use them for new models."""
+    """Make the ops, and let Thinc use them for new models."""
     with using_ops(new_ops(gpu_id)) as ops:
         yield ops
 
 
 def ragged(examples, ops=None):
-    """Ids of texts, or pairs of id and segment, as layers take them: on the host."""
+    """Return ids of texts, or pairs of id and segment, in the form that layers take: on the
+    host."""
     pairs = [t if isinstance(t, tuple) else (t, 0) for example in examples for t in example]
     data = np.array(pairs, dtype="i").reshape(-1, 2)
     lengths = np.array([len(example) for example in examples], dtype="i")
@@ -60,7 +61,7 @@ def ragged(examples, ops=None):
 
 
 def in_threads(work, arguments):
-    """Call the work with each argument at once."""
+    """Call the work with all arguments at once, in threads."""
     threads = [Thread(target=work, args=(argument,)) for argument in arguments]
     for thread in threads:
         thread.start()
@@ -69,7 +70,7 @@ def in_threads(work, arguments):
 
 
 def made(layer, X=None):
-    """A layer with weights, on the CPU."""
+    """Return a layer with weights, on the CPU."""
     with backend(-1):
         layer = layer()
         layer.initialize(X=X)

@@ -1,4 +1,4 @@
-"""Attention without padding, beside the plain formula, sequence by sequence."""
+"""Attention without padding, compared with the plain formula, sequence by sequence."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.attention import across, attend, within
 
 LENGTHS = [[3, 1, 4, 0, 3, 2], [5], [0, 0], [2] * 7]
-# Of self-attention in both directions and in one, attention across (one sequence without keys, one
+# Self-attention in both directions and in one, attention across (one sequence without keys, one
 # without queries), and a decoder's steps with keys of earlier ones.
 SPANS = {
     "within": within(np.array([3, 1, 4, 0, 3, 2])),
@@ -43,7 +43,7 @@ def draw(*shape):
 
 
 def slope(function, X, dY):
-    """The gradient of (function(X) * dY).sum() by X, cell by cell."""
+    """Return the gradient of (function(X) * dY).sum() with respect to X, cell by cell."""
     dX = np.zeros_like(X)
     for cell in np.ndindex(X.shape):
         for sign in (1, -1):

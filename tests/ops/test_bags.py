@@ -20,7 +20,7 @@ LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=20)
 
 def bags(ops, lengths, n_rows=9, width=3):
     rng = np.random.default_rng(0)
-    # Whole numbers: sums in any order are exact.
+    # Whole numbers, so that sums are exact in any order.
     table = ops.asarray2f(rng.integers(-8, 8, size=(n_rows, width)).astype("f"))
     ids = rng.integers(0, n_rows, size=sum(lengths)).astype("i")
     return table, ids, np.array(lengths, dtype="i")
@@ -30,7 +30,7 @@ def halves(lengths):
     return np.full((len(lengths), 1), 0.5, dtype="f")
 
 
-# Stock ops, and those that have the kernels compiled.
+# Stock ops, and ops with compiled kernels.
 OPS = pytest.mark.parametrize("ops", [NumpyOps(), DialogFastOps()], ids=["stock", "fast"])
 
 

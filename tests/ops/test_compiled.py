@@ -10,7 +10,7 @@ from thincdialog.ops.kernels.kernel import _stamp, kernel
 
 
 def test_compiled_kernels_run_where_nothing_can_be_kept():
-    # Code that lies in no file has no folder beside it.
+    # Code that is in no file has no folder for a cache.
     code = "def double(X):\n    for i in range(X.shape[0]):\n        X[i] *= 2\n"
     names = {}
     exec(compile(code, "<nowhere>", "exec"), names)
@@ -29,19 +29,19 @@ def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path,
         if not shown or factor == 30:
             code = f"def inner(x):\n    return {factor} * x\n"
             (tmp_path / "inner.py").write_text(f"{head}{code}")
-        # As a new process finds it.
+        # As in a new process.
         _stamp.cache_clear()
         for name in ("inner", "outer"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
         kernels = importlib.import_module("outer")
         shown.append((kernels.outer(10), sum(kernels.outer.stats.cache_hits.values())))
-    # The second finds what the first one kept; the third must not use it.
+    # The second import finds the cache of the first one; the third must not use it.
     assert shown == [(21, 0), (21, 1), (301, 0)]
 
 
 def test_compiled_kernels_of_types_that_are_gone_are_compiled_again(tmp_path, monkeypatch):
-    """As after an update, which leaves what was kept where it was."""
+    """As after an update, which leaves the cache in its place."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "first.py").write_text(

@@ -1,4 +1,4 @@
-"""A GPU's memory: the log shows how much is held, and an error says what does not fit."""
+"""A GPU's memory: the log shows how much is in use, and an error names what does not fit."""
 
 import json
 import re
@@ -19,7 +19,7 @@ LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"')
 
 @pytest.fixture
 def pool():
-    """The stand-in's, which refuses what it is told to."""
+    """Return the pool of the stand-in, which can refuse memory."""
     cupy = pytest.importorskip("cupy")
     if not hasattr(cupy, "is_stand_in"):
         pytest.skip("needs the stand-in for CuPy, whose memory can be refused")
@@ -47,7 +47,7 @@ def test_device_memory_is_logged(tmp_path):
 def test_device_memory_batch_that_does_not_fit_is_one_line_of_advice(
     method, remedy, pool, monkeypatch, tmp_path, capsys
 ):
-    """In training, in an evaluation of a run, and in ``evaluate``."""
+    """It may happen in training, in an evaluation of a run, and in ``evaluate``."""
     changes = {"training__max_steps": 2, "system__gpu_id": 0}
     quietly_train(LAZY, tmp_path / "run", **changes)
     real = getattr(RankerAgent, method)
@@ -79,8 +79,8 @@ def test_device_memory_batch_that_does_not_fit_is_one_line_of_advice(
 def test_device_memory_without_room_is_one_line_and_keeps_the_run(
     kind, where, part, pool, monkeypatch, tmp_path, capsys
 ):
-    """In a step of the optimizer, where a run takes up its weights, and where gradients are summed
-    up."""
+    """It may happen in a step of the optimizer, when a run copies its weights, and when gradients
+    are added up."""
     config, run = tmp_path / "my.cfg", tmp_path / "run"
     config.write_text(LAZY)
     command = ["train", str(config), "-o", str(run), "--gpu-id", "0"]

@@ -1,4 +1,4 @@
-"""Products on a GPU, and copies of its ops."""
+"""Matrix products on a GPU, and copies of its ops."""
 
 import copy
 import pickle
@@ -25,7 +25,7 @@ def test_cupy_ops_products_are_right(turned):
     wanted, size = x.astype("d") @ y, abs(x).astype("d") @ abs(y)
     assert found.dtype == np.float32 and found.shape == (7, 12)
     assert (abs(found - wanted) <= 2.1 * 2.0**-24 * size + 1e-5).all()
-    # Others are read where they lie, whatever their order.
+    # Other matrices are read in place, whatever their order.
     strided = ops.gemm(ops.asarray2f(np.repeat(x, 2, axis=1))[:, ::2], ops.asarray2f(y))
     np.testing.assert_allclose(ops.to_numpy(strided), found, rtol=1e-5, atol=1e-5)
 

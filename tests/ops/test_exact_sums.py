@@ -1,4 +1,4 @@
-"""Vectors on the grid are close to the given ones, and their products exact in any order."""
+"""Vectors on the grid are close to the given ones, and their products are exact in any order."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ WIDTHS, SEEDS = st.integers(1, 600), st.integers(0, 2**32)
 
 def vectors_of(n, width, seed, power=0):
     rng = np.random.default_rng(seed)
-    # If all numbers are as large as can be, sums need the most bits.
+    # If all numbers have the largest value, sums need the most bits.
     numbers = rng.normal(size=(n, width)) if seed % 2 else np.full((n, width), 1 - 2.0**-24)
     return np.ldexp(numbers, power).astype("f")
 

@@ -1,4 +1,4 @@
-"""The compiled ops give what Thinc's give."""
+"""The compiled ops return the same as Thinc's."""
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ def same(found, wanted, rtol=2e-5, atol=2e-6):
 
 
 def both(name, *arguments, **settings):
-    """What both ops give, each for copies of its own; and the copies."""
+    """Call both ops, each with its own copies. Return their results, and the copies."""
     results = []
     for ops in (FAST, STOCK):
         own = copy.deepcopy(arguments)
@@ -88,7 +88,7 @@ def test_fast_ops_softmax(shape, temperature):
     X = floats(shape, scale=9)
     Y = check("softmax", X, temperature=temperature)
     check("backprop_softmax", Y, floats(shape, 1), temperature=temperature)
-    # Of other axes, of what is not contiguous, and with numbers left out.
+    # Other axes, arrays that are not contiguous, and -inf for numbers that are left out.
     check("softmax", X.T, axis=0)
     check("softmax", np.array([[-np.inf, 1, 2], [3, -np.inf, -np.inf]], dtype="f"))
 
@@ -177,5 +177,5 @@ def test_fast_ops_leave_the_gil_to_others():
         working = pool.submit(work)
         while not working.done():
             count += 1
-    # Each call takes milliseconds: another thread counts far in one, if it may.
+    # Each call takes milliseconds: another thread counts far meanwhile, if it can run.
     assert count > 1000

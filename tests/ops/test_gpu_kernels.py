@@ -1,4 +1,4 @@
-"""The kernels of a GPU: their very source, on whatever runs it, beside NumPy."""
+"""The source code of the GPU kernels, on a GPU or on the stand-in, compared with NumPy."""
 
 import ctypes
 import shutil
@@ -33,7 +33,7 @@ from thincdialog.optimizers.row_sparse import Segment, clipped_step
 
 @pytest.fixture(params=[1, 7, 128])
 def xp(request, monkeypatch):
-    """CuPy; on the stand-in with so many threads in a block."""
+    """Return CuPy. On the stand-in, blocks have this number of threads."""
     cupy = pytest.importorskip("cupy")
     if hasattr(cupy, "is_stand_in"):
         monkeypatch.setattr(cupy._kernels, "threads_of_a_block", request.param)
@@ -115,7 +115,7 @@ def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
     mask = kernels.dropout_mask((1001, 3), 0.3, 2**63 + 5, 2).get()
     assert set(np.unique(mask).tolist()) == {0.0, float(np.float32(1 / (1 - 0.3)))}
     assert abs((mask == 0).mean() - 0.3) < 0.03
-    # By the paper's reference: counter and key of zeros give 6627e8d5 first.
+    # The reference of the paper: counter and key of zeros return 6627e8d5 first.
     first = kernels.dropout_mask((4,), 0x6627E8D5 / 2**32, 0, 0).get()
     assert first[0] > 0
     assert kernels.dropout_mask((4,), 0x6627E8D6 / 2**32, 0, 0).get()[0] == 0
@@ -161,7 +161,7 @@ def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
 
 @pytest.mark.gpu
 def test_gpu_kernels_drop_the_same_cells_back_as_forth(xp):
-    """A step along the gradient adds to what is summed up as much as the gradient says."""
+    """A step along the gradient changes the sum by as much as the gradient says."""
     X, dY, lengths = drawn(9, 8), drawn(9, 8), np.array([4, 5], dtype="i")
 
     def run(X):
@@ -185,7 +185,7 @@ def vectors(lengths, width):
 
 
 TOKENS = ragged([[3, 3, 0, (2, 1), (9, 5)], [], [(1, 70), 4, 4, (3, 70)], *[[5]] * 150])
-# Layers that have kernels of their own on a GPU, and what they read.
+# Layers that have their own kernels on a GPU, and their input.
 LAYERS = {
     "scale": (lambda: Scale(10.0), drawn(70, 5)),
     "feed forward": (lambda: ResidualFeedForward(12, 33), drawn(70, 12)),
@@ -223,7 +223,7 @@ def test_gpu_kernels_layers_are_those_of_the_cpu(name, xp):
 
 
 def on_ops(ops, X):
-    """Floats on the device, ids and all lengths on the host."""
+    """Copy floats to the device. Ids and all lengths stay on the host."""
     is_float = X.dataXd.dtype.kind == "f"
     return Ragged(ops.asarray(X.dataXd) if is_float else X.dataXd, X.lengths)
 

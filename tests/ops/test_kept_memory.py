@@ -24,7 +24,7 @@ print(faults(100))
 @pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc")
 def test_kept_memory_is_not_fetched_page_by_page_again(root):
-    # In a process of its own: the setting is for all of it.
+    # In a separate process, because the setting applies to the whole process.
     done = subprocess.run(
         [sys.executable, "-c", CODE], cwd=root, capture_output=True, text=True, timeout=60
     )

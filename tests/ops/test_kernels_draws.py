@@ -1,4 +1,4 @@
-"""Draws by kernels: those of SplitMix64, mapped to the pool."""
+"""Random draws by kernels are those of SplitMix64, mapped to the pool."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from thincdialog.ops.compiled import load_kernels
 
 pytest.importorskip("numba")
-# The first numbers that SplitMix64 gives for the seed 0, as published with it.
+# The first numbers of SplitMix64 with seed 0, as published with it.
 PUBLISHED = (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F)
 
 

@@ -1,4 +1,4 @@
-"""The kernel of the fastText-like classifier: its step is that of the layers and the loss."""
+"""The kernel of the fastText-like classifier makes the step of the layers and the loss."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ WEIGHTS = np.array([1, 0.5, 2, 0, 3], dtype="f")
 
 
 class Step:
-    """A model, and examples that both ways can read."""
+    """A model, and examples that the kernel and the layers can read."""
 
     def __init__(self, texts, targets, candidates=None, weights=None):
         with using_ops(get_dialog_ops(-1)):
@@ -31,14 +31,15 @@ class Step:
         self.parameters = FlatParameters(self.model)
         self.values = self.parameters.values
         draw = np.random.default_rng(3).uniform
-        for slot in self.parameters.slots:  # What lies between them stays zero.
+        for slot in self.parameters.slots:  # The gaps between slots stay zero.
             slot.of(self.values)[:] = draw(-0.7, 0.7, size=slot.shape)
         self.targets = np.array(targets, dtype="i")
         self.candidates = np.array(candidates or [[]] * len(targets), dtype="i")
         self.weights = np.ones(N_CLASSES, dtype="f") if weights is None else weights
 
     def by_kernel(self, rate, *, clip=0.0, shared=False, examples=slice(None)):
-        """Learn with the kernel: number learnt from, sum of squared norms, losses."""
+        """Train with the kernel. Return the number of examples, the sum of squared norms, and the
+        losses."""
         targets = self.targets[examples]
         first = range(len(self.targets))[examples].start
         table, output = map(self.model.get_ref, ("table", "output"))
@@ -60,7 +61,7 @@ class Step:
         return learnt, norms, losses
 
     def by_layers(self):
-        """Gradient of the sum of the losses, and the losses, by the layers."""
+        """Return the gradient of the sum of the losses, and the losses, computed by the layers."""
         logits, backprop = self.model.begin_update(self.texts)
         if self.candidates.shape[1]:
             d_logits, losses = logistic(logits, self.candidates)
@@ -75,7 +76,8 @@ class Step:
 
 
 def logistic(logits, candidates):
-    """Loss of the first candidate being right and the others wrong, each by itself."""
+    """Return the loss of the first candidate as the right one and the others as wrong, each
+    separately."""
     d_logits, losses = np.zeros_like(logits, dtype="d"), np.zeros(len(logits))
     for i, (right, *wrong) in enumerate(candidates):
         for c, wanted in [(right, 1.0), *((c, 0.0) for c in wrong)]:
@@ -117,7 +119,7 @@ def test_kernels_fast_text_any_text(text, target, wrong, clip, shared):
     np.testing.assert_allclose(losses, expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(before - step.values, gradient, atol=2e-6)
     rows = [[*text], [target, *wrong]]
-    if all(len(set(each)) == len(each) for each in rows):  # One there twice counts twice.
+    if all(len(set(each)) == len(each) for each in rows):  # A word that occurs twice counts twice.
         assert norm == pytest.approx(float(gradient @ gradient), rel=1e-4)
 
 
@@ -126,7 +128,8 @@ def test_kernels_fast_text_a_worker_with_a_copy_learns_as_one_without(clip):
     texts, targets = MANY
     one, other = (Step(texts * 6, targets * 6, weights=WEIGHTS) for _ in range(2))
     n, _, losses = one.by_kernel(0.5, clip=clip, shared=True)
-    assert n == 300  # More than it learns from before its copies meet the weights.
+    # More examples than it trains on before its copies are merged with the weights.
+    assert n == 300
     np.testing.assert_allclose(losses, other.by_kernel(0.5, clip=clip)[2], atol=1e-4)
     np.testing.assert_allclose(one.values, other.values, atol=1e-4)
 
@@ -152,7 +155,7 @@ def test_kernels_fast_text_negatives_leave_other_classes_alone():
 
 @pytest.mark.parametrize("candidates", [None, [[2, 0, 4]]])
 def test_kernels_fast_text_clips_the_norm_of_each_example(candidates):
-    text = [3, 4, 10, 0, 2]  # No word twice.
+    text = [3, 4, 10, 0, 2]  # No word occurs twice.
     step = Step([text], [2], candidates)
     gradient, _ = step.by_layers()
     norm = float(np.linalg.norm(gradient))
@@ -166,7 +169,7 @@ def test_kernels_fast_text_clips_the_norm_of_each_example(candidates):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_kernels_fast_text_stops_before_an_example_without_a_finite_loss(bad, shared):
     steps = Step(*MANY), Step(*MANY)
-    for step in steps:  # Only the third example has it.
+    for step in steps:  # Only the third example has the bad value.
         step.model.get_ref("table").get_param("E")[11, 3] = bad
     stopped, expected = steps
     n, _, losses = stopped.by_kernel(0.5, shared=shared)
@@ -176,7 +179,7 @@ def test_kernels_fast_text_stops_before_an_example_without_a_finite_loss(bad, sh
 
 
 def test_kernels_fast_text_threads_keep_each_others_steps():
-    """What one thread does to the output layer is not lost for the other's."""
+    """A step of one thread on the output layer is not overwritten by the other thread."""
     step = Step(*MANY)
 
     def work(first):
@@ -186,5 +189,5 @@ def test_kernels_fast_text_threads_keep_each_others_steps():
     in_threads(work, (0, 25))
     losses = step.by_kernel(0.0)[2]
     assert np.isfinite(step.values).all()
-    # All but the examples without a word, whose class nothing else tells.
+    # All but the examples without a word, whose class cannot be learned.
     assert losses.reshape(10, 5)[:, [0, 2, 3, 4]].max() < 0.3

@@ -1,4 +1,4 @@
-"""A product by kernels, of any shape and of matrices inside wider ones: NumPy's."""
+"""Kernels multiply matrices of any shape, also parts of wider ones, as NumPy does."""
 
 import numpy as np
 import pytest

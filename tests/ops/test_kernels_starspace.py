@@ -1,4 +1,4 @@
-"""The kernel of the embedding agent: its step is that of the layers and the loss."""
+"""The kernel of the embedding agent makes the step of the layers and the loss."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ NOTHING = np.zeros(0, dtype="f")
 
 
 class Step:
-    """A model, and a batch of one text and candidates that both ways can read."""
+    """A model, and a batch of one text and candidates that the kernel and the layers can read."""
 
     def __init__(self, contexts, labels, candidates, loss="hinge", **options):
         self.options = {"similarity": "cosine", "pooling": "sqrt", "scale": 2.0, **options}
@@ -38,7 +38,8 @@ class Step:
         self.loss = RankingSoftmax() if self.is_softmax else RankingHinge(self.margin, "mean")
 
     def by_kernel(self, rate, *, squares=NOTHING, clip=0.0, examples=slice(None), values=None):
-        """Learn with the kernel: number learnt from, sum of squared norms, losses."""
+        """Train with the kernel. Return the number of examples, the sum of squared norms, and the
+        losses."""
         values = self.parameters.values if values is None else values
         candidates = self.candidates[examples]
         first = range(len(self.candidates))[examples].start
@@ -71,7 +72,7 @@ class Step:
         return self.options.get("n_segments", 1)
 
     def by_layers(self):
-        """Gradient of the only example, and its loss, by the layers."""
+        """Return the gradient of the only example, and its loss, computed by the layers."""
         ((right, *wrong),) = self.candidates
         scores, backprop = self.model.begin_update((self.contexts, self.labels))
         chosen = [right, *wrong]
@@ -83,7 +84,7 @@ class Step:
 
 
 def two_segments(texts):
-    """Ids; those of the first half of each text lie one segment back."""
+    """Return ids. Those in the first half of each text are one segment back."""
     return ragged([[(t, int(i < len(ids) // 2)) for i, t in enumerate(ids)] for ids in texts])
 
 
@@ -149,7 +150,8 @@ def test_kernels_starspace_examples_come_one_after_another():
 
 
 def test_kernels_starspace_adagrad_sums_the_mean_squares_of_a_row():
-    labels = [[1, 2, 3], [4], [5, 6, 7, 8], [9, 0]]  # No word twice: one gradient a row.
+    # No word occurs twice, so there is one gradient per row.
+    labels = [[1, 2, 3], [4], [5, 6, 7, 8], [9, 0]]
     step = Step([[3, 4, 10, 0, 2]], labels, [[0, 1, 2, 3]], share="nothing")
     gradient, _ = step.by_layers()
     before = step.parameters.values.copy()
@@ -179,7 +181,7 @@ def test_kernels_starspace_clips_the_norm_of_each_example(with_squares):
         assert squares.sum() * WIDTH == pytest.approx((norm / 4) ** 2, rel=1e-4)
     else:
         np.testing.assert_allclose(before - step.parameters.values, gradient / 4, atol=1e-6)
-        _, norms, _ = step.by_kernel(1.0, clip=1e6)  # Below the limit nothing is clipped.
+        _, norms, _ = step.by_kernel(1.0, clip=1e6)  # Below the limit there is no clipping.
         assert norms < norm**2
 
 
@@ -187,7 +189,7 @@ def test_kernels_starspace_clips_the_norm_of_each_example(with_squares):
 def test_kernels_starspace_stops_before_an_example_without_a_finite_loss(bad):
     step = Step(*MANY, similarity="dot", share="nothing")
     table = step.model.get_ref("context_table").get_param("E")
-    table[11, 3] = bad  # Only the second example has it.
+    table[11, 3] = bad  # Only the second example has the bad value.
     before = step.parameters.values.copy()
     n, _, losses = step.by_kernel(0.5)
     assert n == 1 and losses[0] > 0
@@ -198,7 +200,7 @@ def test_kernels_starspace_stops_before_an_example_without_a_finite_loss(bad):
 
 
 def test_kernels_starspace_threads_touch_nothing_but_their_rows():
-    """Two threads with words of their own come to what one comes to."""
+    """Two threads with different words compute the same as one thread."""
     contexts = [[0, 1, 2], [6, 7]] * 50
     labels = [[3, 4], [5, 1], [8, 9, 10], [11, 6]]
     candidates = [[0, 1], [2, 3]] * 50
@@ -220,7 +222,7 @@ def test_kernels_starspace_threads_touch_nothing_but_their_rows():
 
 @pytest.mark.parametrize("loss", ["hinge", "softmax"])
 def test_kernels_starspace_has_the_same_bits_wherever_memory_lies(loss):
-    """Compiled loops look at addresses: what is free there must not show in the result."""
+    """Compiled loops depend on addresses. The result must not depend on the memory that is free."""
     rng = np.random.default_rng(0)
     contexts, labels = (
         [rng.integers(0, N_IDS, size=rng.integers(1, 9)).tolist() for _ in range(40)]
@@ -231,7 +233,7 @@ def test_kernels_starspace_has_the_same_bits_wherever_memory_lies(loss):
     before, seen, kept = step.parameters.values.copy(), set(), []
     for _ in range(60):
         step.parameters.values[:] = before
-        # Many small pieces of memory, half of them free again.
+        # Allocates many small pieces of memory, and frees half of them.
         kept.append([np.zeros(int(size), dtype="f") for size in rng.integers(8, 48, size=99)])
         kept[-1] = kept[-1][::2]
         losses = step.by_kernel(0.1, clip=1.0)[2]

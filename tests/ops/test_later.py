@@ -1,4 +1,4 @@
-"""Numbers that a device tells later."""
+"""Numbers that a device returns later."""
 
 import pytest
 

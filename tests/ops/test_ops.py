@@ -43,7 +43,7 @@ def test_ops_adam_has_the_bits_of_thincs():
     weights, mom1, mom2 = rng.normal(size=size).astype("f"), *np.zeros((2, size), "f")
     found, wanted = [[each.copy() for each in (weights, mom1, mom2)] for _ in range(2)]
     for rate in (0.1, 0.01, 1e-5):
-        # From numbers whose squares are 0 to such as overflow.
+        # Gradients from numbers whose squares are 0 to numbers whose squares overflow.
         gradient = (rng.normal(size=size) * 10 ** rng.uniform(-30, 20, size)).astype("f")
         gradient[::7] = 0
         for ops, arrays in ((get_dialog_ops(), found), (NumpyOps(), wanted)):
@@ -70,7 +70,7 @@ def test_ops_dropout_rate_and_expected_value(rate, ops):
     assert mask.dtype == np.float32
     kept = mask > 0
     np.testing.assert_allclose(mask[kept], 1 / (1 - rate), rtol=1e-4)
-    # Five standard deviations of the share of 200,000 draws.
+    # Five standard deviations of the fraction kept among 200,000 cells.
     assert abs(kept.mean() - (1 - rate)) < 5 * np.sqrt(rate * (1 - rate) / kept.size)
 
 
@@ -109,7 +109,7 @@ def test_ops_product_equals_stock_ops(name):
     x, y = rng.normal(size=(6, 4)).astype("f"), rng.normal(size=(4, 5)).astype("f")
     ours, stock = new_ops(name), NumpyOps()
     assert not ours.use_blis
-    with exact_products(stock) as nothing:  # Stock ops stay as they are.
+    with exact_products(stock) as nothing:  # Stock ops are not changed.
         assert nothing is None
     for trans1, trans2 in [(False, False), (True, False), (False, True), (True, True)]:
         a, b = (x.T.copy() if trans1 else x), (y.T.copy() if trans2 else y)
@@ -120,7 +120,7 @@ def test_ops_product_equals_stock_ops(name):
 
 
 def test_ops_use_one_blas_thread():
-    # In a process of its own: tests that import SciPy bring a second BLAS along.
+    # In a separate process: tests that import SciPy load a second BLAS.
     code = (
         "from thincdialog.ops.choice import get_dialog_ops\n"
         "from threadpoolctl import threadpool_info\n"

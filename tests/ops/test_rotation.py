@@ -1,4 +1,4 @@
-"""Queries and keys that are turned by their places."""
+"""Queries and keys that are rotated by their positions."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def draw(*shape):
 
 @EACH_OPS
 def test_rotation_sees_only_how_far_tokens_are_apart(ops):
-    """The product of a query and a key is the same wherever both are moved to."""
+    """The product of a query and a key does not change if both are moved."""
     n_heads, head = 2, 6
     one = draw(1, 3 * n_heads * head)
     QKV = ops.asarray2f(np.repeat(one, 40, axis=0))
@@ -26,5 +26,5 @@ def test_rotation_sees_only_how_far_tokens_are_apart(ops):
         np.testing.assert_allclose(diagonal, diagonal[0], rtol=1e-3, atol=1e-4)
     assert abs(products[0, 7] - products[0, 0]) > 0.1
     assert (turned[:, 2] == before.reshape(40, 3, n_heads, head)[:, 2]).all()
-    back(QKV)  # It is a rotation, so its gradient turns back.
+    back(QKV)  # It is a rotation, so its gradient rotates back.
     np.testing.assert_allclose(ops.to_numpy(QKV), before, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,5 @@
-"""Rows apart: copies are those of the tokens, changes come back, others' stay."""
+"""RowsApart: each row of a token has one copy, its changes are written back, and the changes of
+others are kept."""
 
 from collections import Counter
 
@@ -15,13 +16,14 @@ KERNELS = load_kernels("apart")
 meet, rows_of, sums_of = KERNELS.meet, KERNELS.rows_of, KERNELS.sums_of
 floats_at, kernel = load_kernels("vectors").floats_at, load_kernels("kernel").kernel
 WIDTH, N_FIRST, N_SECOND = 5, 7, 4
-SECOND = 48  # The second table; some floats between them belong to neither.
+SECOND = 48  # Offset of the second table; a few floats between the tables belong to neither.
 SIZE = 80
 
 
 @kernel
 def learn(copies, tables):
-    """Add 1, 2, 3, ... to the rows of tokens, one after another, and ten times that to sums."""
+    """Add 1, 2, 3, ... to the rows of tokens, one after another, and ten times that to sums of
+    squares."""
     number = 0
     for tokens in tables:
         rows = rows_of(tokens, copies.width)
@@ -49,7 +51,7 @@ def tables_of(batch):
 
 
 def places_of(tables):
-    """Where the row of each token begins."""
+    """Return the offset of each token's row."""
     return [table + int(row) * WIDTH for table, ids, _ in tables for row in ids]
 
 
@@ -61,7 +63,7 @@ def frequent(tables, least):
     return sorted(at for at, n in uses.items() if n >= least)
 
 
-# With 4 entries, some rows have to go without a copy.
+# With 4 entries, some rows cannot have a copy.
 @pytest.mark.slow
 @given(
     batches=batches,
@@ -71,7 +73,7 @@ def frequent(tables, least):
 )
 @settings(max_examples=100)
 def test_rows_apart_learn_what_one_learns_in_the_weights(batches, adagrad, least, n_entries):
-    values = np.arange(SIZE, dtype="f")  # Whole numbers: sums in any order are exact.
+    values = np.arange(SIZE, dtype="f")  # Whole numbers, so that sums are exact in any order.
     squares = np.arange(SIZE if adagrad else 0, dtype="f")
     expected, expected_squares = values.copy(), squares.copy()
     room = RowsApart(least)
@@ -100,13 +102,13 @@ def test_rows_apart_lose_nothing_of_what_others_learn(batches, adagrad, least):
         if number % 2 == 0:
             chosen = frequent(tables, least)
         assert sorted(copies.places.tolist()) == chosen
-        values += 10  # Since this worker's last batch.
+        values += 10  # Others have trained since this worker's last batch.
         meet(copies)
         for row, at in zip(copies.rows[0], copies.places):
             assert row.tolist() == values[at : at + WIDTH].tolist()
         copies.rows[0] += 1
         copies.sums[0] += 2
-        values += 100  # While it learns from this one.
+        values += 100  # Others train while this worker trains on this batch.
         squares += 1000
         meet(copies)
         expected += 110

@@ -1,4 +1,4 @@
-"""A gated activation beside its formula, in double precision."""
+"""A gated activation, compared with its formula in double precision."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ N_ROWS = 12
 
 
 def added(ops, kept, rows, seed):
-    """Adds random values to some rows; returns the array that has them."""
+    """Add random values to some rows. Return a dense array of the values."""
     dense = np.zeros((N_ROWS, 2), dtype="f")
     dense[rows] = np.random.default_rng(seed).normal(size=(len(rows), 2))
     kept.add(np.array(rows, dtype="i"), ops.asarray2f(dense[rows]))
@@ -32,7 +32,7 @@ def test_table_gradient_keeps_its_rows_out_of_the_array_until_it_is_read(ops):
     assert ops.to_numpy(values).tobytes() == wanted[[0, 1, 4]].tobytes()
     kept.write()
     assert ops.to_numpy(dense).tobytes() == wanted.tobytes()
-    dense *= 2  # As whoever reads it may.
+    dense *= 2  # A reader may change the array.
     assert ops.to_numpy(kept.rows()[1]).tobytes() == (2 * wanted[[0, 1, 4]]).tobytes()
     kept.clear()
     assert not dense.any() and kept.rows()[0].shape == (0,)
