@@ -189,5 +189,5 @@ def test_kernels_fast_text_threads_keep_each_others_steps():
     in_threads(work, (0, 25))
     losses = step.by_kernel(0.0)[2]
     assert np.isfinite(step.values).all()
-    # All but the examples without a word, whose class cannot be learned.
+    # All but the examples without words, whose class cannot be learned.
     assert losses.reshape(10, 5)[:, [0, 2, 3, 4]].max() < 0.3

@@ -1,11 +1,11 @@
-"""A strict stand-in for CuPy: NumPy computes, but nothing goes between host and device unless
-asked for, what CuPy refuses is refused, and what a device would do is counted.
+"""A strict stand-in for CuPy. NumPy computes, but arrays are only copied between host and device if
+asked for, everything that CuPy refuses is refused, and the work of a device is counted.
 
     PYTHONPATH=tests/stand_in python -m pytest -m gpu
 
-CUPY_STAND_IN = "13" in the environment makes it CuPy 13 where that differs, in a few functions:
-``make test-gpu`` has no long trainings and clusters on that. It proves logic, launches (at least),
-waits and copies: no speed, and no roundings.
+CUPY_STAND_IN = "13" in the environment selects the few functions of CuPy 13 that differ; with it,
+``make test-gpu`` runs no long trainings and no clusters. The stand-in tests logic, launches (their
+minimum), waits and copies, but no speed and no rounding.
 """
 
 import numpy as _numpy

@@ -1,4 +1,4 @@
-"""The device array: it holds a NumPy array that nobody outside of this package may touch."""
+"""The device array: it holds a NumPy array that only this package may touch."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class ndarray:
 
     @property
     def _a(self):
-        """What the current device reads or writes now."""
+        """Return the NumPy array for an operation on the current device."""
         _devices.check(self._device)
         return self._raw
 
@@ -71,7 +71,7 @@ class ndarray:
     def __iter__(self):
         return (self[number] for number in range(len(self._raw)))
 
-    # --- what waits ---------------------------------------------------------------
+    # --- operations that wait -------------------------------------------------------
 
     def get(self, stream=None, order="C", out=None, blocking=True):
         waited("get", self.nbytes)
@@ -95,7 +95,7 @@ class ndarray:
         with self.device:
             return self.copy()
 
-    # --- what is refused ------------------------------------------------------------
+    # --- refused operations ---------------------------------------------------------
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
@@ -126,7 +126,8 @@ class ndarray:
 
     def copy(self, order="C"):
         launched("copy", self.size > 0, self.size)
-        return wrap(np.array(self._raw, order=order))  # On the current device, from any.
+        # On the current device, whatever the array's device.
+        return wrap(np.array(self._raw, order=order))
 
     def flatten(self, order="C"):
         launched("flatten", self.size > 0, self.size)
@@ -170,7 +171,7 @@ class ndarray:
         uploaded("set", array.nbytes)
         self._a[...] = array
 
-    # --- places -----------------------------------------------------------------------
+    # --- indexing ---------------------------------------------------------------------
 
     def __getitem__(self, key):
         index, n_arrays = _index(key)
@@ -247,13 +248,13 @@ for _name, _of in {
 
 
 def sorted_by_thrust(size):
-    """CuPy 13's sorts wait for the device."""
+    """With CuPy 13, sorting waits for the device."""
     if IS_13 and size > 1:
         waited_only("sort (CuPy 13)")
 
 
 def wrap(array):
-    """A new device array of a result."""
+    """Make a new device array of a result."""
     array = np.asarray(array)
     if array.dtype.kind not in "?biufc" or array.itemsize > 8 + 8 * (array.dtype.kind == "c"):
         raise ValueError(f"Unsupported dtype {array.dtype}")
@@ -261,7 +262,7 @@ def wrap(array):
 
 
 def view(array, base, held=None):
-    """A device array over the memory of another one, or over what is held already."""
+    """Make a device array over the memory of another one, or over memory that is held already."""
     self = object.__new__(ndarray)
     self._raw, self.base = array, base if base is None or base.base is None else base.base
     self._device = _devices.current() if base is None else base._device
@@ -277,8 +278,8 @@ def view_or_copy(array, base, name):
 
 
 def plain(value):
-    """The NumPy array behind a device array; scalars and shapes as they are; host data is
-    refused."""
+    """Return the NumPy array of a device array. Scalars and shapes are returned unchanged, and host
+    data is refused."""
     if isinstance(value, ndarray):
         return value._a
     if isinstance(value, np.ndarray):
@@ -287,15 +288,15 @@ def plain(value):
 
 
 def _one_value(value):
-    """What a device array is filled with."""
+    """Return a value to fill a device array with."""
     if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
         raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
     return value._a if isinstance(value, ndarray) else value
 
 
 def _index(key):
-    """The key for NumPy, and how many arrays it has; host data in it is copied to the device,
-    and masks are waited for."""
+    """Return the key for NumPy, and the number of arrays in it. Host data in it is copied to the
+    device, and masks make the host wait."""
     parts, n_arrays = list(key) if isinstance(key, tuple) else [key], 0
     for at, part in enumerate(parts):
         if isinstance(part, (list, np.ndarray)):

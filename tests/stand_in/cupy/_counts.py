@@ -1,4 +1,4 @@
-"""What a device would have been asked to do, and by which line."""
+"""Counts of the work that a device would have been asked to do, and the lines that asked for it."""
 
 import os
 import sys
@@ -11,23 +11,23 @@ _listening = []
 
 
 class Clock:
-    """Of the device, which does nothing until somebody waits for it. Each kernel takes a
+    """The clock of a device that does nothing until the host waits for it. Each kernel takes a
     millisecond.
 
     asked (int): Kernels that were started.
-    over (int): Of these, how many are known to be done.
+    over (int): Kernels that are known to be done.
     """
 
     asked = over = 0
 
 
 class Counts:
-    """Of a stretch of code.
+    """Counts of a block of code.
 
     launches, waits, h2d, d2h (int): Kernels started, at least; how often the host waited for the
         device; copies from the host, and to it.
-    h2d_bytes, d2h_bytes (int): What the copies took.
-    most_cells (int): Of any launch, how many cells it went through, at least.
+    h2d_bytes, d2h_bytes (int): Bytes of the copies in each direction.
+    most_cells (int): The most cells that a single launch went through, at least.
     generators (int): Generators of random numbers that were made.
     taken (int): Blocks of memory that the pool took from the device.
     lines (Counter): How often each of (kind, what, line of the project) was counted.
@@ -40,14 +40,14 @@ class Counts:
         self.lines = Counter()
 
     def shown(self, *kinds):
-        """The lines that were counted, the most frequent first."""
+        """Format the lines that were counted, the most frequent first."""
         found = [(n, *what) for what, n in self.lines.most_common() if what[0] in kinds]
         return "\n".join(f"{n:5} {kind} {name}: {line}" for n, kind, name, line in found)
 
 
 @contextmanager
 def counted():
-    """A stretch in which all is counted; YIELDS the Counts."""
+    """Count the work of a ``with`` block. YIELDS the Counts."""
     counts = Counts()
     _listening.append(counts)
     try:
@@ -93,20 +93,21 @@ def made_generator(what):
 
 
 def took(n_bytes):
-    """The pool takes memory from the device, and the host waits for it."""
+    """Count that the pool takes memory from the device, for which the host waits."""
     Clock.over = Clock.asked
     _count("taken", f"{n_bytes:,} bytes", 1)
 
 
 def waited(what, n_bytes=0):
-    """The host waits for a value, which is copied to it."""
+    """Count that the host waits for a value, which is copied to it."""
     Clock.over = Clock.asked
     _count("waits", what, 1)
     _count("d2h", what, 1, n_bytes)
 
 
 def waited_only(what, until=None):
-    """The host waits, and no copy is made; for so many kernels, or all."""
+    """Count that the host waits, without a copy, until this number of kernels is done; None:
+    all."""
     Clock.over = max(Clock.over, Clock.asked if until is None else until)
     _count("waits", what, 1)
 

@@ -1,4 +1,4 @@
-"""Each thread has a current device, on which all is done."""
+"""Each thread has a current device, which does the thread's work."""
 
 import threading
 
@@ -14,7 +14,7 @@ def use(device):
 
 
 def check(device):
-    """Devices that cannot reach each other's memory."""
+    """Refuse the memory of another device: devices cannot reach each other's memory."""
     if device != current():
         raise ValueError(
             "Array device must be same as the current device: "

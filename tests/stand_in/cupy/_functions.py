@@ -1,4 +1,4 @@
-"""cupy.* over the device array: NumPy's functions behind a wall, with what each would cost."""
+"""cupy.* for the device array: NumPy's functions, with checks and with counts of their work."""
 
 import builtins
 
@@ -28,7 +28,7 @@ _REDUCTIONS = "sum max min amax amin mean var std any all argmax argmin prod cou
 
 
 def into(found, out):
-    """A result, in the array that was given for it, if one was."""
+    """Return a result, written to the array that was given for it, if one was."""
     if out is None:
         return wrap(found)
     if not isinstance(out, ndarray):
@@ -164,7 +164,7 @@ def _creation(name, is_like=False, n_launches=1):
             dtype = given.pop()
         dtype = dtype if dtype is not None or is_like or n_own else float
         host = getattr(np, name)(plain(shape), *given, dtype=dtype)
-        if "empty" in name:  # Who reads a cell that nobody has written shall see it.
+        if "empty" in name:  # Makes errors visible if a cell is read before it is written.
             host[...] = np.nan if host.dtype.kind == "f" else 0x55
         made = wrap(host)
         launched(name, n_launches * (made.size > 0), made.size)

@@ -1,4 +1,4 @@
-"""Kernels in C++: their very source, compiled by the host's compiler and run in loops."""
+"""Kernels in C++: their source code, compiled by the host's compiler and run in loops."""
 
 import ctypes
 import hashlib
@@ -17,15 +17,15 @@ from ._counts import launched
 
 _SHIM = Path(__file__).parent / "_shim.h"
 _NAMES = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\) )?(\w+)\s*\(")
-# How many threads of a block there are, at most; tests of kernels with barriers set more.
+# The most threads per block; tests of kernels with barriers set more.
 threads_of_a_block = 1
-# Kernels of a stream run one after the other, whichever threads start them.
+# Kernels of a stream run one after the other, whichever thread starts them.
 _stream = threading.Lock()
 
 
 @lru_cache(maxsize=None)
 def _compiled(code, options, names):
-    """The library of some kernels; kept between processes."""
+    """Return the library of some kernels. It is cached on disk between processes."""
     calls = "".join(
         f"static void call{at}(void **a) {{ _call(&{name}, a); }}\n"
         f'extern "C" void run{at}(void **a, int blocks, int threads)'
@@ -42,7 +42,7 @@ def _compiled(code, options, names):
     if not library.exists():
         path = folder / f"{name}-{os.getpid()}"
         path.with_suffix(".cpp").write_text(source)
-        # Without -ffast-math and -march: the same sums on any machine.
+        # Without -ffast-math and -march, so that sums are the same on any machine.
         command = ["c++", "-std=c++17", "-O2", "-shared", "-fPIC", "-w", "-ffp-contract=off"]
         command += ["-o", f"{path}.so", f"{path}.cpp"]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -54,7 +54,7 @@ def _compiled(code, options, names):
 
 
 def _counting(code):
-    """The code, with all turns of its loops counted."""
+    """Return the code, changed to count all iterations of its loops."""
     parts = re.split(r"\bfor \(", code)
     for number, part in enumerate(parts[1:], 1):
         depth = end = 0
@@ -96,7 +96,7 @@ class RawKernel:
                 each = np.int64(plain(each).ctypes.data)
             elif isinstance(each, np.ndarray) or not isinstance(each, (int, float, np.generic)):
                 raise TypeError(f"Unsupported type {type(each)}")
-            cells.append(np.array([each, 0]))  # int: 64 bits, float: a double.
+            cells.append(np.array([each, 0]))  # An int has 64 bits, a float is a double.
         pointers = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
         library = _compiled(self._code, self._options, self._names)
         run = getattr(library, f"run{self._names.index(self.name)}")

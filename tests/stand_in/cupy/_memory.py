@@ -1,4 +1,4 @@
-"""The pool that gives out a device's memory: what is free again is given out anew, cut to size."""
+"""The pool of a device's memory. Free memory is used again, cut to size."""
 
 import threading
 from collections import deque
@@ -14,7 +14,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class _Chunk:
-    """A stretch of a block of the device, and its neighbours."""
+    """A piece of a block of the device's memory, and its neighbours."""
 
     __slots__ = ("size", "before", "after", "is_free")
 
@@ -23,7 +23,7 @@ class _Chunk:
 
 
 class Held:
-    """Memory of an array, till nobody has it."""
+    """The memory of an array, until the array is garbage."""
 
     __slots__ = ("_pool", "_chunk")
 
@@ -31,7 +31,7 @@ class Held:
         self._pool, self._chunk = pool, pool.cut(n_bytes)
 
     def __del__(self):
-        chunk = getattr(self, "_chunk", None)  # Not of what was refused.
+        chunk = getattr(self, "_chunk", None)  # There is none if the memory was refused.
         if chunk is not None:
             self._pool.given_back.append(chunk)
 
@@ -98,7 +98,7 @@ class MemoryPool:
 
     @contextmanager
     def refusing(self, n_bytes):
-        """A stretch in which no array may have more bytes."""
+        """Refuse arrays with more bytes, in a ``with`` block."""
         self._largest = n_bytes
         try:
             yield

@@ -1,9 +1,9 @@
-"""cupy.cuda.nccl: ranks are processes (or threads), and what they send goes through files in a
-folder that the unique id names.
+"""cupy.cuda.nccl: ranks are processes (or threads) that send data through files in a folder. The
+unique id names the folder.
 
-Nobody goes on before the other one has taken what was sent, and who waits for one that is gone
-hangs, as with NCCL, until it aborts. What does not fit together is an error, where NCCL would hang
-or write elsewhere. CUPY_STAND_IN_NCCL = "0" in the environment: CuPy without NCCL.
+A rank does not continue before the others have received its data. If it waits for a rank that has
+ended, it hangs, as with NCCL, until it aborts. Calls that do not match are an error, whereas NCCL
+would hang or overwrite memory. CUPY_STAND_IN_NCCL = "0" in the environment: CuPy without NCCL.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _ERRORS = {
     5: "NCCL_ERROR_INVALID_USAGE: invalid usage",
 }
 _ID_BYTES = 128
-# A real one would hang for ever.
+# Seconds; real NCCL would hang for ever.
 _PATIENCE, _LOOK = 60.0, 0.0005
 _LEFT_SECONDS = 3600
 _group = threading.local()
@@ -52,7 +52,7 @@ get_build_version = get_version
 def get_unique_id():
     place = Path(tempfile.gettempdir()) / f"cupy-stand-in-{os.getuid()}"
     place.mkdir(mode=0o700, exist_ok=True)
-    for left in place.glob("nccl-*"):  # By ranks that were killed.
+    for left in place.glob("nccl-*"):  # Files of ranks that were killed.
         with suppress(FileNotFoundError):
             if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
@@ -76,7 +76,7 @@ def groupEnd():
 
 
 def _carry_out(calls):
-    """What each has for others goes out, and then comes in what they have for it."""
+    """Send the data of all calls, then receive the data that others have sent."""
     for comm, call in calls:
         comm._alive()
         call.send(comm)
@@ -87,10 +87,10 @@ def _carry_out(calls):
 
 
 class _Call:
-    """A call of a group.
+    """A call in a group.
 
-    own, into (Optional[Tuple[int, int]]): Address and number of cells of what goes out and of
-        what comes in.
+    own, into (Optional[Tuple[int, int]]): Address and number of cells of the data to send, and of
+        the memory to receive into.
     """
 
     def __init__(self, name, datatype, own=None, into=None, peer=None):
@@ -167,7 +167,7 @@ class NcclCommunicator:
         try:
             path.write_bytes(pickle.dumps(message))
             path.rename(self._folder / name)
-        except FileNotFoundError:  # Another has aborted: whoever waits for it waits.
+        except FileNotFoundError:  # Another rank has aborted, so this rank waits in vain.
             self._wait(lambda: False, name)
 
     def _get_file(self, name, keep=False):
@@ -206,11 +206,11 @@ class NcclCommunicator:
         for name in sent:
             is_there = (self._folder / name).exists
             self._wait(lambda is_there=is_there: not is_there(), name)
-        # What another's abort has taken away was not taken by its rank.
+        # Data that was removed by another rank's abort has not been received.
         if not self._folder.is_dir():
             self._wait(lambda: False, "another has aborted")
 
-    # --- as CuPy has it -----------------------------------------------------------------
+    # --- the interface of CuPy -------------------------------------------------------------
 
     def size(self):
         self._alive()
@@ -228,7 +228,8 @@ class NcclCommunicator:
     def destroy(self):
         if self._comm:
             self._comm = 0
-            with suppress(FileNotFoundError):  # Another one gave it up, maybe just now.
+            # Another rank has removed the folder, maybe just now.
+            with suppress(FileNotFoundError):
                 (self._folder / f"left-{self._rank}").touch()
                 if len(list(self._folder.glob("left-*"))) == self._n:
                     shutil.rmtree(self._folder, ignore_errors=True)

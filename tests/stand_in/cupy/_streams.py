@@ -1,4 +1,4 @@
-"""The null stream, and events in it."""
+"""The null stream, and its events."""
 
 from ._counts import Clock, waited_only
 from ._devices import current as current_device
@@ -11,7 +11,7 @@ class CUDARuntimeError(RuntimeError):
 class Event:
     def __init__(self, block=False, disable_timing=False, interprocess=False):
         self._device = current_device()
-        self._at = 0  # Kernels that were started before.
+        self._at = 0  # The number of kernels that were started before the event.
 
     def record(self, stream=None):
         if self._device != current_device():

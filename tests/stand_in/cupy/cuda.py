@@ -1,5 +1,4 @@
-"""Devices that do at once what they are asked to do: two, or as many as CUDA_VISIBLE_DEVICES
-names."""
+"""Devices that do all work at once: two, or as many as CUDA_VISIBLE_DEVICES names."""
 
 import os
 import socket
@@ -24,8 +23,8 @@ def _device_count():
 
 
 def physical_device():
-    """What the current device is on its machine, which CUPY_STAND_IN_HOST in the environment may
-    name; not CuPy's."""
+    """Return the host and the physical number of the current device. CUPY_STAND_IN_HOST in the
+    environment may name the host. CuPy does not have this function."""
     host = os.environ.get("CUPY_STAND_IN_HOST", socket.gethostname())
     return host, _visible()[runtime.getDevice()]
 

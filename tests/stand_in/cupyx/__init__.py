@@ -1,4 +1,4 @@
-"""What of ``cupyx`` is needed, beside the stand-in for ``cupy``."""
+"""The few functions of ``cupyx`` that are needed with the stand-in for ``cupy``."""
 
 
 def scatter_add(array, slices, value):
