@@ -1,4 +1,4 @@
-"""What reading and padding of the training data cost."""
+"""The costs of reading and of padding the training data."""
 
 import re
 import time
@@ -44,7 +44,7 @@ def found(costs):
 
 
 def test_batching_costs_are_those_of_the_batches_that_would_be_cut():
-    # The budget of the third is what an average batch of the first has: 96 cells, 72 and 32 more.
+    # The third budget is that of an average batch of the first: 96 cells, 72 and 32 more.
     threes = [LENGTHS[start : start + 3] for start in range(0, 12, 3)]
     sorted_threes = [sorted(LENGTHS)[start : start + 3] for start in range(0, 12, 3)]
     expected = {"Fixed": padding(threes), "Batchsort": padding(sorted_threes)}
@@ -59,7 +59,7 @@ def test_batching_costs_are_those_of_the_batches_that_would_be_cut():
     assert report.paddings[2].name == f"thincdialog.Words.v1, budget = {budget}"
     assert report.paddings[2].largest <= budget
     assert report.n_examples == 12 and report.reading_seconds > 0
-    assert not report.pads  # Bags have no rectangles.
+    assert not report.pads  # Bags have no padded rectangles.
 
 
 def test_batching_costs_begin_with_the_configs_own_batcher():
@@ -88,7 +88,7 @@ SIZED = 'Fixed.v1"\nsize = 3'
 
 
 class Waiting:
-    """Episodes by number, from something slow."""
+    """Episodes by number, from a slow source."""
 
     def __len__(self):
         return 20

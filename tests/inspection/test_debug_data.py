@@ -41,8 +41,8 @@ TRAIN = [
     ("see you soon my friend", "leave"),  # 5 tokens, 2 too many
 ]
 DEV = [
-    ("hello there", "greet"),  # stands in train as it is
-    ("bye", "greet"),  # its text does
+    ("hello there", "greet"),  # The same example is in the training data.
+    ("bye", "greet"),  # Its text is.
     ("what is new", "ask"),  # 3 unknown words, a new class
     ("hello friend", "greet"),
 ]
@@ -69,7 +69,7 @@ def test_debug_data_counts(intents):
     train, dev = report.splits
     assert (train.task, train.split, dev.split) == ("intents", "train", "dev")
     assert (train.n_examples, train.n_episodes, dev.n_examples) == (6, 6, 4)
-    # hello there bye see you soon my friend, and the labels' two
+    # "hello there bye see you soon my friend", and the two words of the labels.
     assert report.vocabulary == 10 and report.has_classes
     assert train.lengths["text words"].histogram == [
         (0, 0, 1), (1, 1, 1), (2, 2, 3), (3, 4, 0), (5, 8, 1)
@@ -130,11 +130,11 @@ def test_debug_data_streaming_gives_the_same_report(intents, tokenizer):
         debug_data(INTENTS, overrides={"tasks.intents.streaming": streaming, **changes}).as_dict()
         for streaming in (False, True)
     ]
-    for report in reports:  # Seconds differ from time to time.
+    for report in reports:  # Seconds vary.
         for name in ("reading_seconds", "encoding_seconds", "workers"):
             del report["costs"][name]
     assert reports[0] == reports[1]
-    # Without a vocabulary of words in the tokenizer, the words of the texts count.
+    # If the tokenizer has no vocabulary of words, the words of the texts are counted.
     assert reports[0]["vocabulary"] == (10 if "Words" in tokenizer else 8)
     assert reports[0]["splits"][1]["n_unknown"] == 3
 
@@ -175,11 +175,11 @@ def test_debug_data_of_conversations():
     assert train.lengths["turns"].histogram == [(0, 0, 0), (1, 1, 0), (2, 2, 3)]
     assert "context tokens" not in train.lengths and train.truncated == {}
     assert (train.empty_label.ids, train.without_label.ids) == (["b/1"], ["a/1"])
-    # The first turns of a and b are equal; those after them follow equal contexts.
+    # The first turns of a and b are equal; the next ones follow equal contexts.
     assert (train.duplicates.ids, train.contradictions.count) == (["b/0"], 0)
     assert train.repeated_ids.ids == ["a/1"] and train.shared_ids == 1
     assert dev.repeated_ids.ids == ["c/0"]
-    # "three" stands in train, but after other turns.
+    # "three" is in the training data, but after other turns.
     assert (dev.in_train.count, dev.text_in_train.count) == (0, 2)
     assert test.n_with_features == 2 and test.without_text.count == 0
     assert (test.n_episodes, test.duplicates.count) == (1, 0)
@@ -191,7 +191,7 @@ def test_debug_data_of_conversations():
 
 
 OUTSIDE = {
-    # Labels a, b and x of which the candidates are a and b, in every form that has some.
+    # Labels a, b and x with the candidates a and b, in every format that has candidates.
     "ParlAIText": "text:1\tlabels:a\tlabel_candidates:a|b\tepisode_done:True\n"
     "text:2\tlabels:b\tlabel_candidates:a|b\n"
     "text:3\tlabels:x\tlabel_candidates:a|b\tepisode_done:True\n"
@@ -220,7 +220,7 @@ def test_debug_data_counts_labels_outside_their_candidates(tmp_path, form, strea
     (warning,) = [w for w in debug_data(config).warnings if w.check == "candidates"]
     expected = "2 examples (50.0 %) have a label that is no candidate: 'x' (first in 1/1, 2/0)"
     assert warning.text == expected and warning.split == "train"
-    # It is a report of data that nothing can be trained on.
+    # The report works although no model can be trained on the data.
     with pytest.raises(DataError, match="the label 'x' .*is not among the 2 "):
         train(config, stdout=io.StringIO(), stderr=io.StringIO())
 
@@ -380,7 +380,7 @@ def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
     assert part.lengths["labels of a text"].histogram == [(0, 0, 1), (1, 1, 2), (2, 2, 2)]
     assert part.pairs == [("x", "y", 2)]
     assert (part.n_labels, part.frequent_labels) == (2, [("x", 4), ("y", 2)])
-    assert part.without_label.count == 0  # that a text has none is known
+    assert part.without_label.count == 0  # It is known whether a text has labels.
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["class sizes"].startswith("1 of 2 labels have fewer than 3 examples")
     assert texts["contradictions"].startswith("2 examples")  # "d"

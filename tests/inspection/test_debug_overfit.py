@@ -1,4 +1,4 @@
-"""Learning one batch by heart, on the generated task."""
+"""Memorising one batch, on the generated task."""
 
 import io
 
@@ -23,7 +23,7 @@ SMALL = {"tasks.coffee.n_train": 20}
 
 @registry.teachers("test_overfit.rows.v1")
 def rows(labels: list, n_same: int = 0):
-    """Texts of one word each; so many are the same text."""
+    """Make texts of one word each; those with numbers up to `n_same` are the same text."""
     texts = [f"word{max(number, n_same)}" for number in range(24)]
     shown = [(text, labels[number % len(labels)]) for number, text in enumerate(texts)]
     return IterableTeacher({"train": shown})
@@ -46,7 +46,7 @@ def test_overfit_learns_a_batch_against_any_candidates(candidates):
 
 
 def test_overfit_sees_what_was_learnt_where_repeats_are_kept_back():
-    labels = [f"word{number}" for number in range(24)]  # The texts themselves.
+    labels = [f"word{number}" for number in range(24)]  # The same words as the texts.
     config = "[tokenizer]".join(
         (INTENT.partition("[tokenizer]")[0], RANKER.split("[tokenizer]")[1])
     )
@@ -60,7 +60,7 @@ def test_overfit_learns_a_batch_of_classes_and_stops_when_nothing_is_left():
     assert found.is_learnt and found.last_score == 1.0 and found.examples == 24
     assert found.losses[-1] < 1e-4 and found.steps < 500
     assert len(found.losses) == found.steps + 1
-    # Dropout is off: with half of its one word left out, a text has none.
+    # Dropout is off: without half of its only word, a text has none.
     assert found.hints == []
 
 
@@ -95,7 +95,7 @@ def test_overfit_too_few_steps_says_that_the_loss_still_falls():
 
 @registry.layers("test_overfit.Blocked.v1")
 def blocked(width: int):
-    """An encoder whose gradient ends half way."""
+    """Make an encoder whose gradient stops half way."""
     from thinc.api import Linear, Model, chain
 
     from thincdialog.layers.bag_embed import BagEmbed

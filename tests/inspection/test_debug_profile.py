@@ -1,4 +1,4 @@
-"""Where the time of training goes, on the generated task."""
+"""How the time of training is spent, on the generated task."""
 
 import io
 from itertools import count
@@ -25,7 +25,8 @@ def profile(**overrides):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """One that goes on by a second whenever somebody reads it: no load changes what it says."""
+    """Replace the clock by one that advances a second per reading, so that results do not depend on
+    load."""
     ticks = count(0.0)
     clock = SimpleNamespace(perf_counter=lambda: next(ticks))
     for module in ("debug_profile", "stopwatch"):
@@ -36,13 +37,13 @@ def clock(monkeypatch):
 def test_profile_accounts_for_the_whole_step(clock):
     found = profile()
     assert sum(part.share for part in found.parts) == pytest.approx(1.0)
-    # All but what lies before the data, between them and the optimizer, and after that.
+    # All but the time before the data, between the data and the optimizer, and after the optimizer.
     assert sum(part.own for part in found.parts) == pytest.approx(found.step_ms - 3000)
     assert [part.own for part in found.parts] == sorted((p.own for p in found.parts), reverse=True)
     times = {part.name: part for part in found.parts}
     assert set(PARTS) < set(times)
     assert found.examples_per_step == 16
-    # The table of embeddings is one node, read once for contexts and once for replies.
+    # The embedding table is one node, read once for contexts and once for replies.
     assert times["candidate_encoder+context_encoder/bag_embed"].calls == 2
     assert times["context_encoder/linear"].calls == times["bi_encoder"].calls == 1
     assert all(part.forward > 0 and part.total >= part.own for part in found.parts)
@@ -105,7 +106,7 @@ def test_stopwatch_tells_own_time_from_that_of_calls_inside(clock):
         watch.time("inner", inner)
 
     watch.time("outer", outer)
-    # Each tick ends a second: one inside, one till the end is read.
+    # Each reading of the clock takes a second: one inside the call, one for its end.
     assert watch.spent == {"inner": Spent(2, 4.0, 4.0), "outer": Spent(1, 8.0, 4.0)}
 
 

@@ -1,4 +1,5 @@
-"""What code asks of a GPU, as Python sees it, and as the stand-in counts it."""
+"""The calls that code makes to a GPU, as Python sees them, compared with the counts of the
+stand-in."""
 
 import linecache
 from collections import Counter
@@ -26,7 +27,7 @@ class Noted:
 
 
 def both(cupy, work, ops):  # noqa: F811
-    """What is noted, and what the stand-in counts."""
+    """Return the calls that are recorded, and the counts of the stand-in."""
     noted = Noted()
     with cupy.counted() as counts, noting(ops, noted):
         work()
@@ -41,7 +42,7 @@ def test_device_calls_of_a_step_are_all_seen(name, root, tmp_path, cupy):  # noq
         noted, counts = both(cupy, step, get_dialog_ops(0))
     times = tuple(noted.times[kind] for kind in (WAIT, TO_HOST, FROM_HOST))
     assert times == (counts.waits, counts.d2h, counts.h2d)
-    # To write at several indices takes several kernels, and counts as one.
+    # Writing at several indices takes several kernels, but counts as one.
     assert 0.85 * counts.launches < noted.times[LAUNCH] <= counts.launches
     lines = [line for kind, line in noted.lines if kind == FROM_HOST]
     assert all(line.startswith("thincdialog/") for line in lines)
@@ -62,11 +63,11 @@ def test_device_calls_of_cupy_and_thinc_are_seen_with_their_lines(root, cupy):  
             Z[:2] = 0
             Z[X[:, 0] > 0] = 1
             cupy.asarray(np.ones(5, dtype="f"))
-            assert float(Z.sum()) and Z.get().shape == (6, 4)  # Two waits.
+            assert float(Z.sum()) and Z.get().shape == (6, 4)  # This waits twice.
             X[1:], Z.T, cupy.empty((3,)), X.astype("f", copy=False)
 
         noted, counts = both(cupy, work, ops)
-    # Places of a mask take several kernels, and so do Thinc's reductions; each counts as one.
+    # Indexing by a mask takes several kernels, and so do Thinc's reductions; each counts as one.
     assert 0.9 * counts.launches < noted.times[LAUNCH] <= counts.launches
     waits = (counts.waits, counts.h2d, counts.d2h)
     assert tuple(noted.times[kind] for kind in (WAIT, FROM_HOST, TO_HOST)) == waits == (3, 1, 3)

@@ -1,4 +1,4 @@
-"""Where the time of training goes on a GPU: on the stand-in, where a kernel takes 1 ms."""
+"""How the time of training on a GPU is spent, on the stand-in, where a kernel takes 1 ms."""
 
 import io
 from itertools import count
@@ -44,7 +44,7 @@ def test_device_profile_tells_what_the_stand_in_counts(cupy, monkeypatch):  # no
     assert device.from_host == counts.h2d and device.from_host_bytes > 0
     assert {asked.kind for asked in device.lines} == {"from_host"}
     assert all(asked.line.startswith("thincdialog/") for asked in device.lines)
-    # All of the steps took one tick of the clock, and each kernel a millisecond.
+    # All steps took one tick of the clock, and each kernel a millisecond.
     assert found.plain_ms == 1000 / STEPS and device.busy_ms == pytest.approx(counts.launches)
     assert device.idle_share == pytest.approx(1 - counts.launches / found.plain_ms)
     for part in found.parts:

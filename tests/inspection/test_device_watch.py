@@ -1,4 +1,4 @@
-"""What a watch of a GPU adds up."""
+"""The calls that a watch of a GPU adds up."""
 
 import sys
 import threading
@@ -18,8 +18,8 @@ def changing_threads_often():
 
 @pytest.mark.parametrize("is_kept", [lambda step: True, lambda step: step % 4 == 3])
 def test_device_watch_misses_nothing_that_another_thread_asks_for(changing_threads_often, is_kept):
-    """Whenever it does, within steps that are kept or not, or between them; where some steps are
-    not kept, as many of it belong to them."""
+    """Another thread may call within steps that are kept or not, or between steps. If some steps
+    are not kept, their share of its calls is not, either."""
     watch, n_notes, n_kept = DeviceWatch(lambda: 0.0, lambda first, last: 0.0), 20_000, 0
 
     def copy_ahead():

@@ -1,4 +1,4 @@
-"""All up to the first step, with nothing written."""
+"""A dry run does everything up to the first step, and writes nothing."""
 
 import io
 
@@ -79,7 +79,7 @@ def test_dry_run_writes_nothing_but_looks_at_the_folder(tmp_path, monkeypatch, c
     assert main("train a.cfg --dry-run --output full".split()) == 1
     assert "full  is not empty" in capsys.readouterr().err
     assert main("train a.cfg --dry-run --output full --force".split()) == 0
-    # Without --output it is that of a training: output/a.
+    # Without --output it is that of training: output/a.
     assert main("train a.cfg --dry-run --resume".split()) == 0
     assert main("train a.cfg --dry-run --no-output".split()) == 0
     assert sorted(tmp_path.rglob("*")) == before

@@ -56,7 +56,7 @@ def test_find_lr_suggestion_trains_better_than_far_smaller_and_larger(optimizer)
 
 @pytest.mark.parametrize("size, n_left", [(60, 21), (67, 0)])
 def test_find_lr_leaves_the_rest_of_an_epoch_out(size, n_left):
-    """Its few candidates make it easy, whatever the rate."""
+    """The remaining examples have few candidates, so they are easy with any rate."""
     learnt, given_up = [], []
 
     class Counting(RankerAgent):
@@ -86,7 +86,7 @@ def test_find_lr_rates_rise_exponentially_and_losses_are_those_of_training():
     np.testing.assert_allclose(ratios, ratios[0])
     again = found_with(steps=20, start=1e-5, end=1e-1)
     assert again == found
-    # The same first batch and weights whatever the rates are, and as in training.
+    # The first batch and weights are the same for all rates, and as in training.
     other = found_with(steps=20, start=1e-8, end=1e-7)
     assert other.losses[0] == found.losses[0]
     losses = []
@@ -155,15 +155,15 @@ def test_find_lr_judges_curves():
     found = judge(rates, (falls_then_rises + noise).tolist(), False, 100)
     assert 3e-3 < found.turn < 3e-2 and "upwards" in found.why
     assert found.suggestion == pytest.approx(min(found.fallen, found.turn / 10), rel=0.05)
-    assert 1e-3 < found.fallen < 2e-3  # 1.53e-3 without noise.
-    # One that falls late turns soon after.
+    assert 1e-3 < found.fallen < 2e-3  # It is 1.53e-3 without noise.
+    # A curve that falls late rises soon afterwards.
     falls_late = [
         4 - 2 / (1 + (0.01 / rate) ** 4) + max(0, 4 * math.log10(rate / 0.03)) for rate in rates
     ]
     late = judge(rates, (falls_late + noise).tolist(), False, 100)
     assert late.turn / 10 < late.fallen
     assert late.suggestion == pytest.approx(late.turn / 10, rel=0.05)
-    # Noise moves it by a step of the rate: they are 15 % apart.
+    # Noise moves it by one step of the rate: these are 15 % apart.
     only_falls = [4 - 2 / (1 + (1e-3 / rate) ** 2) for rate in rates]
     suggestions = [
         judge(
@@ -187,7 +187,7 @@ def test_find_lr_judges_curves():
     st.booleans(),
 )
 def test_find_lr_judges_any_curve(losses, in_order, diverged):
-    """One that only rises, too: weight decay alone can make it."""
+    """Some curves only rise: weight decay alone can cause that."""
     losses = in_order(losses)
     rates = np.geomspace(1e-6, 1.0, 60).tolist()[: len(losses)]
     found = judge(rates, losses, diverged, 60)

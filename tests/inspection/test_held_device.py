@@ -1,4 +1,4 @@
-"""A GPU that is held until all is asked for, on the stand-in, where a kernel takes 1 ms."""
+"""A GPU that is held until all work is queued, on the stand-in, where a kernel takes 1 ms."""
 
 import math
 
@@ -23,7 +23,7 @@ def test_held_device_times_the_work_alone(cupy, held):  # noqa: F811
     def work():
         done.append(X + 1 + 2)
 
-    cupy.ones((3,)), work()  # Memory is taken before.
+    cupy.ones((3,)), work()  # Allocates memory before it is timed.
     assert held.time(work) == pytest.approx(0.002) and len(done) == 2
 
 
@@ -32,12 +32,12 @@ def test_held_device_is_held_longer_if_work_may_have_been_slow(cupy, held):  # n
 
     def work():
         done.append(cupy.ones((3,)))
-        if len(done) < 3:  # As if the kernel that holds it had been over by now.
+        if len(done) < 3:  # As if the kernel that holds the device had already ended.
             float(done[-1][0])
 
     assert held.time(work) == pytest.approx(0.001) and len(done) == 3
     held.time(work)
-    assert len(done) == 4  # As long as the last time.
+    assert len(done) == 4  # Held as long as the last time.
 
 
 def test_held_device_tells_nothing_of_work_that_waits(cupy, held):  # noqa: F811

@@ -1,4 +1,4 @@
-"""Code that is tried changes nothing elsewhere."""
+"""Trial runs of code change nothing outside."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ from thincdialog.inspection.leaving_nothing import LeavingError, leaving_nothing
 def test_files_within_are_as_elsewhere_and_go(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with leaving_nothing() as folder:
-        # Its folder is made: elsewhere it may be there.
+        # The folder is created, because it may exist outside.
         Path("logs/run/a.txt").write_text("row")
         with tempfile.NamedTemporaryFile(delete=False) as file:
             Path(file.name).replace(folder / "b.txt")

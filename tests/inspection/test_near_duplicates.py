@@ -1,4 +1,4 @@
-"""Texts that nearly are others, against a comparison of all with all."""
+"""Texts that are nearly equal, checked by comparing all with all."""
 
 import numpy as np
 import pytest

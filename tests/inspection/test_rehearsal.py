@@ -1,4 +1,4 @@
-"""Loggers, callbacks and mutators of users are tried without data, and leave nothing."""
+"""Custom loggers, callbacks and mutators are tried without data, and leave nothing."""
 
 import re
 
@@ -30,7 +30,7 @@ def logger(setup="pass", row="pass", end="pass"):
 
 def debugged(run, folder):
     exit_code, _, err = run("debug config my.cfg --code code.py")
-    # Python keeps the bytecode of code.py.
+    # Keep Python from caching the bytecode of code.py.
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == {"code.py", "my.cfg"}
     assert "Traceback" not in err
     return exit_code, err
@@ -40,7 +40,7 @@ def debugged(run, folder):
     "parts, said",
     [
         ({"row": "info['foo']"}, r"in log_step\(\): KeyError: 'foo'"),
-        # At step 0 nothing is known of training.
+        # At step 0 there are no training losses yet.
         ({"row": "'%.3f' % info['loss_per_example']"}, r"in log_step\(\): TypeError: must be real"),
         ({"end": "foo()"}, r"in finalize\(\): NameError"),
         ({"setup": "open('logs/a.txt', 'w').close()", "row": "foo()"}, r"in log_step\(\): NameE"),
@@ -62,7 +62,7 @@ def test_loggers_that_fail_are_told(run, folder, parts, said):
     [
         {"setup": "open('a.txt', 'w').close()", "row": "stdout.write(str(info['score']))"},
         {"row": "stdout.write(str(info['scores']['task/any']))"},
-        # What would leave something is as far as it goes.
+        # The trial stops before anything would be written or sent.
         {"setup": "open('{outside}', 'w')", "row": "info['foo']"},
         {"setup": "__import__('socket').create_connection(('127.0.0.1', 9))", "row": "info['x']"},
     ],
@@ -108,7 +108,7 @@ def test_callbacks_are_tried(run, folder, callback, said):
         ),
         ("return [[Message(text='a')]]", r"with an id \(text: a string"),
         ("return episode.foo", r"code.py:\d+  in mutate\(\): AttributeError"),
-        # Invented texts lack what the data has.
+        # Made-up texts lack the features of real data.
         ("return [[Message(m, text=m['persona']) for m in episode]]", ""),
         ("return [episode]", ""),
     ],
