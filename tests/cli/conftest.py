@@ -1,4 +1,4 @@
-"""What tests of several commands start from."""
+"""Fixtures that several commands' tests use."""
 
 import shlex
 
@@ -10,7 +10,7 @@ from thincdialog.config import shipped_configs
 
 CONFIG = RANKER.replace("n_train = 34", "n_train = 60").replace('"inline"', '"batch"')
 CONFIG = CONFIG.replace("dropout = 0.2\n", "")
-# Of the coffee task: as little as shows that a command works.
+# Overrides for the coffee task: just enough data to show that a command works.
 SMALL = (
     "--tasks.coffee.n_train 40 --tasks.coffee.n_dev 10 --tasks.coffee.n_test 10 "
     "--training.max_epochs 2 --agent.model.encoder.width 8"
@@ -19,7 +19,7 @@ SMALL = (
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs a command line: gives the exit code, stdout and stderr."""
+    """Return a function that runs a command line. It returns the exit code, stdout and stderr."""
     monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
 
     def run_command(line):
@@ -32,7 +32,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def run_small(run, tmp_path, monkeypatch):
-    """The same in a folder that holds only a small config, ``a.cfg``."""
+    """Return the same function for a folder that contains only a small config, ``a.cfg``."""
     (tmp_path / "a.cfg").write_text(CONFIG)
     monkeypatch.chdir(tmp_path)
     return run
@@ -40,8 +40,8 @@ def run_small(run, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
-    """A folder with ``quickstart.cfg``, two runs of it, ``0.001`` and ``0.01`` (their learning
-    rates), and ``bad.cfg``, which has a mistake."""
+    """Return a folder with ``quickstart.cfg``, two runs of it, ``0.001`` and ``0.01`` (their
+    learning rates), and ``bad.cfg``, which has a mistake."""
     folder = tmp_path_factory.mktemp("runs")
     text = shipped_configs()["quickstart"].read_text()
     (folder / "quickstart.cfg").write_text(text)

@@ -1,9 +1,9 @@
-"""A small config, and what people get wrong in it: for test_mistakes.py.
+"""A small config, and common mistakes in it, for test_mistakes.py.
 
-The tables hold every mistake that spaCy lets pass or answers with a traceback, save two that
-are none (``--training.max-steps``, and a setting that is left out), and the traps of
-confection, catalogue and Thinc. Entry points, one that is broken or stands in the way of
-``--code``, need an installed package: tests/test_registry.py.
+The tables contain every mistake that spaCy accepts or answers with a traceback, except two that
+are no mistakes here (``--training.max-steps``, and a missing setting), and the traps of
+confection, catalogue and Thinc. Entry points that are broken or in conflict with ``--code`` need
+an installed package: tests/test_registry.py.
 """
 
 CONFIG = """[paths]
@@ -40,7 +40,7 @@ learn_rate = 0.01
 """
 TALK = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "b", "text": "hello"}]}\n'
 OTHER = TALK.replace("hello", "howdy")
-# Functions of the user's, some of which annotate in ways that confection does not get along with.
+# Custom functions, some of which are annotated in ways that confection does not support.
 CODE = '''
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def with_confections_type(size: PositiveInt) -> Model:
 def with_unknown_type(size: int, other: Nothing = None) -> Model:
     return nothing()
 '''
-# A file of the user's that takes a name twice.
+# A custom file that registers a name twice.
 TWICE = """
 from thincdialog.api import registry
 
@@ -92,7 +92,7 @@ def build_layer():
 def build_other():
     pass
 """
-# As ParlAI has them.
+# Agents as ParlAI defines them.
 PARLAIS = """from thincdialog.api import Agent, registry
 
 
@@ -109,8 +109,9 @@ def build():
 WORDS = '@tokenizers = "thincdialog.Words.v1"\nmin_freq = 1'
 ENCODER = '@models = "thincdialog.BagEncoder.v1"\nwidth = 16'
 
-# What is changed in the config (old, new), where the message points ("=": the line that begins
-# so; "": the last line of the change), and words of it and its hint ("|": one of them).
+# The change of the config (old, new), the line that the message names ("=": the line that begins
+# with this; "": the last line of the change), and words of the message and its hint ("|": one of
+# them).
 MISTAKES = {
     "unknown function": ("BagEncoder.v1", "BagEncodr.v1", "",
         ["'thincdialog.BagEncodr.v1' is not in 'models'", "did you mean 'thincdialog.BagEncoder"]),
@@ -218,7 +219,7 @@ MISTAKES = {
         ["'[paths' is not a section name"]),
 }  # fmt: skip
 
-# Options, and what the message about them holds; it begins with the first.
+# Options, and the text of the message about them, which begins with the first option.
 OVERRIDES = {
     "--ray.num_workers 2": ["--ray.num_workers", "no section [ray]", "go into [runner]"],
     "--training.max_stepz 10": [

@@ -1,4 +1,4 @@
-"""``build`` says what it built and why, and ``debug data`` what is there."""
+"""``build`` reports what it built and why, and ``debug data`` lists the stores."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The commands, run as a user runs them, on a small model that was really trained."""
+"""Commands as a user runs them, with a small model that was really trained."""
 
 import importlib
 import io
@@ -36,7 +36,7 @@ DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with a config, data, and the model that `train` made of them."""
+    """Return a folder with a config, data, and the model that `train` made of them."""
     folder = tmp_path_factory.mktemp("trained")
     pairs = [(f"i want {drink}", f"one {drink} then") for drink in DRINKS * 5]
     write_talks(folder / "talk.jsonl", pairs)
@@ -163,7 +163,7 @@ def test_compare_tells_which_model_is_better(run, tmp_path):
 
 
 def of_moods(folder, labels, agent):
-    """A config in a folder for labelled text."""
+    """Write a config for labelled text into a folder."""
     rows = [json.dumps({"text": f"{x} {n}", "label": x}) for n, x in enumerate(labels)]
     (folder / "rows.jsonl").write_text("\n".join(rows) + "\n")
     splits = "\n".join(f'{split} = "{folder}/rows.jsonl"' for split in ("train", "dev", "test"))
@@ -206,7 +206,7 @@ def test_evaluate_shows_what_thresholds_do(run, tmp_path):
     code, out, err = run(f"{evaluate} --agent.threshold 0.0")
     assert "(not calibrated: only model-best is, with enough" in err
     rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
-    # It has learnt to tell them apart, and says "oos" for what is labelled so.
+    # It has learned to distinguish them, and answers "oos" for examples with this label.
     assert code == 0 and rows["99%"][2] == rows["model"][2] == "0.6667"
     assert rows["in-scope accuracy"][2] == rows["out-of-scope recall"][2] == "1.0000"
     assert rows["AUROC"][1] == "1.0000"
@@ -241,7 +241,7 @@ def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
     assert not {"f1", "precision", "recall"} & set(shown)
     found = json.loads((tmp_path / "scores.json").read_text())
     assert {"f1", "macro_f1", "weighted_f1"} < set(found) and set(shown) < set(found)
-    # As many examples of each class.
+    # The classes have equal numbers of examples.
     assert found["macro_f1"] == found["weighted_f1"] and f"{found['macro_f1']:.4f}" in out
     code, out, _ = run(f"compare {best} {last} --json {tmp_path}/differences.json")
     shown = {line.split()[0] for line in out.splitlines()[2:] if line}
@@ -319,7 +319,7 @@ def test_chat_shows_the_best_replies_and_says_that_it_does_not_know(run, monkeyp
     assert [len(part) for part in shown] == [2, 2] and out.endswith("\n\n")
     assert shown[0][0][1] == chat("")[1].splitlines()[0]
     assert all(1 >= float(first) >= float(second) > 0 for (first, _), (second, _) in shown)
-    # What it says becomes part of the conversation, so the second answers may differ.
+    # Its answers become part of the conversation, so the second answers may differ.
     p, best = shown[0][0]
     first, second = chat("--threshold 1")[1].splitlines()
     assert first == f"I don't know. ({best} {p})" and second.startswith("I don't know. (")
@@ -346,7 +346,7 @@ def test_chat_lines(capsys):
 
 def test_init_config_copies_a_shipped_config(run, tmp_path):
     name, path = next(iter(shipped_configs().items()))
-    # But for where it says what it is called.
+    # The copy differs only in the config's name.
     known = path.read_text()
     code, out, err = run(f"init config --from {name} '{tmp_path}/sub/my own.cfg'")
     assert (code, out) == (0, "")
@@ -395,7 +395,7 @@ def test_init_fill_config_shows_what_it_adds(run):
     assert not [line for line in lines if line.startswith("-")]
 
 
-# A command line, and parts of what it shows: of stdout, or, behind "!", of stderr.
+# A command line, and parts of its output: of stdout, or, after "!", of stderr.
 SHOWN = {
     f"dm {MODEL} --split dev -n 3": ["= model    one juice then", "!ℹ 3 of 3 replies equal a la"],
     "debug config drinks.cfg": ["!✔ drinks.cfg: nothing is wrong\n"],
@@ -406,7 +406,7 @@ SHOWN = {
     "debug data drinks.cfg --paths.train talk.jsonl --no-histograms": [
         r"^drinks +train$", "⚠ train: only 30 training examples", " checks passed\n",
     ],
-    # Two registries have this name.
+    # This name is in two registries.
     "find-function thincdialog.Words.v1": [
         '\\A@batchers = "thincdialog.Words.v1"\nthincdialog/batchers/words.py:',
         '\n@tokenizers = "thincdialog.Words.v1"\nthincdialog/data/tokenizers/',
@@ -436,7 +436,7 @@ def test_what_commands_show(run, line):
 
 
 def test_every_example_of_the_help_can_be_parsed(monkeypatch):
-    """The commands are really looked up and parsed; only running them is left out."""
+    """Commands are really looked up and parsed, but not run."""
     for name in COMMANDS:
         module = importlib.import_module(f"thincdialog.cli.{re.sub('[ -]', '_', name)}")
         ran = []

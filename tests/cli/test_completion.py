@@ -1,4 +1,4 @@
-"""Completion: what argcomplete is told, and that each shell gets it."""
+"""Completion: the words that argcomplete offers, and how each shell gets them."""
 
 import io
 import os
@@ -23,7 +23,7 @@ context_length = 3
 [agent.model]
 width = 3
 """
-# A command line, and what its last word can become.
+# A command line, and the possible completions of its last word.
 LINES = {
     "tr": "train",
     "eva": "eval evaluate",
@@ -54,7 +54,7 @@ COMP_LINE="thincdialog debug d" COMP_POINT=19
 _python_argcomplete thincdialog
 echo "${COMPREPLY[@]}"
 """
-# zsh's own functions, which need a terminal, show what they are given.
+# Functions of zsh need a terminal, so these print their arguments.
 ZSH = """
 compdef() { echo compdef $@ }
 _describe() { print -rl -- ${${(P)2}%%:*} }
@@ -82,7 +82,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", LINES)
 def test_completion_of_command_lines(line, folder, monkeypatch):
-    # It would take a file number for its own that a test may be using.
+    # It would use a file descriptor that a test may be using.
     monkeypatch.setattr(argcomplete.CompletionFinder, "_init_debug_stream", lambda self: None)
     monkeypatch.setenv("_ARGCOMPLETE", "1")
     monkeypatch.setenv("_ARGCOMPLETE_IFS", "\n")

@@ -38,7 +38,7 @@ def test_distilled_words_begin_an_intent_classifier(folder, run):
     table = '{"@initializers": "thincdialog.WordVectors.v1", "path": "words"}'
     line = f"train intent.cfg --agent.model.members.*.net.encoder.init_E {shlex.quote(table)}"
     short = "--paths.train intents.csv --training.max_steps 1 --no-output --tokenizer.n_rows 999"
-    # The first columns of a table that is wider are taken; one that is not is an error.
+    # A wider table gets these values in its first columns; a narrower one is an error.
     code, _, err = run(f"{line} {short} --agent.model.members.*.net.encoder.width 6")
     assert code == 0 and re.search(r"words: vectors of \d+ of \d+ words \(100.0 %\)", err)
     code, _, err = run(f"{line} {short}")

@@ -1,4 +1,4 @@
-"""With --json, stdout holds JSON and nothing else; all notes go to stderr."""
+"""With --json, stdout contains JSON and nothing else; all messages go to stderr."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_json_of_train(run, tmp_path):
     assert set(found["scores"]) == {"dev", "test"} and "most_frequent" in found["baselines"]
     assert 0 <= found["scores"]["test"]["hits@1"] <= 1
     assert list(found["samples"][0][0]) == ["message", "reply"]
-    # The table of training is progress now.
+    # The table of training counts as progress here.
     assert f"Saved {tmp_path}/run/model-best" in err and "loss" in err
 
 
@@ -48,7 +48,7 @@ def test_json_of_problems(run):
     assert functions["agent"] == "thincdialog.Ranker.v1"
 
 
-# A command, and what its JSON must hold.
+# A command, and a check of its JSON.
 TABLES = {
     "debug data quickstart.cfg --json --tasks.coffee.n_train 5": lambda found: (
         found["warnings"][0]["check"] == "size" and found["splits"][0]["split"] == "train"
@@ -83,8 +83,8 @@ def test_json_of_conversations_is_one_object_a_line(run):
 
 
 def test_json_is_an_option_wherever_a_table_is_shown():
-    # These talk, draw, or write files.
+    # These chat, draw, or write files.
     without = {"chat", "plot", "convert", "predict", "init fill-config", "completion",
                "distill", "serve", "chats"}  # fmt: skip
     for name in set(COMMANDS) - without:
-        assert "--json" in make_parser(name).format_usage(), name  # or --jsonl
+        assert "--json" in make_parser(name).format_usage(), name  # --json or --jsonl.

@@ -1,4 +1,4 @@
-"""What ``train`` says at its end: the score in words, how to try the model, what to do next."""
+"""The last lines of ``train``: the score in words, how to try the model, what to do next."""
 
 import json
 from types import SimpleNamespace
@@ -17,7 +17,8 @@ END = '\n[training]\nscore = "{}"\n'
 
 @pytest.fixture
 def last(run_small, tmp_path):
-    """Trains on a config: gives the lines after "Saved ...", and the scores."""
+    """Return a function that trains on a config. It returns the lines after "Saved ...", and the
+    scores."""
 
     def train(config, options=""):
         (tmp_path / "b.cfg").write_text(config)
@@ -81,7 +82,7 @@ def test_last_lines_of_a_classifier(last, tmp_path):
         f"ℹ Classify a text: echo 'Hello!' | {PROGRAM} predict output/b/model-best -",
         f"ℹ Measure it in detail: {PROGRAM} evaluate output/b/model-best --split test",
     ]
-    # Without dev and test data there is no score, and nothing that evaluate could add.
+    # Without dev and test data there is no score, so evaluate is not suggested.
     lines, _ = last(LABELLED + END.format("accuracy"), "--paths.dev null --paths.test null")
     assert lines[0].startswith("ℹ There is no score, because there is no dev or test data: ")
     assert lines[1].startswith("ℹ Classify a text: ") and len(lines) == 2

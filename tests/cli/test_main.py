@@ -1,4 +1,4 @@
-"""Exit codes: Ctrl-C, pipes, full disks, files of a user's code."""
+"""Exit codes: Ctrl-C, pipes, full disks, files that custom code reads."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from thincdialog.cli import main, train
 @pytest.mark.parametrize(
     "line, code, err",
     [
-        ("--help | true", 0, ""),  # As "| head": the reader has had enough.
+        ("--help | true", 0, ""),  # Like "| head": the reader ends early.
         ("--help > /dev/full", 1, "✘ the output cannot be written: No space left on device\n"),
         ("trian", 2, "✘ there is no command 'trian' - did you mean 'train'?\n"),
     ],
@@ -64,7 +64,7 @@ def reads():
     ],
 )
 def test_exit_code_of_files_that_cannot_be_read(tmp_path, run, monkeypatch, statement, said):
-    # The tests' own output would go nowhere.
+    # Otherwise the output of the tests would be lost.
     monkeypatch.setattr(main, "_drop_output", lambda: None)
     monkeypatch.chdir(tmp_path)
     name = f"test_main.{len(statement)}.v1"

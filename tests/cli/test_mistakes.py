@@ -1,5 +1,5 @@
-"""What people get wrong in configs and command lines: each has one message that says where
-it is and what to do, and nothing is written."""
+"""Common mistakes in configs and command lines. For each, one message says where it is and what to
+do, and nothing is written."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OTHER, OVERRIDES, PARLAIS
 
 @pytest.fixture
 def folder(tmp_path, tmp_path_factory, monkeypatch):
-    """Where the user is: a config, data, code."""
+    """Return the user's current folder, with a config, data and code."""
     for name, content in {
         "my.cfg": CONFIG,
         "talk.jsonl": (TALK + OTHER) * 2,
@@ -19,7 +19,7 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
         "broken.py": "x = 1\nx.y\n",
     }.items():
         (tmp_path / name).write_text(content)
-    # One file for all tests: it is imported once in a process.
+    # All tests share one file, because it is imported once per process.
     for name, text in {"code.py": CODE, "parlais.py": PARLAIS}.items():
         code = tmp_path_factory.getbasetemp() / name
         code.write_text(text)
@@ -30,7 +30,8 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def fails(run, folder):
-    """Runs a command line that fails: gives its exit code and message."""
+    """Return a function that runs a command line that fails. It returns the exit code and the
+    message."""
 
     def contents():
         files = (path for path in folder.rglob("*") if "__pycache__" not in str(path))
@@ -82,11 +83,11 @@ def test_mistake_in_an_option_has_one_message_that_says_which(fails, options):
     assert code == 1 and said.startswith(first) and all(word in said for word in words)
 
 
-# A command line, its exit code, and what stderr says.
+# A command line, its exit code, and words in stderr.
 COMMAND_LINES = {
     "train none.cfg": (1, "there is no file 'none.cfg'"),
     "train .": (1, "'.' cannot be read: is a directory"),
-    # No data is read before the config is good.
+    # No data is read before the config is valid.
     "train my.cfg --paths.train none.jsonl --system.seed x": (1, "'seed' should be an integer"),
     "train my.cfg --code broken.py": (1, "broken.py:2  cannot be imported: AttributeError: 'int'"),
     "train my.cfg -o .": (1, ".  is not empty."),
@@ -144,7 +145,7 @@ def test_mistakes_of_the_command_line(fails, line):
     found, message = fails(line)
     assert found == code and words in message
     if code == 1:
-        # One block: the message, then at most a note that nothing was written.
+        # There is one block: the message, then at most a note that nothing was written.
         assert message.startswith("✘ ") and message.count("✘") == 1 and message.count("\n") <= 4
     assert "none.jsonl" not in message or "seed" not in line
 
@@ -161,7 +162,7 @@ def test_many_mistakes_are_shown_at_once(fails, folder):
 
 
 def test_what_looks_like_a_mistake_and_is_none(run, folder):
-    """Dashes in a setting, and settings before the config."""
+    """Dashes in a setting's name, and settings before the config."""
     code, out, _ = run("train --training.max-steps 3 my.cfg -o out")
     assert code == 0 and "Ended: max_steps = 3 reached." in out
 

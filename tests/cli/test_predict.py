@@ -1,4 +1,4 @@
-"""The command ``predict``, and the replies of others that need no labels."""
+"""The command ``predict``, and replies to data without labels by other commands."""
 
 import csv
 import gzip
@@ -27,7 +27,7 @@ max_steps = 10
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a small classifier, ``model``."""
+    """Return a folder with a small classifier, ``model``."""
     folder = tmp_path_factory.mktemp("predict")
     rows = [(f"{word} {n}", word) for word in ("warm", "cold", "tall") for n in range(8)]
     with open(folder / "train.csv", "w", newline="") as file:
@@ -227,7 +227,7 @@ def test_predict_writes_what_the_name_of_the_output_says(folder, run):
     found = list(csv.DictReader((folder / "b.csv").read_text().splitlines()))
     assert [(row["text"], row["n"]) for row in found] == [("warm", "[1]"), ("cold, no", "")]
     assert found[0]["reply"] == found[0]["candidate_1"] and found[0]["score_2"]
-    # What a table cannot hold is an error, and no file.
+    # If the table cannot hold a value, this is an error, and no file is written.
     (folder / "more.jsonl").write_text('{"text": "warm"}\n{"text": "cold", "n": 1}\n')
     code, _, err = run("predict model more.jsonl -o c.tsv")
     assert (code, (folder / "c.tsv").exists()) == (1, False)

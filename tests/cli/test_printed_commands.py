@@ -1,4 +1,4 @@
-"""Every command that we print works as it is printed."""
+"""Every command that is printed works as it is printed."""
 
 import glob
 import importlib
@@ -23,10 +23,10 @@ from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
 
 WRITTEN = r"(?:>|-o|--output|--json|--log|--png|--svg|--predictions|--errors) (?=(\S+))"
-# Of two configs whose data is not conversations or classes.
+# Two configs whose data is neither conversations nor labelled texts.
 QUICK = ("babi", "dialog_memory")
 PROGRAM = "python -m thincdialog "
-# Where the package writes a command, and the test that runs it.
+# Files of the package that contain commands, and the tests that run these.
 PRINTED = {
     "__main__.py": "(says what it is)",
     "cli/arguments.py": "test_what_train_prints and others: command_line()",
@@ -49,7 +49,7 @@ def commands_in(text):
 
 
 def write_data(folder):
-    """Data of a user's own, as the help describes it."""
+    """Write a user's data, as the help describes it."""
     colours, places = ("red", "green", "blue"), ("garden", "kitchen")
     talks, labelled = [], ["text,label"]
     for number in range(12):
@@ -75,7 +75,7 @@ def write_data(folder):
 
 
 def run_line(line, monkeypatch):
-    """Run a command line as a shell does, but in this process, and trained for a moment only."""
+    """Run a command line as a shell does, but in this process, and with a very short training."""
     words, rest, stdin = shlex.split(line), [], os.dup(0)
     while words:
         word = words.pop(0)
@@ -101,7 +101,7 @@ def run_line(line, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where a user has data, and has only installed the package."""
+    """Return a folder with a user's data. The user has only installed the package."""
     write_data(tmp_path)
     tiny_encoder(tmp_path / "minilm")
     (tmp_path / ".config" / "fish" / "completions").mkdir(parents=True)
@@ -149,7 +149,7 @@ def test_examples_name_files_that_are_there_and_settings_that_exist(name, capsys
             load_config(config, settings)
 
 
-# docs/serving.md, whose commands are run, has those of the others.
+# The examples of serve and chats are commands of docs/serving.md, which tests/test_docs.py runs.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("serve", "chats")])
 def test_examples_run(name, folder, monkeypatch, capsys):
@@ -171,7 +171,7 @@ def test_helps_name_helps(capsys):
     assert main(line.split()) == 0
 
 
-# (The digits of mnist_ray are no file of a user's: tests/test_configs.py trains it.)
+# (mnist_ray does not read a user's files: tests/test_configs.py trains it.)
 NAMES = [name for name in shipped_configs() if name != "mnist_ray"]
 
 
@@ -202,7 +202,7 @@ def test_what_init_config_prints(name, folder, capsys):
     (folder / "hello.txt").write_text("Hello!\n")
     lines = commands_in(capsys.readouterr().err)
     assert len(lines) == 2
-    for line in lines:  # A file stands for the pipe.
+    for line in lines:  # A file replaces the pipe.
         assert main(["hello.txt" if word == "-" else word for word in shlex.split(line)]) == 0
 
 
@@ -256,14 +256,14 @@ def code_folder(tmp_path_factory):
 
 @pytest.fixture
 def with_code(code_folder, monkeypatch):
-    """Data, and a config that needs two files of code, which can be imported only once."""
+    """Write data and a config that needs two files of code, which can be imported only once."""
     monkeypatch.chdir(code_folder)
     monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
     return code_folder
 
 
 def run_fresh(line, folder):
-    """In a process of its own, which has imported no code before."""
+    """Run in a separate process, which has not imported the code yet."""
     process = start(folder, *shlex.split(line), stdin=subprocess.DEVNULL)
     _, err = process.communicate()
     return process.returncode, err
@@ -326,5 +326,5 @@ def test_hints_of_configs(folder, capsys):
 
 
 def test_yours_are_described_as_they_are(folder):
-    """The tests above take the data from there."""
+    """The tests above use this data."""
     assert all((folder / name).exists() for name in YOURS)

@@ -19,7 +19,7 @@ def test_results_table(runs, run):
     code, out, _ = run(f"results {runs}")
     header, _, best, second = out.splitlines()
     assert code == 0 and header.split("  ")[0] == "run" and "hits@1 test" in header
-    # What sets the runs apart comes before what they came to.
+    # Columns of settings that differ come before columns of results.
     assert header.split()[1] == "learn_rate"
     assert {best.split()[0], second.split()[0]} == {"0.01", "0.001"}
     assert best.split()[1] == best.split()[0] and float(best.split()[2]) >= float(second.split()[2])
@@ -62,7 +62,7 @@ def test_results_csv_cells_are_plain(runs, run, tmp_path):
 
 
 def test_results_of_runs_that_have_little_in_common(runs, run, tmp_path):
-    """The table fits a terminal, and its columns have one name each."""
+    """The table fits a terminal, and each column has a different name."""
     config = (runs / "0.01" / "config.cfg").read_text()
     other = config.replace("coffee", "tea").replace("width = 128", "width = 64")
     other = other.replace("[paths]\n", "").replace("[system]", '[paths]\ndev = "x"\n\n[system]')
@@ -108,7 +108,7 @@ def test_plot_into_files(runs, run, tmp_path):
 
 @pytest.fixture
 def on_a_terminal(run, runs, monkeypatch):
-    """What ``train`` writes when stdout and stderr are a terminal of 80 columns."""
+    """Return what ``train`` writes if stdout and stderr are a terminal with 80 columns."""
     monkeypatch.chdir(runs)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
@@ -144,7 +144,7 @@ def test_train_no_color_on_a_terminal(on_a_terminal, monkeypatch):
 
 def test_train_file_friendly_on_a_terminal_is_plain_lines(on_a_terminal):
     text = on_a_terminal("--file-friendly")
-    # A bar would go back to the line's beginning.
+    # A progress bar would return to the beginning of the line.
     assert "\x1b" not in text and "loss/example" in text and "\r" not in text
 
 

@@ -1,4 +1,4 @@
-"""Signals at the edges of a command: one line, an exit code, no traceback."""
+"""Signals at the start and the end of a command: one line, an exit code, no traceback."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 from tests.processes import slow
 from tests.training.examples import RANKER
 
-# Sends the command a signal while it imports a module, or when it is over.
+# Sends the command a signal while it imports a module, or after its end.
 SENDING = """
 import atexit, os, signal, sys
 
@@ -35,7 +35,7 @@ sys.meta_path.insert(0, Finder())
 
 
 def heeding_hangups():
-    """As a terminal starts commands; tests may have been started with nohup."""
+    """Handle SIGHUP as in a terminal; tests may have been started with nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
@@ -70,7 +70,7 @@ def test_signals_at_the_edges_of_a_command(tmp_path, name, moment):
 
 @pytest.mark.slow
 def test_signals_of_a_terminal_that_closes_save_the_run(tmp_path):
-    """SIGHUP comes, and nothing can be written any more."""
+    """SIGHUP is sent, and stdout and stderr are closed."""
     import pty
 
     (tmp_path / "config.cfg").write_text(RANKER.replace("max_epochs = 2.0", "max_epochs = 5000.0"))

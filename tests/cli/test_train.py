@@ -1,4 +1,4 @@
-"""``train`` keeps the model: in output/<config name>, or where --output says."""
+"""``train`` saves the model in output/<config name>, or in the folder given by --output."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_train_again_is_an_error_whose_hints_work(run_small, tmp_path):
     )
     assert run_small(f"train a.cfg {QUICK}") == (1, "", full)
     assert run_small(f"train a.cfg --dry-run --output output/a {QUICK}") == (1, "", full)
-    assert run_small(f"train a.cfg --dry-run {QUICK}")[0] == 0  # Writes nothing anywhere.
+    assert run_small(f"train a.cfg --dry-run {QUICK}")[0] == 0  # Writes nothing.
     code, _, err = run_small("train a.cfg --resume --training.max_steps 4 --training.n_samples 0")
     assert code == 0 and err.splitlines()[0] == "Resuming from output/a/checkpoint-2."
     assert "Saving to output/a" in err.splitlines()

@@ -1,4 +1,4 @@
-"""What a command reads, it does not write onto."""
+"""A command does not overwrite the files that it reads."""
 
 import pytest
 
