@@ -65,7 +65,7 @@ def build_picky(
     deep: bool = False,
     activation: Callable = str.upper,
 ) -> "Picky":
-    """A layer that is picky about its arguments.
+    """A layer that checks its arguments.
 
     width (int): Units of the layer, 1 or more;
         at most 100.
@@ -94,12 +94,12 @@ def build_lists(parts: List[Any], options: Optional[Dict[str, Any]] = None) -> "
 
 @registry.agents("test_config.Talker.v1")
 def build_talker(layer: Any = None) -> "Picky":
-    """An agent that holds whatever it is given."""
+    """An agent that holds its argument."""
     return Picky(layer=layer)
 
 
 class Picky(Agent, Model):
-    """What the functions above build: knows what it was built from."""
+    """An object that the functions above build. It holds its arguments."""
 
     def __init__(self, **arguments: Any):
         Model.__init__(self, "picky", lambda model, X, is_train: (X, lambda dY: dY))
@@ -107,6 +107,6 @@ class Picky(Agent, Model):
 
 
 def with_agent(block: str) -> str:
-    """A config whose agent holds one layer, ``[agent.layer]``, written in a block."""
+    """Return a config whose agent holds one layer, ``[agent.layer]``, given as a block."""
     start = GOOD[: GOOD.index("[agent]")] + '[agent]\n@agents = "test_config.Talker.v1"\n\n'
     return start + block

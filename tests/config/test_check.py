@@ -1,4 +1,4 @@
-"""What is wrong with a config. tests/cli/mistakes.py holds what users get wrong most."""
+"""Checks of configs. tests/cli/mistakes.py contains the most common mistakes."""
 
 import pytest
 import thinc.api
@@ -68,11 +68,11 @@ def test_check_finds_nothing_wrong_with_a_good_config(config):
         # ranges
         ("max_steps = 10", 'score_direction = "up"', '"auto" or "max" or "min", got "up"'),
         ("max_steps = 10", "max_epochs = 0", "are all 0 - set one of them"),
-        # A value that is not known for want of a variable is no second problem.
+        # A value that is unknown because of a missing variable is no second problem.
         ("max_steps = 10", "max_steps = ${paths.many}", "${paths.many}, which is not defined"),
         # missing parts
         ("warmup_steps = 2\n", "", "'warmup_steps' of warmup_linear.v1 is missing"),
-        # One line of a message, whatever the name.
+        # The message is one line, whatever the name.
         ('"thincdialog.Words.v1"', r'"thincdialog.Wor\nds.v1"', "Wor ds.v1' is not in 'token"),
     ],
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_check_names_the_line_the_problem_and_the_remedy(tmp_path, old, new, wor
     pairs = zip(GOOD.split("\n"), text.split("\n"))
     different = next(n for n, (before, after) in enumerate(pairs, 1) if before != after)
     sections = [n for n, line in enumerate(text.split("\n")[:different], 1) if line[:1] == "["]
-    # What is missing is reported at its section; what is wrong, where it stands.
+    # A missing setting is reported at its section, a wrong one at its own line.
     is_of_section = "missing" in problem or "all 0" in problem
     assert problem.startswith(f"{path}:{sections[-1] if is_of_section else different}  ")
 

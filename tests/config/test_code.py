@@ -65,7 +65,7 @@ def test_told_apart_files_stand_in_the_model_card(tmp_path):
 )
 def test_code_names_the_line_that_fails(tmp_path, text, words):
     path = write(tmp_path / "bad.py", text)
-    for _ in range(2):  # Nothing of it is kept.
+    for _ in range(2):  # Nothing is kept of the first attempt.
         with pytest.raises(CodeError) as caught:
             load_code(path)
         assert str(caught.value).startswith(f"{path}{words}")
@@ -92,7 +92,7 @@ def test_code_takes_several_files_in_their_order(tmp_path):
 
 
 def functions():
-    """Every public function that takes code."""
+    """Return every public function that takes code."""
     for name in api.__all__:
         if inspect.isfunction(getattr(api, name)):
             function = getattr(api, name)
@@ -105,7 +105,7 @@ def functions():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """The folder of a saved model."""
+    """Return the folder of a saved model."""
     folder = tmp_path_factory.mktemp("code") / "out"
     return quietly_train(output=folder, training__max_steps=1)[0].output / "model-best"
 
@@ -125,7 +125,7 @@ def test_code_of_several_files_is_taken_by_every_function(function, model, tmp_p
     first += more.get(function.__name__, [])
     with pytest.raises(CodeError, match="none.py  there is no such Python file"):
         found = function(*first, code=[*files, tmp_path / "none.py"])
-        list(found)  # Of a generator.
+        list(found)  # Runs generators.
     assert log.read_text() == "ab"
 
 

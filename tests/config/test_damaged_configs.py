@@ -1,4 +1,5 @@
-"""Whatever stands in a config file: problems with a place, or a config that can be built."""
+"""Config files with any content lead to problems with positions, or to a config that can be
+built."""
 
 import random
 import resource
@@ -20,7 +21,7 @@ CONFIGS = [GOOD.encode(), *(path.read_bytes() for path in shipped_configs().valu
 
 
 def check(path, content):
-    """What the reader says about a file's content is never a traceback."""
+    """Check that reading a file reports problems, and raises no other exception."""
     path.write_bytes(content)
     try:
         load_config(path)
@@ -34,7 +35,7 @@ def check(path, content):
 
 
 def check_many(path, seed, n):
-    """The same for many damaged configs."""
+    """Check many damaged configs."""
     chance = random.Random(seed)
     for number in range(n):
         content = mangle(chance.choice(CONFIGS), chance)
@@ -61,7 +62,7 @@ def in_paths(text):
 
 
 def in_a_row(n, form, last=""):
-    """``form`` with each number of a row and the next one."""
+    """Repeat ``form`` with each number of a range and the next one."""
     return in_paths("\n".join([*(form.format(k, k + 1) for k in range(n)), last]))
 
 

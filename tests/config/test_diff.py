@@ -1,4 +1,4 @@
-"""What sets a config apart from the defaults and from others."""
+"""Differences between a config and the defaults, or another config."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_diff_from_the_defaults_shows_what_is_not_default():
         ("agent", "@agents"): ("added", None, '"thincdialog.Retrieval.v1"'),
         ("agent", "history_size"): ("changed", "3", "2"),
         ("training", "patience"): ("changed", "0", "3"),
-        # Its arguments are those of Adam by default, not those of LazyAdam.
+        # Its arguments are compared with the defaults of Adam, not with those of LazyAdam.
         ("training.optimizer", "@optimizers"): (
             "changed",
             '"thincdialog.LazyAdam.v1"',

@@ -35,7 +35,7 @@ def test_functions_one_unknown_name_switches_off_no_other_check():
     def odd(n: int, x: "NoSuchName", y: "int" = 3):  # noqa: F821
         return n
 
-    # As with "from __future__ import annotations", all of them are strings.
+    # As with "from __future__ import annotations", all annotations are strings.
     def strings(n: "int", x: "NoSuchName", y: "List[str]" = ()):  # noqa: F821
         return n
 

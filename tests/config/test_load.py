@@ -19,7 +19,7 @@ def test_load_completes_the_config_and_keeps_variables():
     assert config["training"]["max_steps"] == 10 and config["training"]["n_samples"] == 3
     assert config["world"]["batcher"] == {"@batchers": "thincdialog.Fixed.v1", "size": 64}
     assert set(config["evaluation"]["metrics"]) == {"accuracy", "f1", "ranking"}
-    # A block of the config takes nothing from the default block it replaces.
+    # A block of the config inherits nothing from the default block that it replaces.
     assert config["training"]["optimizer"]["learn_rate"]["@schedules"] == "warmup_linear.v1"
     assert not config.is_interpolated and interpolated.is_interpolated
 
@@ -27,7 +27,7 @@ def test_load_completes_the_config_and_keeps_variables():
 def test_load_puts_arguments_in_the_order_of_the_signature():
     block = '[agent.layer]\nkind = "hard"\nwidth = 3\n@layers = "test_config.Picky.v1"\n'
     layer = load_config(with_agent(block)).config["agent"]["layer"]
-    # The default of `activation` is a function, which no config can hold.
+    # The default of `activation` is a function, which cannot be written in a config.
     assert list(layer) == ["@layers", "width", "rate", "kind", "names", "weights", "inner", "deep"]
 
 
@@ -35,7 +35,7 @@ def test_load_takes_text_path_config_and_dict(tmp_path):
     path = tmp_path / "a.cfg"
     path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
     expected = load_config(GOOD).config
-    # confection wants parents to be written out.
+    # confection requires explicit parent sections.
     text = GOOD.replace("[tasks.dialogue]", "[tasks]\n\n[tasks.dialogue]")
     text = text.replace("[tasks.dialogue.mu", "[tasks.dialogue.mutators]\n\n[tasks.dialogue.mu", 1)
     uninterpolated = Config().from_str(text, interpolate=False)
@@ -144,7 +144,7 @@ def test_resolve_reports_what_functions_refuse():
     assert isinstance(caught.value.__cause__, ValueError)  # For tracebacks.
 
 
-# Up to where the optimizer begins.
+# The part before the optimizer.
 START = GOOD[: GOOD.index("[training.optimizer]")]
 ADAM = '[training.optimizer]\n@optimizers = "Adam.v1"\n'
 BATCHER = '[world.batcher]\n@batchers = "thincdialog.Fixed.v1"\nsize = 5\n'
@@ -167,36 +167,37 @@ WEIGHTS = "[mixture.weights]\ndialogue = 1\n"
         (f"{START}[training.optimizer]\nlearn_rate = 0.5\n", {}, "training.optimizer",
          {"@optimizers": "thincdialog.LazyAdam.v1", "learn_rate": 0.5, "use_averages": True}),
         (f"{GOOD}[world.batcher]\nsize = 7\n", {}, "world", WORLD_7),
-        # A block of another function takes nothing from the default.
+        # A block with another function inherits nothing from the default block.
         (START + ADAM.replace("Adam", "thincdialog.SparseSGD") + "learn_rate = 1.0\n", {},
          "training.optimizer", {"use_averages": False}),
-        # What replaces the function of a default block keeps the arguments that it takes.
+        # Overriding the function of a default block keeps the arguments that the new function
+        # accepts.
         (GOOD, TO_PARTNER, "world", {"@worlds": "thincdialog.PartnerWorld.v1", "batcher": None}),
         (GOOD, {"world.batcher.size": 3, "world.@worlds": WORLD_7["@worlds"]}, "world.batcher",
          {"size": 3}),
         (START, {"training.optimizer.learn_rate": 0.1, "training.optimizer.@optimizers": "SGD.v1"},
          "training.optimizer", {"@optimizers": "SGD.v1", "learn_rate": 0.1}),
-        # The size was meant for Fixed.v1, whether that is written there or the default.
+        # The size was meant for Fixed.v1, whether that is written there or is the default.
         (GOOD + BATCHER, TO_WORDS, "world.batcher", WORDS),
         (f"{GOOD}[world.batcher]\nsize = 5\n", TO_WORDS, "world.batcher", WORDS),
-        # So were the sections in it.
+        # So were the sections in the block.
         (f'{GOOD}[world]\n@worlds = "thincdialog.BatchWorld.v1"\n{BATCHER}', TO_PARTNER, "world",
          {"@worlds": "thincdialog.PartnerWorld.v1", "batcher": None}),
         (f"{GOOD}[world.batcher]\nsize = 5\n", TO_PARTNER, "world", {"batcher": None}),
-        # What both take stays.
+        # Arguments that both functions accept are kept.
         (GOOD + BATCHER, {"world.batcher.@batchers": "thincdialog.Batchsort.v1"}, "world.batcher",
          {"size": 5}),
-        # A block stands where there was a value, or nothing.
+        # A block replaces a value, or is added.
         (START, TO_RATE, "training.optimizer.learn_rate", {**RATE, "t": 0.0}),
         (START + ADAM, TO_RATE, "training.optimizer.learn_rate", {**RATE, "t": 0.0}),
         (f"{START}{ADAM}learn_rate = 0.1\n", TO_RATE, "training.optimizer.learn_rate", RATE),
-        # The world of the evaluation takes what it leaves out from the default world.
+        # Missing settings of the evaluation's world come from the default world.
         (f"{GOOD}[evaluation.world.batcher]\nsize = 7\n", {}, "evaluation.world", WORLD_7),
         (GOOD + BATCHER, SIZE_7, "evaluation.world", WORLD_7),
         (GOOD + BATCHER, SIZE_7, "world.batcher", {"size": 5}),
         (f"{GOOD}[evaluation]\nworld = null\n", SIZE_7, "evaluation.world", WORLD_7),
         (f"{GOOD}[evaluation.world]\n", TO_FIXED_7, "evaluation.world", WORLD_7),
-        # Weights of tasks have no defaults.
+        # There are no default weights of tasks.
         (GOOD, {"mixture.weights.dialogue": "1.5"}, "mixture", {"weights": {"dialogue": 1.5}}),
         (GOOD + WEIGHTS, {"mixture.weights.dialogue": 2}, "mixture", {"weights": {"dialogue": 2}}),
         (GOOD + WEIGHTS, {"mixture.weights": "null"}, "mixture", {"weights": None}),
@@ -212,7 +213,7 @@ def test_load_what_becomes_of_a_block(text, overrides, path, expected):
 @pytest.mark.parametrize(
     "added, overrides, words",
     [
-        # What was meant for no function, or for the new one, is not dropped.
+        # An argument of neither function, or one of the new function, is not dropped.
         ("[world]\nsise = 5\n", TO_PARTNER, "PartnerWorld.v1 has no argument 'sise'"),
         ("", {"world.batcher.size": 3, **TO_PARTNER}, "--world.batcher.size .*no section "),
         (f"{BATCHER}sise = 3\n", TO_WORDS, "Words.v1 has no argument 'sise'"),

@@ -1,4 +1,4 @@
-"""Several tasks in a config: what [mixture] may say, and what is wrong with the rest."""
+"""Configs with several tasks: valid values of [mixture], and mistakes in the rest."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from thincdialog.config import check_config, load_config, resolve_config
 
 TASK = '@teachers = "thincdialog.Conversations.v1"\n\n'
 TWO = GOOD.replace("[tokenizer]", f"[tasks.chat]\n{TASK}[tokenizer]")
-# Where what is added to it begins.
+# The position at which lines are added.
 LINE = TWO.count("\n") + 1
 
 
@@ -57,7 +57,7 @@ def test_mixture_defaults_need_not_be_said():
 def test_mixture_mistakes_have_a_line_and_a_remedy(added, line, expected):
     section = added.splitlines()[0]
     assert problems(added) == [f"config:{LINE + line}  {section} {expected}"]
-    # What a config says is judged before any data is looked for.
+    # The config is checked before any data is read.
     with pytest.raises(ConfigError):
         load_config(f"{TWO}{added}", {"paths.train": "none.jsonl"})
 

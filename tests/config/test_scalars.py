@@ -1,4 +1,4 @@
-"""Whatever stands in the place of a value of a config: all is built, or one line says why not."""
+"""Any value in a config: everything can be built, or one line says what is wrong."""
 
 import copy
 import io
@@ -23,13 +23,13 @@ SMALL = {
     "tasks.coffee.n_train": 12, "tasks.coffee.n_dev": 4, "tasks.coffee.n_test": 4,
     "tokenizer.n_rows": 500, "agent.model.encoder.width": 8, "training.max_steps": 2,
 }  # fmt: skip
-# These end nothing, if they are as large as can be.
+# Without these limits, training with the largest values would never end.
 ENDS = ("training.max_steps", "tasks.coffee.n_train", "tasks.coffee.n_dev", "tasks.coffee.n_test")
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """Odd paths are relative ones, too."""
+    """Some odd values are relative paths."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -50,7 +50,7 @@ def put(config, path, value):
 
 
 def whole(name, overrides=None):
-    """A config that comes along, with all defaults written out."""
+    """Return a bundled config with all defaults written out."""
     code = shipped_configs()[name].with_suffix(".py")
     if code.is_file():
         load_code(code)
@@ -58,7 +58,7 @@ def whole(name, overrides=None):
 
 
 def try_value(config, path, name, trains=False):
-    """RETURNS whether it is refused."""
+    """RETURNS whether the value is refused."""
     changed = put(config, path, ODD[name])
     try:
         with no_longer_than(60), little_memory(2 << 30):
@@ -90,7 +90,8 @@ def test_scalars_that_are_odd_are_refused_or_build():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(shipped_configs()))
 def test_scalars_of_every_config_are_refused_or_build(name):
-    """Most of the quickstart, some of the others, whose settings are mostly the same."""
+    """Tries most values of the quickstart, and a few of the other configs, whose settings are
+    mostly the same."""
     if "torch" in name:
         pytest.importorskip("torch")
     n = (500 if name == "quickstart" else 75) * TIMES

@@ -98,7 +98,7 @@ def test_source_value_and_section_of_one_name():
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 plain = st.from_regex(r"[A-Za-z/][A-Za-z0-9/ _-]{0,8}[a-z]", fullmatch=True)
-# We refuse what is not finite (see above), confection does not.
+# Values that are not finite are refused here (see above), but not by confection.
 plain = plain.filter(lambda text: text.lower() not in ("inf", "infinity", "nan"))
 json_texts = st.sampled_from(["1", "-2.5", "1e3", "true", "null", '"a b"', '[1, "x"]', "None"])
 sections = st.dictionaries(names, json_texts | plain, max_size=4)

@@ -11,7 +11,7 @@ def test_suggestions_of_functions():
     for name in ("thincdialog.Rancer.v1", "Ranker", "ranker.v2"):
         assert close_functions(name, NAMES) == ["thincdialog.Ranker.v1"]
     assert close_functions("thincdialog.Adam.v1", NAMES) == ["Adam.v1"]
-    # What names have in common makes them no more alike.
+    # Parts that all names have in common do not make names similar.
     assert close_functions("thincdialog.Transformer.v1", NAMES) == []
 
 

@@ -6,7 +6,7 @@ from thincdialog.config.variables import fill_variables, variables_in
 
 
 def fill(text, *problems):
-    """The data, and the values that are unknown for the given problems."""
+    """Return the data, and check that the values for the given problems are unknown."""
     config = read_config(text)
     data = fill_variables(config, config.written)
     assert len(config.problems) == len(problems)

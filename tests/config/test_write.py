@@ -49,7 +49,7 @@ def test_default_config_has_every_setting_with_its_meaning():
 
 
 keys = st.from_regex(r"[a-z_][a-z0-9_]{0,4}", fullmatch=True)
-# A NUL is refused.
+# NUL is excluded, because it is refused.
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 whole_numbers = st.integers(1 - 2**63, 2**63 - 1)
 leaves = st.one_of(
@@ -83,7 +83,7 @@ def test_write_and_read_round_trip(config):
 
 @given(configs)
 def test_write_interpolated_round_trip(config):
-    """What has no variables any more keeps its dollar signs."""
+    """Without variables, values keep their dollar signs."""
     read = read_back(write_config(Config(config, is_interpolated=True)))
     assert fill_variables(read, read.written) == config
     assert read.problems == []
