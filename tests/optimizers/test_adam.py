@@ -58,8 +58,8 @@ def test_a_step_has_the_bits_of_thincs(options, make, ops):
     assert state == our_state and set(arrays) == set(our_arrays)
     for array, other in [(weights, ours), *((arrays[name], our_arrays[name]) for name in arrays)]:
         if ops == "fast" and make is Adam:
-            # The compiled step takes 1 - beta2 in double: the roots differ by 2e-5, each of the
-            # 12 steps is 0.1 long at most.
+            # The compiled step computes 1 - beta2 in double precision, so the roots differ by 2e-5.
+            # Each of the 12 steps changes a weight by at most 0.1.
             np.testing.assert_allclose(array, other, rtol=1e-4, atol=3e-5)
         else:
             same_bits(array, other)
@@ -100,7 +100,8 @@ def test_adam_steps_by_the_ops_of_the_model_and_its_state_stays_where_it_is():
 
 
 class Sized(Optimizer):
-    """Of a user: its step knows how long all is, and leaves the gradient as it is."""
+    """A custom optimizer that records the length of each step's weights and leaves the gradient
+    unchanged."""
 
     def __call__(self, key, weights, gradient, *, lr_scale=1.0):
         self.seen = [*getattr(self, "seen", []), len(weights)]
@@ -126,7 +127,7 @@ def test_shared_moments_are_thincs_where_nobody_else_steps(L2_is_weight_decay):
 
 @pytest.mark.parametrize("ops", OPS)
 def test_shared_moments_of_two_workers_ruin_nothing(ops):
-    """A large first moment that one worker wrote, a small second one of another's."""
+    """One worker wrote a large first moment, and another one a small second moment."""
     found = []
     for is_shared in (False, True):
         optimizer = AdamByOps(Adam(0.01, grad_clip=0.0), get_dialog_ops(-1, ops), is_shared)
@@ -140,7 +141,7 @@ def test_shared_moments_of_two_workers_ruin_nothing(ops):
 
 
 def test_threads_share_the_arrays_and_nothing_that_a_step_takes():
-    """Each stops in the middle of every block, and the other goes on."""
+    """Each thread stops in the middle of every block while the other continues."""
     optimizer = Adam(0.001, grad_clip=0.0, use_averages=False)
     values = np.zeros(SIZE, "f")
     arrays = lay_out_state(optimizer, KEY, values)
@@ -167,7 +168,7 @@ def test_threads_share_the_arrays_and_nothing_that_a_step_takes():
 
 
 def learn(kind, ops, name, number, n_workers):
-    """Steps of one worker process, whose gradients have few rows of a wide table."""
+    """Make the steps of one worker process, whose gradients have few rows of a wide table."""
     memory = shared_memory.SharedMemory(name=name)
     values, mom1, mom2 = np.frombuffer(memory.buf, dtype="f").reshape(3, -1)
     optimizer = for_a_worker(KINDS[kind](0.001, grad_clip=0.0), get_dialog_ops(-1, ops))

@@ -39,7 +39,7 @@ def test_lazy_adam_larger_than_a_block(is_shared):
     rows = np.arange(0, n, 2)
     wanted = values.reshape(n, width).copy()
     used = d.reshape(n, width)[rows]
-    # Adam's first step: the moments' biases cancel but for eps.
+    # In Adam's first step, the corrections of the moments cancel except for eps.
     wanted[rows] -= 0.1 * used / (np.abs(used) + 1e-8 / np.sqrt(0.001))
     dense = values.copy()
     for weights, part in (
@@ -78,7 +78,8 @@ def test_lazy_adam_average_is_current_between_the_steps_that_take_it(ops):
             continue
         if step % 4 == 0:
             taken = now.copy()
-        assert lazy.averages[KEY].tobytes() == taken.tobytes()  # Looking has changed nothing.
+        # Reading the average has changed nothing.
+        assert lazy.averages[KEY].tobytes() == taken.tobytes()
         kept = ((1 + step) / (10 + step)) ** (step % 4)
         np.testing.assert_allclose(now, kept * taken + (1 - kept) * weights, rtol=1e-5)
         assert step % 4 == 0 or now.tobytes() != taken.tobytes()
@@ -92,7 +93,7 @@ def test_lazy_adam_clip_scale():
 
 @pytest.mark.parametrize("gpu_id", [*BACKENDS, "compiled"])
 def test_lazy_adam_survives_moments_of_two_workers(gpu_id):
-    """A large first moment that one worker wrote, a small second one of another's."""
+    """One worker wrote a large first moment, and another one a small second moment."""
     with backend(-1 if gpu_id == "compiled" else gpu_id) as ops:
         used = get_dialog_ops(-1, "fast") if gpu_id == "compiled" else ops
         found = []
@@ -108,7 +109,7 @@ def test_lazy_adam_survives_moments_of_two_workers(gpu_id):
             optimizer.update_parts(KEY, values, d, parts(ops, [1]), ops=used)
             found.append(float(abs(values).max()))
     shared, alone = found
-    # The largest step that Adam can make with these decays, and what it made of this.
+    # The largest step of Adam with these decays, and the much larger step without the limit.
     assert 0.02 < shared < 0.01 * 7.3 < 100.0 < alone
 
 

@@ -1,4 +1,4 @@
-"""SGD with momentum beside PyTorch's, and its limits."""
+"""SGD with momentum, compared with PyTorch's, and its limits."""
 
 import numpy as np
 import pytest

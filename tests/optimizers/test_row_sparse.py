@@ -1,4 +1,4 @@
-"""Row-sparse optimizers beside their formulas in double precision, and beside Thinc's."""
+"""Row-sparse optimizers, compared with their formulas in double precision, and with Thinc's."""
 
 from functools import partial
 
@@ -76,7 +76,7 @@ class LazyAdamAhead(LazyAdam):
     nu = 0.7
 
 
-# Ours, and the formula.
+# Our optimizer, and the formula.
 KINDS = {
     "SparseSGD": (SparseSGD, Sgd),
     "SparseAdagrad": (SparseAdagrad, Adagrad),
@@ -162,7 +162,7 @@ def test_row_sparse_gradients_of_rows_alone_are_those_of_the_vector(name, ops_na
             d, d_rows = gradient(rows.tolist(), step), None
             if is_apart:
                 d_rows = d[N_DENSE:].reshape(N_ROWS, WIDTH)[rows]
-                d[N_DENSE:] = np.nan  # Not to be read.
+                d[N_DENSE:] = np.nan  # Must not be read.
             parts = [dense, Segment(N_DENSE, SIZE, WIDTH, rows, d_rows)]
             squares.append(sum(part.square_sum(d, ops) for part in parts))
             optimizer.update_parts(KEY, values, d, parts, scale=SCALE, ops=ops)
@@ -227,7 +227,7 @@ def test_fast_ops_have_compiled_steps_sums_and_averages_of_their_own(name):
     for ops in (get_ops("numpy"), get_ops("fast")):
         optimizer = make(name, use_averages=True, average_every=2)
         if ops.name == "thincdialog_fast":
-            optimizer.step_block = None  # Not to be called.
+            optimizer.step_block = None  # Must not be called.
         values = np.random.default_rng(9).normal(size=SIZE).astype("f")
         squares = []
         for step in range(6):
@@ -240,7 +240,7 @@ def test_fast_ops_have_compiled_steps_sums_and_averages_of_their_own(name):
 
 
 class Meanwhile(LazyAdam):
-    """Another worker changes weights and state while a step is made."""
+    """Simulates another worker that changes weights and state during a step."""
 
     def step_block(self, xp, dW, state, n_updates):
         step = super().step_block(xp, dW, state, n_updates)
