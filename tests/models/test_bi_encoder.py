@@ -24,7 +24,7 @@ def build(ops, encoder=None, **settings):
 
 
 def vectors(model, contexts, candidates):
-    """What the two parts give."""
+    """Return the vectors of the two parts."""
     encoders = map(model.get_ref, ("context_encoder", "candidate_encoder"))
     return [encoder.predict(X) for encoder, X in zip(encoders, (contexts, candidates))]
 

@@ -1,4 +1,4 @@
-"""Committee and LinearClassifier: who learns from what, and what is predicted."""
+"""Committee and LinearClassifier: which member learns from which example, and the predictions."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def of_features(ops, n_members=3, n_examples=40):
 
 
 def scatter(model):
-    """All weights away from where they start: some start at zero."""
+    """Move all weights from their initial values, because some are zero."""
     rng = np.random.default_rng(1)
     for node in model.walk():
         for name in node.param_names:
@@ -112,7 +112,7 @@ def test_committee_draws_members_evenly_and_from_the_seeded_stream(ops):
 
     model, X = of_features(ops, n_members=4, n_examples=8000)
     first = owners(1)
-    # Five standard deviations around 2,000.
+    # Within five standard deviations of 2,000.
     assert np.abs(np.bincount(first, minlength=4) - 2000).max() < 5 * (8000 * 3 / 16) ** 0.5
     assert (first == owners(1)).all() and (first != owners(2)).any()
 
@@ -125,7 +125,7 @@ def test_committee_with_fewer_examples_than_members(make, n_examples, ops):
     Y, backprop = model.begin_update(X)
     assert Y.shape == (n_examples, 4) and len(backprop(Y)) == n_examples
     assert model.predict(X).shape == (n_examples, 4)
-    # One member at most has learnt.
+    # At most one member has been trained.
     assert sum(any(g.any() for g in gradients(m)) for m in model.layers) == n_examples
 
 
@@ -160,7 +160,7 @@ def test_linear_classifier_sums_a_weight_for_each_token_and_class(ops):
     set_vocabulary(model, N_IDS)
     model.initialize(X=ragged([[8]], ops), Y=ops.alloc2f(1, 2))
     X = ragged([[8, 8, 9, 10], [9], []], ops)
-    assert not model.predict(X).any()  # undecided at first
+    assert not model.predict(X).any()  # Undecided at first.
     W = model.layers[1].get_param("E")
     assert W.shape == (N_IDS, 2)
     W[8:11] = [[1, 0], [0, 1], [2, 4]]

@@ -26,7 +26,7 @@ ENCODERS = {
     "CNNEncoder": {"width": 12},
     "BiLSTMEncoder": {"width": 12},
     "MemoryReader": {"width": 12},
-    "TransformerEncoder": {"width": 12, "depth": 2, "n_heads": 2},  # Of its tokens.
+    "TransformerEncoder": {"width": 12, "depth": 2, "n_heads": 2},  # The sizes apply to its tokens.
 }
 EVERY = pytest.mark.parametrize("name", ENCODERS)
 
@@ -43,7 +43,7 @@ def build(name, **settings):
 
 
 def texts(ops, examples):
-    """Lists of ids; the first half of each lies one segment back."""
+    """Return lists of ids. The first half of each is one segment back."""
     return ragged([[(t, int(i < len(e) // 2)) for i, t in enumerate(e)] for e in examples], ops)
 
 
@@ -83,7 +83,7 @@ def test_encoders_that_see_word_order(name, ops):
 
 
 def train(name, n_steps=60):
-    """Which of two words comes first? (For the bag: is word 8 there?)"""
+    """Train to find which of two words comes first. (For the bag: whether word 8 occurs.)"""
     rng = np.random.default_rng(0)
     with backend(-1) as ops:
         fix_random_seed(0)

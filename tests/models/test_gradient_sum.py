@@ -1,4 +1,4 @@
-"""The order of additions is a tree that depends on the number of microbatches only."""
+"""The order of additions is a tree that depends only on the number of microbatches."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from thincdialog.models.gradient_sum import GradientSum
 from thincdialog.optimizers.row_sparse import Segment
 
 N_ROWS, WIDTH = 9, 2
-# A table between what is none.
+# A table between two segments that are not tables.
 STRETCHES = [Segment(0, 7), Segment(8, 8 + N_ROWS * WIDTH, WIDTH), Segment(32, 35)]
 
 
 def tree_sum(vectors):
-    """The slow obvious reference: the largest power of two first, halves added."""
+    """A slow reference: split at the largest power of two, and add the sums of both parts."""
     if len(vectors) == 1:
         return vectors[0]
     size = 1
@@ -41,7 +41,7 @@ def test_gradients_sum_is_the_tree_to_the_bit(backend, rows, seed):
         wholes.append(whole)
         vector = ops.asarray1f(whole.copy())
         total.add(vector, [(numbers, ops.asarray2f(table[numbers]))])
-        vector[:] = 100  # It was copied.
+        vector[:] = 100  # It was copied, so this changes nothing.
     into = ops.alloc1f(35)
     ((numbers, values),) = total.take(into)
     found = ops.to_numpy(into)

@@ -1,4 +1,4 @@
-"""The memory network's scores against their formula."""
+"""The memory network's scores, compared with their formula."""
 
 import numpy as np
 import pytest

@@ -86,7 +86,7 @@ def test_parameters_update_equals_thinc_with_the_same_optimizer(ops):
     fix_random_seed(3)
     flat = net()
     parameters = FlatParameters(flat)
-    # No clipping: Thinc would clip each parameter by itself.
+    # No clipping: Thinc would clip each parameter separately.
     one, two = Adam(0.01, grad_clip=0.0), Adam(0.01, grad_clip=0.0)
     for _ in range(4):
         for model in (plain, flat):
@@ -104,7 +104,7 @@ def test_parameters_update_returns_the_norm_before_clipping(make, ops):
     model = text_net(ops)
     parameters = FlatParameters(model)
     optimizer = make(0.1, grad_clip=1.0)
-    learn(model, ragged([range(N_IDS)], ops))  # Every row is known to have a gradient.
+    learn(model, ragged([range(N_IDS)], ops))  # This shows that every row has a gradient.
     wanted = 0.0
     for slot in parameters.slots:
         parameters.gradients[slot.offset : slot.offset + slot.size] = 3.0

@@ -63,7 +63,8 @@ def test_parameters_a_gradient_that_is_not_finite_stays_till_it_is_cleared(ops):
 
 
 def test_parameters_only_the_table_of_a_layer_is_treated_by_rows(ops):
-    """The layer's other matrices have a gradient in every row and must all learn."""
+    """The layer's other matrices have a gradient in every row, so all of their rows must be
+    trained."""
     X = ragged([[(30, 0), (31, 1)]])
     layer = LineEmbed(4, N_IDS, n_positions=2, n_segments=3)
     layer.initialize(X=X)
@@ -80,7 +81,7 @@ def test_parameters_only_the_table_of_a_layer_is_treated_by_rows(ops):
 
 @pytest.mark.parametrize("is_read", [False, True])
 def test_parameters_cleared_gradients_change_no_row(ops, is_read):
-    """Neither of a table whose gradient somebody has read, nor of one that nobody has."""
+    """Tests a table whose gradient has been read, and one whose gradient has not."""
     model = text_net(ops)
     parameters = FlatParameters(model)
     before = model.layers[0].get_param("E").copy()

@@ -1,4 +1,4 @@
-"""A second look at the best candidates, alone and as a ranker's model."""
+"""The re-ranker of the best candidates, tested alone and as a ranker's model."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,8 @@ def test_re_ranker_with_zeros_begins_as_the_first_and_learns():
 
 @EACH_OPS
 def test_re_ranker_gradient_is_that_of_finite_differences(ops):
-    whole = model(n_best=3)  # All three: which are best jumps.
+    # All three candidates are re-ranked, because the choice of the best is not differentiable.
+    whole = model(n_best=3)
     set_vocabulary(whole, 20)
     X = ragged([[8, 9], [10]], ops), ragged([[11, 12, 13], [14], [15, 16]], ops)
     whole.initialize(X=X)

@@ -10,7 +10,7 @@ from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 
 def make(tied=False):
-    """Three or four layers of 12 weights."""
+    """Make a model of three or four layers with 12 weights each."""
     ops = DialogNumpyOps()
     first = Linear(3, 3)
     second = first if tied else Linear(3, 3)

@@ -22,7 +22,7 @@ X = np.random.default_rng(0).normal(size=(6, 3)).astype("f")
 
 
 def module(seed=0, drop=0.0):
-    """8 weights that are learned, 8 that are frozen, and a buffer of 2."""
+    """Make a module with 8 trainable weights, 8 frozen ones, and a buffer of 2."""
     import torch
 
     torch.manual_seed(seed)
@@ -64,7 +64,8 @@ def test_torch_tensors_are_views_of_the_vectors_and_frozen_ones_come_last(ops):
     assert wrapped[2].weight.grad is None
 
 
-@pytest.mark.parametrize("ops", BACKENDS[:2], indirect=True)  # No stand-in for CUDA tensors.
+# There is no stand-in for CUDA tensors.
+@pytest.mark.parametrize("ops", BACKENDS[:2], indirect=True)
 @pytest.mark.parametrize(
     "make",
     [
@@ -92,7 +93,7 @@ def test_torch_tensors_train_and_frozen_ones_keep_every_bit(make, ops):
 
 
 def test_torch_tensors_make_the_steps_of_torch(ops):
-    """Sums of two microbatches, the step of plain SGD, against PyTorch's own."""
+    """Sums of two microbatches and the steps of plain SGD equal PyTorch's."""
     import torch
 
     plain = torch.nn.Sequential(module(), torch.nn.Linear(1, 4))

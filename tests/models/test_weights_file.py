@@ -24,12 +24,12 @@ SUBWORDS = RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1").rep
 SPECIAL = ("subwords", "retrieval")
 CONFIGS = {"ranker": RANKER, "subwords": SUBWORDS, "retrieval": RETRIEVAL}
 MARK = "THINCDIALOG_UNPICKLED"
-# Files with checksums, besides arrays and subwords.
+# Files with checksums, in addition to arrays and subwords.
 CHECKED = ("vocabulary.jsonl", "agent.json", "layout.json")
 
 
 class Payload:
-    """Whoever unpickles it is found out."""
+    """Sets an environment variable if it is unpickled."""
 
     def __reduce__(self):
         return exec, (f"import os; os.environ['{MARK}'] = '1'",)
@@ -50,7 +50,7 @@ def model(request, models, tmp_path):
 
 
 def foreign(data: bytes):
-    """Contents of a file that are not its own."""
+    """Yield contents that do not belong to the file."""
     pickled, zipped = io.BytesIO(), io.BytesIO()
     numpy.save(pickled, numpy.array([Payload()], dtype=object), allow_pickle=True)
     numpy.savez(zipped, a=numpy.array([Payload()], dtype=object))
@@ -75,10 +75,10 @@ def is_error(model) -> bool:
 
 def test_saved_model_damaged_or_foreign_files_are_clear_errors(model):
     for path in sorted(path for path in model.rglob("*") if path.is_file()):
-        if path.name == "README.md":  # for people; nothing reads it
+        if path.name == "README.md":  # For people; no code reads it.
             continue
         data = path.read_bytes()
-        # A changed config or description may still be a good file; other bytes never.
+        # A changed config or description may still be a valid file; other changed bytes never are.
         is_checked = path.suffix in (".npy", ".model") or path.name in CHECKED
         for content in foreign(data):
             path.write_bytes(content)
@@ -96,7 +96,7 @@ def test_weights_of_another_model_are_refused(models, tmp_path):
         shutil.copy(models / "subwords" / BEST / name, model / name)
     with pytest.raises(ModelError, match="layout.json has .* bytes, expected|another checksum"):
         load(model)
-    # As models were saved before meta.json had checksums.
+    # Models used to be saved without checksums in meta.json.
     meta = json.loads((model / "meta.json").read_text())
     del meta["files"]
     (model / "meta.json").write_text(json.dumps(meta))
