@@ -1,4 +1,4 @@
-"""What hypothesis draws for batchers."""
+"""Hypothesis strategies for batchers."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ WORDS = st.one_of(st.integers(0, 12), st.sampled_from([0, 1, 7, 7, 40]), st.inte
 
 @st.composite
 def lengths(draw, max_rows=60, words=WORDS, max_fields=3):
-    """Rows of any lengths, of 1 to 3 fields, of which any are padded."""
+    """Draw rows of any lengths, with 1 to 3 fields, any of which are padded."""
     n_fields = draw(st.integers(1, max_fields))
     rows = draw(st.lists(st.tuples(*[words] * n_fields), min_size=1, max_size=max_rows))
     padded = tuple(draw(st.tuples(*[st.booleans()] * n_fields)))
@@ -22,7 +22,7 @@ def lengths(draw, max_rows=60, words=WORDS, max_fields=3):
 
 @st.composite
 def batchers(draw):
-    """Any registered batcher."""
+    """Draw any registered batcher."""
     limit = draw(st.one_of(st.integers(1, 60), st.sampled_from([1, 2, 10**4, 10**7])))
     buffer = draw(st.integers(1, 50))
     make = draw(st.sampled_from([Fixed, Batchsort, Words, partial(Words, padding=False), Padded]))

@@ -1,4 +1,4 @@
-"""The batcher contract: every row once, what fits, windows, and users' own batchers."""
+"""The contract of batchers: every row once, batches that fit, windows, and custom batchers."""
 
 import inspect
 import textwrap
@@ -82,7 +82,7 @@ def test_batcher_fit_shortens_the_longest_fields_to_the_limit(lengths, limit):
         assert sum(after) == limit
         for field, n_words in enumerate(after):
             assert 0 <= n_words <= before[field]
-            if n_words < before[field]:  # cut: so none other is left much longer
+            if n_words < before[field]:  # The field is cut, so no other field remains much longer.
                 assert max(after) <= n_words + 1
 
 
@@ -97,7 +97,7 @@ def test_batcher_fit_of_examples():
 
 
 def test_batcher_fit_that_changes_nothing_is_the_same_object():
-    lengths = lengths_of([(15, 5), (10, 10)])  # Rows of exactly the budget, too.
+    lengths = lengths_of([(15, 5), (10, 10)])  # The rows fit the budget exactly.
     assert len(plan_window(Words(20), lengths, 20, np.random.default_rng(0))) == 2
     for batcher in (Words(20, oversize="truncate"), Words(20, oversize="error")):
         assert batcher.fit(lengths, 20) is lengths
@@ -119,13 +119,13 @@ def test_batcher_window_of_a_number_is_the_buffer():
 
 def test_batcher_window_of_a_schedule_ends_where_it_has_moved_by_a_tenth():
     rising = Words(compounding(100.0, 200.0, 1.02), buffer=50)
-    # 100, 102, 104, 106, 108, 110, 112: from 112 on it is more than a tenth.
+    # 100, 102, 104, 106, 108, 110, 112: 112 differs by more than a tenth.
     assert rising.window(0) == (100, 6)
-    # 110 to 121; the whole part of each.
+    # 110 to 121, the integer part of each.
     assert rising.window(5) == (110, 6)
     assert rising.window(500) == (200, 50)
     falling = Batchsort(compounding(100.0, 10.0, 0.97), buffer=50)
-    # 100, 97, 94, 91, 88: the least that is not yet too far counts for all.
+    # 100, 97, 94, 91, 88: all have the last number that differs by at most a tenth.
     assert falling.window(0) == (91, 4)
     ended = Batchsort(iter([10, 20, 30]), buffer=4)
     assert [ended.window(step) for step in (0, 1, 2, 9)] == [(10, 1), (20, 1), (30, 4), (30, 4)]
@@ -146,11 +146,11 @@ def test_batcher_missing_rows_are_counted_or_estimated():
     assert missing_rows(Batchsort(32, buffer=4), 0, 100, 5000) == 28
     assert missing_rows(Batchsort(32, buffer=4), 0, 200, 5000) == 0
     words = Words(1000, buffer=4)
-    # No more rows than batches; then no more than there are, whatever these tell.
+    # At first one row per batch, then at most as many as there are already, whatever their lengths.
     assert missing_rows(words, 0, 0, 0) == 4
     assert missing_rows(words, 0, 4, 4) == 4
     assert missing_rows(words, 0, 64, 640) == 64
-    # 256 rows of 10: for 4,000 words, 144 more.
+    # 256 rows of 10: for 4,000 words, 144 more rows are missing.
     assert missing_rows(words, 0, 256, 2560) == 144
     assert missing_rows(words, 0, 400, 3999) == 1
     assert missing_rows(words, 0, 3, 4000) == 0
@@ -158,7 +158,7 @@ def test_batcher_missing_rows_are_counted_or_estimated():
 
 
 class Given(Batcher):
-    """Gives the batches that it was made with."""
+    """Returns the batches that it was made with."""
 
     def __init__(self, batches):
         super().__init__(Sizes(2), buffer=4)
@@ -192,7 +192,7 @@ class Given(Batcher):
 def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches, words):
     with pytest.raises(ProtocolError, match=r"Given.plan\(\) must give every row") as caught:
         plan_window(Given(batches), one_field(4), 2, np.random.default_rng(0))
-    # A mistake that the command line shows without a traceback.
+    # A mistake that the command line reports without a traceback.
     assert isinstance(caught.value, DialogError) and words in str(caught.value)
 
 
@@ -255,7 +255,7 @@ def test_batcher_takes_a_schedule_from_a_config(root, tmp_path):
 
 
 def built(root, folder, block):
-    """The batcher of the quickstart, with a block in place of its size."""
+    """Return the batcher of the quickstart, with a block instead of its size."""
     text = (root / "configs" / "quickstart.cfg").read_text(encoding="utf8")
     old = '@batchers = "thincdialog.Fixed.v1"\nsize = 128\n'
     assert old in text

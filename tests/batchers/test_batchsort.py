@@ -1,4 +1,4 @@
-"""Batchsort: sizes are exact, lengths are alike."""
+"""Batchsort: batches have exact sizes and rows of similar lengths."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Cuts of a line: against naive loops, and against all cuts there are."""
+"""Cuts of a line, compared with naive loops, and with all possible cuts."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ BUDGET = 40
 
 @st.composite
 def sorted_rows(draw, max_rows=40):
-    """Rows of two fields, none empty or over the budget; falling in the padded one."""
+    """Draw rows of two fields, none empty or over the budget, in falling order of the padded
+    field."""
     padded = draw(st.sampled_from([(True, False), (False, True), (False, False)]))
     field = st.integers(0, BUDGET // 2)
     rows = draw(st.lists(st.tuples(field, field), min_size=1, max_size=max_rows))
@@ -36,7 +37,7 @@ def test_cuts_sorted_is_the_greedy_loop(drawn):
 
 
 def partitions(rows):
-    """Every way to divide rows up."""
+    """Yield every way to divide rows into batches."""
     if not rows:
         yield []
         return
@@ -59,7 +60,7 @@ def test_cuts_sorted_of_one_padded_field_no_batches_at_all_are_fewer(words):
 
 
 def cost(rows, edges, padded, budget):
-    """That of a line cut up whole, within the budget."""
+    """Return the cost of the cuts. Check that they cover the line and keep within the budget."""
     assert edges[0] == 0 and edges[-1] == len(rows) and edges == sorted(set(edges))
     parts = [rows[start:stop] for start, stop in zip(edges, edges[1:])]
     assert all(cells(part, padded) <= budget for part in parts)
@@ -67,7 +68,7 @@ def cost(rows, edges, padded, budget):
 
 
 def cheapest(rows, padded, budget):
-    """The exact dynamic program over all cuts."""
+    """Return the least cost of all possible cuts, by dynamic programming."""
     totals = [0.0]
     for stop in range(1, len(rows) + 1):
         ways = []
@@ -122,7 +123,7 @@ def test_cuts_line_of_a_long_line_is_near_the_exact_one():
     assert len(edges) > 20
     n_cells = batch_cells(lengths_of(line), [range(*pair) for pair in zip(edges, edges[1:])])
     assert max(n_cells) <= 4096
-    # The exact program in arrays, else it takes minutes.
+    # The dynamic program in arrays; without them it takes minutes.
     totals = np.zeros(len(line) + 1)
     for stop in range(1, len(line) + 1):
         starts = np.arange(max(0, stop - 600), stop)
@@ -134,7 +135,7 @@ def test_cuts_line_of_a_long_line_is_near_the_exact_one():
 
 
 def test_cuts_line_of_unlike_rows_in_huge_batches():
-    # Blocks of rows that do not fit together are halved, not taken apart row by row.
+    # Blocks of rows that do not fit together are halved, not split row by row.
     rng = np.random.default_rng(0)
     few = rng.integers(1, 1000, (200, 2))
     line = rng.permutation(np.concatenate([np.ones((50_000, 2), dtype=np.int64), few]))

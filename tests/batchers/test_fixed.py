@@ -1,4 +1,4 @@
-"""Fixed: as they come."""
+"""Fixed: rows in their original order."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Lengths: what rows take up, and the measure for agents that have none."""
+"""Lengths: the cells of rows, and a measure for agents that have none."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Rows on a line on which neighbours are alike."""
+"""Rows in an order in which neighbours have similar lengths."""
 
 import numpy as np
 from hypothesis import given
@@ -31,7 +31,7 @@ def test_like_lengths_a_field_that_never_changes_does_not_count(words, same, is_
 
 
 def test_like_lengths_neighbours_are_alike_in_both_fields():
-    # How far neighbours are apart, as a share of how far two of any rows are.
+    # The mean distance of neighbours, as a fraction of the mean distance of any two rows.
     for lengths in (two_fields(8192), skewed()):
         counts = lengths.counts
         line = counts[order_by_length(counts, rows=32)]

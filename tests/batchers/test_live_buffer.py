@@ -1,4 +1,5 @@
-"""LiveBuffer: everything once, nobody starves, and it goes on where it stopped."""
+"""LiveBuffer: each row is batched once, no row starves, and a saved buffer continues where it
+stopped."""
 
 import json
 
@@ -49,7 +50,7 @@ def test_live_buffer_pads_little_on_skewed_lengths(batcher, most):
 def test_live_buffer_batches_that_are_hardly_filled_wait():
     lengths = two_fields(20_000)
     batches = [batch for _, batch in live(LiveBuffer(Words(4096), [0]), lengths)]
-    # By padding alone they would be 722.
+    # With padding as the only criterion there would be 722.
     assert len(batches) < 705
 
 
@@ -59,7 +60,7 @@ def test_live_buffer_order_does_not_follow_length(batcher):
     batches = [batch for _, batch in live(LiveBuffer(batcher, [0]), lengths)]
     assert len(batches) > 500
     assert abs(order_follows_length(lengths, batches)) < 0.1
-    # Nor does a batch tell the length of the next one.
+    # The length of one batch does not predict that of the next one, either.
     words = lengths.counts.sum(axis=1)
     means = np.array([words[batch].mean() for batch in batches])
     assert abs(np.corrcoef(means[1:], means[:-1])[0, 1]) < 0.15
@@ -80,7 +81,7 @@ def test_live_buffer_is_deterministic_by_seed(batcher):
 
 
 class Stream:
-    """Feeds a buffer as a world does, and can be stopped anywhere."""
+    """Feeds a buffer as a world does, and can be stopped at any batch."""
 
     def __init__(self, batcher, lengths, fed=0):
         self.buffer, self.lengths, self.fed = LiveBuffer(batcher, [5]), lengths, fed
@@ -135,7 +136,7 @@ def test_live_buffer_state_holds_batches_that_were_chosen_already():
     stream.next()
     state = stream.buffer.state()
     assert len(state["chosen"]) == 3 and state["waiting"]
-    # A buffer that was in use forgets what it held.
+    # A buffer that was in use loses its rows.
     other = Stream(Batchsort(3, buffer=8), one_field(200))
     other.fill()
     other.buffer.restore(json.loads(json.dumps(state)))
@@ -158,7 +159,7 @@ def test_live_buffer_fills_to_about_the_buffer(batcher):
 
 @pytest.mark.parametrize("buffer", [1, 3, 16])
 def test_live_buffer_is_not_flooded_where_short_rows_are_followed_by_long_ones(buffer):
-    # One short row for each batch of the buffer, and two; then each takes up a batch.
+    # Three short rows for each batch of the buffer; then each row takes up a batch.
     n_short = 3 * buffer
     lengths = lengths_of([(1, 1)] * n_short + [(400, 90)] * 600)
     stream = Stream(Words(500, buffer=buffer), lengths)
@@ -198,7 +199,7 @@ def test_live_buffer_keeps_to_a_falling_schedule():
 
 
 class Threes(Batcher):
-    """Never fills its batches."""
+    """A batcher that never fills its batches."""
 
     def plan(self, lengths, limit, rng):
         order = lengths.totals.argsort(kind="stable")

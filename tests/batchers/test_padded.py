@@ -1,4 +1,4 @@
-"""Padded: within the budget of the cells that the agent allocates."""
+"""Padded: within a budget of the cells that the agent allocates."""
 
 import numpy as np
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_padded_takes_rows_as_they_come_for_an_agent_that_pads_nothing(lengths, 
 
 
 def test_padded_counts_words_of_a_field_that_is_not_padded():
-    # The second field would break the budget as a rectangle: 4 rows of 20.
+    # As a rectangle, the second field would exceed the budget: 4 rows of 20.
     lengths = lengths_of([(5, 20), (5, 1), (5, 1), (5, 1)], (True, False))
     batches = Padded(43).plan(lengths, 43, np.random.default_rng(0))
     assert [batch.tolist() for batch in batches] == [[0, 1, 2, 3]]

@@ -1,4 +1,4 @@
-"""Sizes: numbers, schedules, and what is neither."""
+"""Sizes: numbers, schedules, and values that are neither."""
 
 import itertools
 from fractions import Fraction

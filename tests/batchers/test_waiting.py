@@ -1,4 +1,4 @@
-"""LiveBuffer: how long a row waits at most, whatever its length."""
+"""LiveBuffer: the longest time that a row waits, whatever its length."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from thincdialog.batchers import Batchsort, LiveBuffer, Padded, Words
     st.integers(0, 9),
 )
 def test_waiting_a_row_waits_for_less_than_seven_buffers(words, size, buffer, seed):
-    # The argument is in the docstring of LiveBuffer; it holds for any lengths.
+    # The proof is in the docstring of LiveBuffer; it holds for any lengths.
     lengths = lengths_of([(n_words, n_words % 7) for n_words in words])
     batches = live(LiveBuffer(Batchsort(size, buffer=buffer), [seed]), lengths)
     assert max(waited for waited, _ in batches) < 7 * buffer
@@ -38,7 +38,8 @@ KINDS = ["crossed", "lognormal", "all alike", "one giant", "long at last", "any"
 
 @st.composite
 def unlike_rows(draw):
-    """Rows that leave gaps in a budget of 100, and that few rows tell little about."""
+    """Draw rows that leave gaps in a budget of 100, and whose first rows do not predict the
+    others."""
     kind = draw(st.sampled_from(KINDS))
     n_rows = draw(st.integers(1, 300))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
@@ -69,10 +70,10 @@ BUDGETS = {
 
 
 def waits(buffer, lengths, goes_on):
-    """For each row: how many batches it waited, and the rows of the buffer it came to.
+    """Return for each row how many batches it waited, and the size of the buffer when it was added.
 
-    goes_on (bool): Whether another row comes for each that went, as in conversations that
-        go on, even where none is missing.
+    goes_on (bool): Whether each row in a batch is followed by another one, as in conversations
+        that continue, even if the buffer needs none.
     """
     came, found, n_fed, n_rows = {}, [], 0, len(lengths.counts)
     n_gone = 0
@@ -100,7 +101,7 @@ def waits(buffer, lengths, goes_on):
     st.integers(0, 9),
 )
 def test_waiting_word_budgets_hold_their_bound(lengths, buffer, budget, goes_on, seed):
-    # The argument is in the docstring of LiveBuffer.
+    # The proof is in the docstring of LiveBuffer.
     for make in (Words, Padded):
         live_buffer = LiveBuffer(make(BUDGETS[budget](), buffer=buffer), [seed])
         for waited, n_rows in waits(live_buffer, lengths, goes_on):
@@ -109,7 +110,7 @@ def test_waiting_word_budgets_hold_their_bound(lengths, buffer, budget, goes_on,
 
 @pytest.mark.parametrize("buffer", [1, 3])
 def test_waiting_of_conversations_that_grow_long_is_in_turn(buffer):
-    # Fifty conversations fit into a batch as they begin; soon each takes up one of its own.
+    # At first, fifty conversations fit into a batch; soon each takes up a whole batch.
     lengths = lengths_of([(1, 1)] * 50 * buffer + [(60, 30)] * 500 * buffer)
     found = waits(LiveBuffer(Words(100, buffer=buffer), [0]), lengths, goes_on=True)
     assert max(n_rows for _, n_rows in found) == 50 * buffer

@@ -1,4 +1,4 @@
-"""Words: within the budget, filled well."""
+"""Words: batches keep within the budget and fill it well."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from thincdialog.batchers import Lengths, Padded, Words, missing_rows, plan_wind
     "batcher, expected",
     [
         (Words(80), [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]),
-        # By tokens really padded, for an agent that pads: the same.
+        # The same by tokens that are really padded, for an agent that pads.
         (Padded(80), [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]),
         (Words(80, padding=False), [[38, 17, 13, 12], [12, 10, 8, 6, 6, 5, 2, 2]]),
     ],
@@ -60,7 +60,7 @@ def test_words_empty_rows_take_a_cell_each(lengths, budget):
 
 
 def window(batcher, lengths):
-    """As many of the rows as the default window has."""
+    """Return as many rows as the default window has."""
     n_rows, n_window = len(lengths.counts), 0
     while n_window < n_rows:
         n_missing = missing_rows(batcher, 0, n_window, int(lengths.totals[:n_window].sum()))
