@@ -1,10 +1,10 @@
-"""What every layer must do, whatever it computes (STYLE: the generic layer test)."""
+"""Checks that every layer must pass, whatever it computes."""
 
 import numpy as np
 from thinc.api import Ragged, data_validation, fix_random_seed
 
-# Step of the finite differences (small, for the kinks of relu and maxout), and how far
-# single precision may be off.
+# Step of the finite differences (small, because of the kinks of relu and maxout), and tolerance for
+# single precision.
 STEP = 1e-3
 TOLERANCE = 1e-2
 
@@ -40,7 +40,7 @@ def make(build, X):
 
 
 def numbers(value):
-    """The array of a Ragged, or the array itself."""
+    """Return the array of a Ragged, or the array itself."""
     return value.dataXd if isinstance(value, Ragged) else value
 
 
@@ -74,7 +74,7 @@ def clear(layer):
 
 
 def check_gradients(layer, X, ops, is_differentiable):
-    """Derivative along a random direction, for the input and for each parameter."""
+    """Check the derivative along a random direction, for the input and for each parameter."""
     clear(layer)
     Y, backprop = layer.begin_update(X)
     dY = draw(ops, numbers(Y).shape, 2)
@@ -111,7 +111,8 @@ def check_gradients_add_up(layer, X, ops):
 
 
 def check_examples_are_independent(layer, X, ops):
-    """Each example alone gives what it gives in the batch: no padding leaks in."""
+    """Check that each example has the same output alone as in the batch: padding does not leak
+    in."""
     Y = layer.predict(X)
     n = len(X) if isinstance(X, Ragged) else X.shape[0]
     alone = [numbers(layer.predict(part(X, i, i + 1))) for i in range(n)]
@@ -129,7 +130,7 @@ def part(X, first, last):
 
 
 def check_empty(layer, X, ops):
-    """No example at all: nothing comes out, and no parameter gets a gradient."""
+    """Check a batch without examples: the output is empty, and no parameter gets a gradient."""
     nothing = part(X, 0, 0)
     Y, backprop = layer.begin_update(nothing)
     assert len(Y) == 0

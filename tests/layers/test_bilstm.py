@@ -12,7 +12,7 @@ def sigmoid(x):
 
 
 def one_direction(X, W, U, b):
-    """The formulas of the docstring, token by token, in double precision."""
+    """Compute the formulas of the docstring, token by token, in double precision."""
     nH = U.shape[1]
     h, c, rows = np.zeros(nH), np.zeros(nH), []
     for x in X.astype("d"):
@@ -49,7 +49,7 @@ def vectors(lengths):
 
 
 def outputs_and_gradients(name, X, nO):
-    """Of a layer with one of the backends."""
+    """Return the outputs and gradients of a layer with one of the backends."""
     with backend(name):
         fix_random_seed(0)
         layer = BiLSTM(nO, X.dataXd.shape[1])

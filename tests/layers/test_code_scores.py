@@ -1,4 +1,4 @@
-"""Scores by the vectors of a context that a candidate attends to."""
+"""Scores by the context vectors that a candidate attends to."""
 
 import numpy as np
 import pytest

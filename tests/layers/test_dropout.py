@@ -20,7 +20,7 @@ def test_drop_tokens_leaves_out_the_given_share_in_order(ops):
     X = ragged([range(4000), [], range(4000, 10000)], ops)
     Y, backprop = drop_tokens(0.25).begin_update(X)
     kept = Y.dataXd[:, 0]
-    # Five standard deviations of a binomial around 7,500.
+    # Within five standard deviations of a binomial distribution around 7,500.
     assert abs(len(kept) - 7500) < 5 * np.sqrt(10000 * 0.25 * 0.75)
     assert (np.diff(kept) > 0).all()
     n_first = int((kept < 4000).sum())

@@ -1,4 +1,5 @@
-"""Tables begin with their initializer's values, but with zeros if saved values follow."""
+"""Tables start with their initializer's values, but with zeros if saved values are loaded
+afterwards."""
 
 import numpy as np
 import pytest

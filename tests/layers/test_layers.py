@@ -37,7 +37,7 @@ LENGTHS = [4, 1, 7, 2]
 
 
 def tokens(ops, lengths=LENGTHS):
-    """Ids and segments; segments fall to 0 towards the end, as in a conversation."""
+    """Return ids and segments. Segments fall to 0 towards the end, as in a conversation."""
     rng = np.random.default_rng(0)
     n = sum(lengths)
     segments = np.concatenate([np.sort(rng.integers(0, 4, size=size))[::-1] for size in lengths])
@@ -61,7 +61,7 @@ def pictures(ops):
 
 
 def halves():
-    """A matrix as two parts."""
+    """Make a layer that splits a matrix into two parts."""
 
     def forward(model, X, is_train):
         return (X[:, :2], X[:, 2:]), lambda dY: model.ops.xp.concatenate(dY, axis=1)
@@ -70,7 +70,8 @@ def halves():
 
 
 def codes_and_candidates():
-    """A matrix as contexts of two codes, and three candidates that are always the same."""
+    """Make a layer whose output is a matrix, as contexts of two codes, and three fixed
+    candidates."""
 
     def forward(model, X, is_train):
         return (X, model.ops.asarray2f(fixed)), lambda dX: dX[0]
@@ -80,7 +81,8 @@ def codes_and_candidates():
 
 
 def each_with_a_reply():
-    """Conversations, replies that are always the same, and the second of them for each."""
+    """Make a layer whose output is conversations, fixed replies, and pairs of each conversation
+    with the second reply."""
 
     def forward(model, X, is_train):
         ops = model.ops
@@ -91,7 +93,8 @@ def each_with_a_reply():
     return Model("each_with_a_reply", forward)
 
 
-# Registered name: (builds it, its input, more for check_layer), for each way to use it.
+# Registered name to (function that builds the layer, its input, options of check_layer), for each
+# way to use it.
 LAYERS = {
     "thincdialog.BagEmbed.v1": [
         (lambda: BagEmbed(6, N_IDS), tokens, {}),

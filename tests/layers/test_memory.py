@@ -1,4 +1,4 @@
-"""The two layers of the memory network against loops written from the paper."""
+"""The two layers of the memory network, compared with loops written from the paper."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ STORY = st.lists(st.lists(st.integers(0, N_IDS - 1), min_size=1, max_size=5), ma
 
 
 def stories(examples):
-    """Examples as lists of lines, the last one the current one; ids and segments."""
+    """Make examples from lists of lines, the last of which is the current one. Return ids and
+    segments."""
     found = []
     for lines in examples:
         backs = range(len(lines) - 1, -1, -1)
@@ -69,7 +70,7 @@ def test_line_embed_noise_leaves_room_between_lines_in_training(ops):
     gaps = -np.diff(first[:, :60], axis=1)
     assert ages[0] == ages[1] != ages[2]
     assert set(gaps.ravel()) == {1.0, 2.0} and not first[:, [59, 60, 62]].any()
-    # Five standard deviations of a binomial.
+    # Five standard deviations of a binomial distribution.
     assert abs((gaps == 2).mean() - 0.1) < 5 * np.sqrt(0.1 * 0.9 / gaps.size)
     assert set(first[:, 61]) == {7.0, 8.0}
     assert layer.predict(X).dataXd[:, 0].tolist() == [*range(59, -1, -1), 0, 7, 0] * 40

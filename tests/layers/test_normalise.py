@@ -7,7 +7,7 @@ from thincdialog.layers.normalise import L2Normalise, LayerNorm
 
 
 def outputs_and_gradients(build, shape, name):
-    """Of a layer with some input, with one of the backends."""
+    """Return the outputs and gradients of a layer for some input, with one of the backends."""
     random = np.random.default_rng(0)
     X, dY = (random.normal(size=shape).astype("f") for _ in range(2))
     X[:1] = 0
@@ -46,5 +46,5 @@ def test_l2_normalise_rows_have_length_one_and_zero_stays_zero(ops):
     dX = backprop(np.ones((3, 2), dtype="f"))
     np.testing.assert_allclose(Y, [[0.6, 0.8], [0, 0], [-1, 0]], rtol=1e-6)
     assert np.isfinite(dX).all()
-    # The gradient never points along the row: its length does not matter.
+    # The gradient is never parallel to the row: its length does not matter.
     np.testing.assert_allclose((dX * X).sum(axis=1), 0, atol=1e-6)

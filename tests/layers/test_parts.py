@@ -1,4 +1,4 @@
-"""Layers side by side, each with a part of the input."""
+"""Layers side by side, each of which reads a part of the input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Widths of a block; ``test_layers`` has what it computes."""
+"""Widths of a block. ``test_layers`` tests its computations."""
 
 import pytest
 

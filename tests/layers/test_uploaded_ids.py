@@ -1,4 +1,4 @@
-"""Layers that are not ours get their ids on the GPU; ours read them on the host."""
+"""Layers of Thinc get their ids on the GPU; our own layers read them on the host."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ TEXTS = [[(1, 0), (2, 0), (3, 1)], [], [(4, 2)], [(5, 0), (1, 1)]]
 
 @pytest.fixture
 def layer(ops):
-    """Without dropout, with its parameters."""
+    """Return a layer without dropout, with its parameters."""
     layer = make(torch_tokens(8, 0.0))
     return layer, FlatParameters(layer)
 

@@ -1,4 +1,4 @@
-"""Tables that begin with word vectors: which rows get which, and that no file is read later."""
+"""Tables that start with word vectors: which rows get which vector, and when the file is read."""
 
 import json
 
@@ -12,9 +12,10 @@ from thincdialog.layers.word_vectors import rows_of_words
 from thincdialog.registry import registry
 
 VECTORS = {"red": [3, 0, 0, 0], "one": [0, 3, 0, 0], "Red": [9, 9, 9, 9], "other": [5, 5, 5, 5]}
-# Training that changes nothing.
+# Training that changes no weights.
 STILL = {"training.optimizer.learn_rate": 0.0, "training.optimizer.use_averages": False}
-# What training data has of them; the size on average of rows that are drawn is 0.1 / sqrt(3).
+# The vectors of words in the training data; they are scaled to the size of random rows, 0.1 /
+# sqrt(3).
 FOUND = np.array([VECTORS["red"], VECTORS["one"]], dtype="f")
 RED, ONE = FOUND * (0.1 / np.sqrt(3 * np.square(FOUND).mean()))
 TEXTS = ["red red one", "one pink", "red", "one one"] * 5
@@ -51,7 +52,8 @@ def table_of(model):
 
 
 def begun(text, **changes):
-    """The table as training would begin with it, and the tokenizer."""
+    """Return the table at the beginning of training, the tokenizer, and the lines that it
+    printed."""
     experiment = Experiment.from_config(text, changes)
     experiment.agent.initialize(experiment.training_split(), tokenizer=experiment.tokenizer)
     return table_of(experiment.agent.model), experiment.tokenizer, experiment.agent.beginning
@@ -79,7 +81,7 @@ def test_word_vectors_go_to_the_rows_that_words_are_encoded_as(config, name, opt
     assert "vectors of 2 of 3 words" in lines[0]
     for word, vector in (("red", RED), ("one", ONE)):
         assert np.allclose(E[tokenizer.encode(word)[0]], vector)
-    assert (E == 0).any(axis=1).sum() == 2  # No other row is theirs.
+    assert (E == 0).any(axis=1).sum() == 2  # No other row gets a vector.
 
 
 def test_word_vectors_of_words_with_one_row_are_those_of_the_first(config):
@@ -131,7 +133,7 @@ def test_word_vectors_are_not_read_where_a_saved_model_has_the_table(config, pat
     assert f"  {path}: not read, as the model has vectors of these words" in shown
     one, two = (load(tmp_path / name / "model-best").agent.model for name in ("one", "two"))
     assert table_of(one).tobytes() == table_of(two).tobytes()
-    # A table of another width is new, and read.
+    # A table with another width is new, so the file is read.
     begin["agent.model.encoder.width"] = 2
     with pytest.raises(DataError, match="vectors.txt  file not found"):
         quietly_train(config, tmp_path / "three", **begin)
@@ -144,7 +146,7 @@ def test_word_vectors_are_not_read_where_a_saved_model_has_the_table(config, pat
 
 
 def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path, config, tmp_path):
-    """What looks as if it came from the saved model, and does not."""
+    """The table seems to come from the saved model, but does not."""
     quietly_train(config, tmp_path / "one")
     layout = json.loads((tmp_path / "one" / "model-best" / "layout.json").read_text())
     for each in layout["parameters"]:
@@ -162,7 +164,7 @@ def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path,
 
 
 def test_word_vectors_stand_in_each_segments_rows(path):
-    """Tables of a kind that gives each word several rows."""
+    """In some tables, each word has several rows."""
     registry.ensure_populated()
     init = registry.initializers.get("thincdialog.WordVectors.v1")(path)
     with rows_of_words(lambda: {"red": 2}) as rows:
