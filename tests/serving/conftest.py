@@ -1,4 +1,4 @@
-"""Models to serve, and a client that asks an application in this process."""
+"""Models to serve, and a client that sends requests to an application in this process."""
 
 import asyncio
 import csv
@@ -24,7 +24,7 @@ WORDS = ("warm", "cold", "tall")
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """Folder with a ranker, `barista`, and two classifiers, `intents` and `topics`."""
+    """Return a folder with a ranker, `barista`, and two classifiers, `intents` and `topics`."""
     folder = tmp_path_factory.mktemp("served")
     tables = {
         "intents": [(f"{word} {n}", word) for word in WORDS for n in range(8)],
@@ -46,13 +46,14 @@ def models(tmp_path_factory):
 
 
 class Client:
-    """Asks an application; ``post`` and ``get`` give the status and the JSON of the answer."""
+    """Sends requests to an application. ``post`` and ``get`` return the status and the JSON of the
+    answer."""
 
     def __init__(self, application):
         self.application = application
 
     def run(self, work):
-        """What ``work(client)`` gives, of an asynchronous client of httpx."""
+        """Return the result of ``work(client)`` with an asynchronous client of httpx."""
 
         async def working():
             transport = httpx.ASGITransport(app=self.application, raise_app_exceptions=True)
@@ -72,5 +73,5 @@ class Client:
 
 @pytest.fixture(scope="session")
 def client(models):
-    """Of an application with all three models."""
+    """Return a client of an application with all three models."""
     return Client(app([models / name for name in ("barista", "intents", "topics")]))

@@ -1,4 +1,4 @@
-"""A server in a process of its own."""
+"""A server in a separate process."""
 
 import re
 import signal
@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 
 class Server:
-    """A process of ``serve``; ``url`` is where it listens."""
+    """A process of ``serve``. Its address is ``url``."""
 
     def __init__(self, process, url):
         self.process, self.url = process, url
 
     def end(self, number=signal.SIGTERM, timeout=30):
-        """Send a signal; gives the exit code and stderr."""
+        """Send a signal. Return the exit code and stderr."""
         self.process.send_signal(number)
         _, err = self.process.communicate(timeout=timeout)
         return self.process.returncode, err
@@ -22,7 +22,7 @@ class Server:
 
 @contextmanager
 def serving(*words):
-    """Serve on a free port, and kill what is left at the end."""
+    """Serve on a free port, and kill all processes that are left at the end."""
     command = [sys.executable, "-m", "thincdialog", "serve", "--port", "0", *map(str, words)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:

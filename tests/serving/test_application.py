@@ -1,4 +1,4 @@
-"""The protocol: what is answered is what the model answers, and each mistake is named."""
+"""The protocol: answers are those of the model, and each mistake is reported."""
 
 import asyncio
 import gc
@@ -70,7 +70,7 @@ def test_chat_ignores_what_has_no_meaning(client):
                "tools": [], "response_format": {"type": "text"}, "stream": False}  # fmt: skip
     status, found = client.post(CHAT, {**plain, "messages": more, **options})
     assert (status, found["choices"]) == (200, [expected])
-    # Neighbours of one side are one turn, as in training data.
+    # Consecutive messages of one side are one turn, as in training data.
     two = [*messages(*SAID[:2]), *({"role": "user", "content": t} for t in SAID[::2])]
     joined = messages(*SAID[:2], "\n".join(SAID[::2]))
     answers = [client.post(CHAT, {**plain, "messages": some})[1] for some in (two, joined)]
@@ -120,7 +120,7 @@ def test_classify_gives_label_and_probabilities(client, models):
         assert row["probs"] == [round(known[name], 10) for name in found["classes"]]
     one = client.post("/classify", {"model": "intents", "input": texts[0]})[1]
     assert one["data"] == found["data"][:1] and one["usage"]["prompt_tokens"] == 2
-    # The classifier speaks in a chat, too.
+    # The classifier can chat, too.
     said = client.post(CHAT, {"model": "intents", "messages": messages(texts[0])})[1]
     assert said["choices"][0]["message"]["content"] == found["data"][0]["label"]
     unsure = Client(app(models / "intents", threshold=1.0)).post("/classify", {"input": "warm"})
@@ -148,7 +148,7 @@ def test_rerank_gives_scores_of_documents(client, models):
     assert {each["document"]["text"]: each["relevance_score"] for each in found["results"]} == (
         expected
     )
-    # As elsewhere, there may be fewer documents than a client's usual `top_n`.
+    # As in other servers, there may be fewer documents than a client's usual `top_n`.
     for top in (1, 4, 5, 10**30):
         some = client.post("/v1/rerank", {**body, "top_n": top})[1]["results"]
         assert some == found["results"][:top]
@@ -254,7 +254,7 @@ def test_a_slow_sender_and_a_slow_model_end_after_their_seconds(models, monkeypa
         patch.setattr(TrainedModel, "act", lambda *given: time.sleep(0.4))
         status, answer = Client(application).post(CHAT, {"messages": messages("hi")})
     assert (status, answer["error"]["code"]) == (503, "timeout")
-    time.sleep(0.4)  # It was asked once more, alone.
+    time.sleep(0.4)  # The model was asked once more, for the message alone.
     assert Client(application).post(CHAT, {"messages": messages("hi")})[0] == 200
 
 
@@ -354,7 +354,8 @@ def test_names_of_models(models, tmp_path):
     run = tmp_path / "mine"
     found = named_models([run / "model-best", f"other={run}", models / "intents"])
     assert list(found) == ["mine", "other", "intents"]
-    (tmp_path / "now").symlink_to(run)  # Links are how many deploy: they may lead elsewhere later.
+    # Deployments often use links, which may point elsewhere later.
+    (tmp_path / "now").symlink_to(run)
     assert named_models(tmp_path / "now") == {"now": str(tmp_path / "now")}
     with pytest.raises(DialogError, match="Two models have the name 'mine': write NAME="):
         named_models([run, run / "model-last"])
@@ -406,7 +407,7 @@ def test_one_message_at_fault_leaves_the_others_their_answers(models, monkeypatc
         return await asyncio.gather(*asked)
 
     answers = client.run(some)
-    gc.collect()  # Then asyncio complains of errors that nobody has asked for.
+    gc.collect()  # Makes asyncio report errors that were never retrieved.
     assert [each.status_code for each in answers] == [200, 400, 200, 400] and not caplog.text
     assert answers[1].json()["error"]["message"] == "the text is bad"
     assert isinstance(answers[0], httpx.Response)

@@ -10,7 +10,7 @@ import pytest
 from tests.serving.running import serving
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-# A folder to keep pictures in, for people to look at.
+# A folder to save screenshots in, for people to look at.
 PICTURES = os.environ.get("THINCDIALOG_PICTURES")
 pytestmark = [
     pytest.mark.browser,
@@ -39,7 +39,7 @@ def server(models):
 
 @pytest.fixture
 def page(browser, server, request):
-    """The page, which must ask nothing of others and report no error."""
+    """Yield the page, which must send no requests to other servers and report no error."""
     view, scheme = getattr(request, "param", (DESKTOP, "light"))
     context = browser.new_context(viewport=view, color_scheme=scheme, accept_downloads=True)
     page, asked, wrong = context.new_page(), [], []
@@ -68,13 +68,13 @@ def say(page, text, n_turns):
 )
 def test_a_conversation_by_keyboard(page, tmp_path):
     page.get_by_label("Model").select_option("barista")
-    # The focus is where one writes.
+    # The focus is on the text field.
     say(page, "Good morning! " * 9, 2)
     say(page, "A latte, please.", 4)
     found = turns(page)
     assert [text.partition(": ")[0] for text in found] == ["You", "Model"] * 2
     assert page.get_by_role("log").locator("li").count() == 4
-    # Alternatives on demand.
+    # Alternatives are shown on demand.
     more = page.locator("details").last
     assert re.fullmatch(r"Probability (< )?[\d.]+ %", more.locator("summary").inner_text())
     assert not more.get_by_role("table").is_visible()
@@ -129,10 +129,10 @@ def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_pat
         page = browser.new_page()
         page.goto(server.url)
         page.get_by_role("alert").filter(has_text="Give a key of this server").wait_for()
-        page.keyboard.type("sesame")  # The focus is there.
+        page.keyboard.type("sesame")  # The focus is on its field.
         page.keyboard.press("Enter")
         page.get_by_role("heading", name="barista").wait_for()
-        assert not page.get_by_label("Model").is_visible()  # There is one only.
+        assert not page.get_by_label("Model").is_visible()  # There is only one model.
         page.get_by_label("Your message").fill("hi")
         page.keyboard.press("Enter")
         page.locator("li.unknown").wait_for()

@@ -1,4 +1,4 @@
-"""The counts of workers, which write into one folder."""
+"""The counts of several workers, which write into one folder."""
 
 import os
 
@@ -15,7 +15,7 @@ def test_a_worker_that_was_killed_and_one_that_begins(tmp_path, monkeypatch):
             values = MmapedDict(str(tmp_path / f"{file}_{process}.db"))
             values.write_value(mmap_key(name, name, [], [], "About."), 3.0, 0.0)
             values.close()
-    # A worker creates its file, and gives it a size in a second call.
+    # A worker creates its file first and sets its size in a second call.
     (tmp_path / "counter_1.db").touch()
     lines = Metrics().text().decode().splitlines()
     assert "requests_total 6.0" in lines and "waiting 3.0" in lines

@@ -1,4 +1,4 @@
-"""Whatever the bytes of a request are: an answer or a refusal, and never a defect."""
+"""Whatever the bytes of a request, it gets an answer or a refusal, and never an internal error."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def ask(application, path, body):
     parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive():
-        # The client stays until it has its answer.
+        # The client stays connected until it has its answer.
         return next(parts, None) or await asyncio.Event().wait()
 
     async def send(message):
@@ -43,7 +43,7 @@ async def ask(application, path, body):
 
 
 def mutated(value, draw):
-    """A JSON value with one part replaced, dropped or doubled."""
+    """Return a JSON value with one part replaced, removed or doubled."""
     if isinstance(value, dict) and value and draw.random() < 0.8:
         name = draw.choice(list(value))
         return {**value, name: mutated(value[name], draw)}
@@ -55,7 +55,7 @@ def mutated(value, draw):
 
 
 def check_bodies(models, n_bodies, seconds=None):
-    """Ask with mutated and mangled bodies, 50 at once."""
+    """Send mutated and mangled bodies, 50 at once."""
     folders = [models / "barista", models / "intents"]
     application = app(folders, limits=Limits(max_body=50_000))
     draw, begun, seen = random.Random(SEED), time.monotonic(), {}

@@ -1,4 +1,5 @@
-"""Answers in batches are the answers alone, whatever comes when; models are replaced between."""
+"""Answers in batches equal single answers, whatever arrives when; models are replaced in
+between."""
 
 import asyncio
 import json
@@ -15,7 +16,7 @@ from thincdialog.serving import Limits, app, served_model
 
 TEXTS = ["Good morning!", "A latte, please.", "warm 3", "", "In a bucket! " * 9, "\ud800", "tall"]
 TALKS = st.lists(st.sampled_from(TEXTS), min_size=1, max_size=5).filter(lambda t: len(t) % 2)
-# A model, what is said, how many choices, and how many turns of the loop later it comes.
+# A model, the turns, the number of choices, and the number of loop iterations before the request.
 ASKED = st.tuples(
     st.sampled_from(["barista", "intents", "topics"]), TALKS, st.integers(1, 4), st.integers(0, 9)
 )
@@ -34,7 +35,7 @@ def test_every_answer_is_the_answer_alone(models, asked, max_batch):
         for _ in range(later):
             await asyncio.sleep(0)
         body = {"model": name, "messages": messages(*talk), "n": n}
-        # In ASCII: a lone surrogate has no UTF-8 form.
+        # In ASCII, because a lone surrogate has no UTF-8 form.
         answer = (await http.post(CHAT, content=json.dumps(body))).json()
         return [(each["message"]["content"], each["score"]) for each in answer["choices"]]
 
@@ -104,10 +105,10 @@ def test_a_model_replaced_under_load_loses_no_request(models, tmp_path, monkeypa
         await asyncio.wait_for(asyncio.gather(replacing(), *(ask(http) for _ in range(20))), 60)
 
     Client(application).run(work)
-    # The new one from some batch on, with all that were asked in it.
+    # From some batch on, answers are those of the new model, for all requests in the batch.
     assert replies == sorted(replies, key="warm".__eq__) and len(set(replies)) == 2
     assert "is incomplete" in caplog.text or "is missing" in caplog.text
-    assert old() is None  # Its memory is free again.
+    assert old() is None  # Its memory has been freed.
 
 
 def test_a_replacement_that_fails_in_any_way_is_not_the_last_one(
@@ -130,7 +131,7 @@ def test_a_replacement_that_fails_in_any_way_is_not_the_last_one(
         return answer.json()["choices"][0]["message"]["content"]
 
     async def work(http):
-        while await said(http) == "warm":  # It was replaced before the first request.
+        while await said(http) == "warm":  # The model was replaced before the first request.
             await asyncio.sleep(0.02)
         with monkeypatch.context() as patch:
             patch.setattr(TrainedModel, "act", broken)

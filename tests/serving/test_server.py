@@ -1,4 +1,4 @@
-"""The command ``serve``: clients of others, signals, workers, and what ends in one line."""
+"""The command ``serve``: third-party clients, signals, workers, and errors that are one line."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def test_the_client_of_openai(server, models):
             client.models.list()
 
 
-# As gr.load_chat of Gradio 6 and Open WebUI 0.6 send them.
+# Requests as gr.load_chat of Gradio 6 and Open WebUI 0.6 send them.
 GRADIO = {
     "model": "barista", "stream": True,
     "messages": [
@@ -110,7 +110,8 @@ def test_heads_that_are_long_or_slow_end_the_connection(server):
     host, port = server.url.removeprefix("http://").split(":")
 
     def sent(parts):
-        """What comes until the end of a connection; parts have a pause between them."""
+        """Return the server's response until it closes the connection. There is a pause after each
+        part."""
         with socket.create_connection((host, int(port)), timeout=20) as client:
             for part in parts:
                 client.sendall(part)
@@ -119,7 +120,7 @@ def test_heads_that_are_long_or_slow_end_the_connection(server):
 
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
     close, long = b"Connection: close\r\n\r\n", b"A: " + b"a" * 50_000
-    # One that has been answered may take its time for another.
+    # A client that has been answered may take its time for another request.
     several = (head + b"\r\n", head, long + b"\r\n", close)
     with ThreadPoolExecutor(4) as threads:
         tried = ((b"",), (head,), several, (head, long, long))
@@ -130,7 +131,7 @@ def test_heads_that_are_long_or_slow_end_the_connection(server):
 
 
 def loopback():
-    """The address of this machine in IPv6, if it has any."""
+    """Return the IPv6 address of this machine, if it has one."""
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -174,7 +175,8 @@ def children(pid):
 
 @contextmanager
 def asking_all_the_time(url, threads):
-    """Ask from each thread; gives the list of statuses so far, "lost" for no answer."""
+    """Send requests from each thread. Yield the list of statuses so far, with "lost" for no
+    answer."""
     found, is_over = [], Event()
 
     def ask():
@@ -213,7 +215,7 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
                 return sum(float(each[len(line) :]) for each in lines if each.startswith(line))
 
             n_asked = 0
-            # Both workers have loaded their models when both have counted an answer.
+            # When both workers have counted an answer, both have loaded their models.
             while len(list(tmp_path.glob("*/histogram_*.db"))) < 2:
                 ask(10)
                 n_asked += 10
@@ -234,7 +236,7 @@ def test_workers_count_together_and_one_that_is_killed_is_replaced(models, tmp_p
                 n_found = len(found)
                 while len(found) < n_found + 100:
                     time.sleep(0.01)
-            # At most one request of each client was at the worker that was killed.
+            # Each client had at most one request at the worker that was killed.
             lost = [each for each in found if each != 200]
             assert len(lost) <= 8 and set(lost) <= {"lost"}, lost
             n_answered = n_asked + len(found) - len(lost)

@@ -1,4 +1,4 @@
-"""The application on Ray Serve, as docs/serving.md has it."""
+"""The application on Ray Serve, as in docs/serving.md."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from tests.test_docs import blocks
 from tests.test_house import ROOT
 
-# Asks both deployments; prints their answers as JSON.
+# Sends requests to both deployments, and prints their answers as JSON.
 ASK = """
 import json
 from concurrent.futures import ThreadPoolExecutor
