@@ -39,7 +39,7 @@ def config(tmp_path, labels, agent=CLASSIFIER, more=""):
 def test_accuracy_of_a_classifier_tells_all_labels_apart(tmp_path, labels):
     result, _ = quietly_train(config(tmp_path, labels.split()))
     for report in (result.scores["dev"], result.baselines["frequent"]["dev"]):
-        # The weights are those of the start, and one class is replied to all.
+        # The weights are the initial ones, and all replies are the same class.
         assert report["accuracy"] == report["hits@1"] == 0.5
     assert result.scores["dev"]["macro_f1"] == pytest.approx(1 / 3)
 

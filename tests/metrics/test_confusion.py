@@ -1,4 +1,4 @@
-"""Which class was found for which."""
+"""Counts of predicted classes for each true class."""
 
 import pytest
 from hypothesis import given

@@ -135,7 +135,7 @@ def test_accuracy_counts_missing_text_as_wrong():
 def test_f1_takes_each_score_over_the_labels_separately():
     rows = [(["cat", "cat sat on mat with hat"], {"text": "the cat sat on rug"})]
     scores = count("F1", rows)
-    # Against "cat": p 1/4, r 1, f1 2/5. Against the other: p 3/4, r 3/6, f1 6/10.
+    # Against "cat": p 1/4, r 1, f1 2/5. Against the other label: p 3/4, r 3/6, f1 6/10.
     assert scores == {"precision": 0.75, "recall": 1.0, "f1": 0.6}
 
 
@@ -192,7 +192,7 @@ def test_class_f1_equals_the_slow_formula(pairs):
 
 def test_class_f1_several_labels_and_no_answer():
     rows = [(["a", "b"], {"text": "b"}), (["a"], {})]
-    # Class a: one example, never found. Class b: one example, found.
+    # Class a: one example, never predicted. Class b: one example, predicted.
     assert count("ClassF1", rows) == {"macro_f1": 0.5, "weighted_f1": 0.5}
 
 

@@ -1,4 +1,4 @@
-"""BLEU, ROUGE-L, distinct n-grams, AUC: against second libraries and slow formulas."""
+"""BLEU, ROUGE-L, distinct n-grams, AUC: compared with other libraries and with slow formulas."""
 
 import itertools
 import random
@@ -25,7 +25,7 @@ def scores(name, rows, **settings):
 
 
 def replies(texts):
-    """What has no words has no text at all."""
+    """Make replies. Without words, a reply has no text field."""
     return [{"text": text} if text else {} for text in texts]
 
 
@@ -51,7 +51,8 @@ def test_bleu_equals_sacrebleu(settings, n, longest):
     sacrebleu = pytest.importorskip("sacrebleu")
     texts = sentences(n, 0, longest)
     labels = [sentences(1 + k % 3, k, longest) for k in range(n)]
-    # References as sacrebleu takes them: one list each of first, second, third ones.
+    # References in the format of sacrebleu: a list of the first ones, of the second, and of the
+    # third.
     references = [[row[i] if i < len(row) else None for row in labels] for i in range(3)]
     expected = sacrebleu.BLEU(**settings).corpus_score(texts, references)
     assert scores("BLEU", zip(labels, replies(texts)), **settings) == {"bleu": expected.score}
@@ -69,7 +70,7 @@ def test_bleu_explains_what_cannot_be(monkeypatch):
 
 
 def common_slowly(left, right):
-    """The longest subsequence of one that is one of the other, by trying all."""
+    """Return the length of the longest common subsequence, by trying all."""
     for length in range(len(left), 0, -1):
         for chosen in itertools.combinations(left, length):
             rest = iter(right)
@@ -114,7 +115,7 @@ def test_word_list_reads_all_scripts():
 
 def test_distinct_n_counts_over_all_replies():
     rows = [(["x"], {"text": text}) for text in ("I don't know", "I know .", "")] + [(["x"], {})]
-    # i don t know | i know: 4 different words of 6; i don, don t, t know, i know: 4 pairs.
+    # i don t know | i know: 4 of 6 words are distinct; i don, don t, t know, i know: 4 pairs.
     assert scores("DistinctN", rows) == {"distinct_1": 4 / 6, "distinct_2": 4 / 6}
     by_ngrams = scores("DistinctN", rows, ns=[2, 3], per="ngrams")
     assert by_ngrams == {"distinct_2": 1.0, "distinct_3": 1.0}
@@ -135,7 +136,7 @@ def test_intra_distinct_n_counts_within_each_reply():
 
 
 def auc_slowly(rows):
-    """Every pair of an example inside and one outside of each class."""
+    """Compare every pair of an example of the class and another one, for each class."""
     areas = []
     for number, name in enumerate("abc"):
         inside = [p[number] for label, p in rows if label == name]

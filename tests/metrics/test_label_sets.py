@@ -1,4 +1,4 @@
-"""Scores of sets of labels against plain loops."""
+"""Scores of sets of labels, compared with plain loops."""
 
 import numpy
 import pytest
@@ -29,7 +29,7 @@ def ratio(part, whole):
 
 
 def by_loops(rows):
-    """The seven scores, each from its definition."""
+    """Compute the seven scores from their definitions."""
     scores = {}
     right = sum(label in labels for labels, found in rows for label in found)
     n_found, n_labels = (sum(len(row[side]) for row in rows) for side in (1, 0))

@@ -1,4 +1,4 @@
-"""Reports of several tasks: each, their mean, and all together; merged exactly."""
+"""Reports of several tasks: each task, their mean, and all examples together; merged exactly."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ counts = st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=40)
 
 
 def reports(examples):
-    """A report of each task."""
+    """Make a report for each task."""
     found = {}
     for task in "abc":
         own = [right for name, right in examples if name == task]
@@ -34,7 +34,7 @@ def test_merge_tasks_gives_each_task_macro_and_micro():
         "a/examples": 4, "a/accuracy": 0.75,
         "b/examples": 6, "b/accuracy": 0.0,
         "c/examples": 0, "c/accuracy": 0.0,
-        # c has no examples, so it says nothing.
+        # c has no examples, so it has no scores.
         "macro/accuracy": 0.375,
     }  # fmt: skip
 

@@ -70,7 +70,7 @@ def test_exact_sum_overflow_is_infinite():
 def test_metric_merge_order_independent(kind, pairs, random):
     pieces = [kind(*pair[: 1 if kind is SumMetric else 2]) for pair in pairs]
     in_order = functools.reduce(operator.add, pieces)
-    while len(pieces) > 1:  # merge two random pieces until one is left
+    while len(pieces) > 1:  # Merge two random pieces until one is left.
         left = pieces.pop(random.randrange(len(pieces)))
         right = pieces.pop(random.randrange(len(pieces)))
         pieces.append(left + right)

@@ -60,9 +60,9 @@ def test_hits_at_k_above_100_are_counted_to_k(tmp_path, agent):
     for name, splits in found.items():
         report = splits["dev"]
         assert report["hits@100"] < 1
-        # Labels are different: for MostFrequent the last ones of the alphabet are ranked last.
+        # All labels are different: MostFrequent ranks them in alphabetical order.
         assert report["hits@100"] < report[f"hits@{N}"] == 1, name
         assert report["hits@100"] <= report[f"hits@{N - 10}"] < 1, name
-        if name != "random":  # Its draws depend on how many there are.
+        if name != "random":  # Its random draws depend on the number of candidates.
             assert report["hits@100"] == usual[name]["dev"]["hits@100"]
             assert report["mrr"] == usual[name]["dev"]["mrr"]

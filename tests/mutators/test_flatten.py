@@ -1,4 +1,4 @@
-"""Flatten and WithoutOpenings: the design's worked example, and what they must not do."""
+"""Flatten and WithoutOpenings: the worked example of the docs, and what they must not do."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""LabelNoise: how many labels are wrong, which, and where."""
+"""LabelNoise: how many labels are wrong, which ones, and in which splits."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ def rows(n=2000, n_classes=3):
 
 
 def labels(noise, given=None, split="train"):
-    """The first label of each example by its id, of a split or of some data."""
+    """Return the first label of each example by its id, for a split or for given data."""
     splits = {"train": given or rows(), "dev": rows(30, n_classes=2)}
     shown = IterableTeacher(splits, mutators=[noise]).for_split(split, training=True)
     found = {message["id"]: message["labels"] for message in shown.examples()}
@@ -31,7 +31,7 @@ def test_label_noise_replaces_its_share_by_other_labels_of_the_data():
         changed = {name: label for name, label in found.items() if label != right[name]}
         assert abs(len(changed) - share * 2000) <= 4 * (2000 * share * (1 - share)) ** 0.5
         assert set(changed.values()) <= set(CLASSES)
-        # A higher share adds to the wrong examples, and leaves them as they are.
+        # A higher share adds wrong examples and does not change the others.
         assert wrong.items() <= changed.items()
         wrong = changed
     assert min(Counter(wrong.values()).values()) > 600
@@ -42,7 +42,7 @@ def test_label_noise_replaces_its_share_by_other_labels_of_the_data():
 def test_label_noise_is_of_training_by_default():
     right = [label for _, label in rows(30, n_classes=2)]
     assert list(labels(LabelNoise(1.0), split="dev").values()) == right
-    # Each split has its own labels: none of train's gets into dev.
+    # Each split uses its own labels: none of train's gets into dev.
     everywhere = LabelNoise(1.0, splits=None)
     assert set(labels(everywhere).values()) == set(CLASSES)
     dev = list(labels(everywhere, split="dev").values())

@@ -29,7 +29,7 @@ def teacher(mutators, streaming=False, split="train", training=True, read=data, 
 
 
 def epoch(shown, number=0):
-    """The examples of one epoch, as the teacher really hands them out."""
+    """Return the examples of one epoch, exactly as the teacher returns them."""
     shown.start_epoch(number, 0)
     found = []
     while not shown.epoch_done():
@@ -42,7 +42,8 @@ def facts(found):
     return sorted((m["id"], m["text"], tuple(m.all_labels)) for m in found)
 
 
-# Names in the registry, the arguments, and what becomes of the sizes of episodes.
+# Names in the registry, the arguments, and a function from the sizes of episodes to their new
+# sizes.
 MUTATORS = {
     "Flatten": ({"context_length": 2}, lambda sizes: [1] * sum(sizes)),
     "LastTurn": ({}, lambda sizes: [1] * sum(sizes)),
@@ -80,13 +81,13 @@ def test_mutators_counts_ids_epochs_and_streams(names):
             assert shown.n_examples == sum(sizes) and shown.n_episodes == len(sizes)
         first, second = epoch(shown), epoch(shown, 1)
         wanted = wanted or facts(first)
-        # What the second epoch shows does not lean on the first one.
+        # The second epoch does not depend on the first one.
         assert facts(first) == facts(second) == wanted
         assert len(first) == sum(sizes) == len({m["id"] for m in first})
     if "LabelNoise" not in names:
         evaluated = teacher(made(names), training=False)
         assert facts(epoch(evaluated)) == wanted
-    # Where nothing is left out and no text is written anew, all words are still there.
+    # If no example is left out and no text is changed, all words are still there.
     if not {"Limit", "Limit of examples"} & set(names):
         words = Counter(word for _, text, _ in wanted for word in text.split())
         assert words == Counter(w for part in data() for text, _ in part for w in text.split())

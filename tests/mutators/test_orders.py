@@ -1,4 +1,4 @@
-"""Mutators that change the order of turns, lines and words, or leave turns alone."""
+"""Mutators that change the order of turns, lines and words, or keep single turns."""
 
 import copy
 from collections import Counter
@@ -137,5 +137,5 @@ def test_orders_compose_as_they_stand():
     assert one[1][0]["context"] == [(PARTNER, "b a"), (SELF, "y0")] == two[1][0]["context"]
     after = applied(Flatten(), EpisodeReverse()(episode))
     assert after[1][0]["context"][0] == (PARTNER, "c d")
-    # An episode of one turn has no order.
+    # An episode of one turn has only one order.
     assert applied(EpisodeReverse(), Flatten()(episode)) == Flatten()(episode)
