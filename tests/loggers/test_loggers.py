@@ -36,7 +36,7 @@ def make_progress(step=1):
 
 
 class Loop:
-    """Tells a logger what a training loop tells it."""
+    """Calls a logger as a training loop does."""
 
     def __init__(self, setup, stdout=None, stderr=None, **run):
         self.run = LoggedRun({}, **run)
@@ -74,13 +74,13 @@ def test_console_table():
         *("1.50", "150", "9,600", "2.5000", "0.2500", "0.5000", "3.0000"),
         *("12,346", "1:02:05", "*"),
     ]
-    # Right-aligned: every value ends where its column's name ends.
+    # Right-aligned: every value ends in the same column as its header.
     for name, value in [("loss/example", "2.5000"), ("examples/s", "12,346"), ("time", "1:02:05")]:
         assert header.index(name) + len(name) == second.index(value) + len(value)
 
 
 def columns_of(*rows, **options):
-    """Names of the columns between the loss and the speed, and the lines."""
+    """Return the names of the columns between the loss and the speed, and the lines."""
     lines = run(Console(**options), rows)[0].splitlines()
     header = lines[0].split()
     return header[4 : header.index("examples/s")], [line.split() for line in lines[2:]]
@@ -142,7 +142,7 @@ def test_console_bar_on_a_terminal():
     loop.step(make_progress(60)._replace(workers="workers 900+800/s"))
     assert "examples/s, workers 900+800/s" in stderr.getvalue()
     loop.step(make_progress(300), make_info(300, total_steps=None))
-    # More steps than were expected move the end, and nothing warns.
+    # More steps than expected move the end of the bar, without a warning.
     loop.step(Progress(301, 3.0, 301 * 64, (1.5, "token"), 200))
     loop.finalize()
 
@@ -154,7 +154,7 @@ def test_console_fits_the_terminal(monkeypatch, columns, n_scores):
     out, _ = run(Console(), [make_info(1, scores=scores)], stdout=Terminal())
     header = out.splitlines()[0].split()
     assert header[4 : header.index("examples/s")] == ["hits@1", "mrr", "accuracy", "f1"][:n_scores]
-    # Names that were asked for stay.
+    # Columns that were asked for are kept.
     given, _ = run(Console(scores=["mrr", "f1", "loss"]), [make_info(1)], stdout=Terminal())
     assert given.split()[4:7] == ["mrr", "f1", "loss"]
 
@@ -166,7 +166,7 @@ def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
     logger.bar.start_t -= 10
     logged.progress_now = lambda: make_progress(1010)._replace(total_steps=2000)
     logger.log_step(None)
-    # 10 steps in 10 seconds: 990 more take 16:30, not the 10 seconds of 1,010 in 10.
+    # 10 steps in 10 seconds: 990 more take 16:30, whereas 1,010 steps in 10 seconds would give 10.
     assert re.search(r"step 1010/2000, .*, 1[56]:\d\d left", stderr.getvalue())
     logger.finalize()
 
@@ -271,13 +271,13 @@ def test_chain_tells_all_in_order_and_finalizes_all():
 def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     calls, stderr = [], io.StringIO()
     chain = Chain(Recorder("one", calls, {"step", "row", "finalize"}), Recorder("two", calls))
-    # In a chain of chains, too.
+    # The same holds in a chain of chains.
     loop = Loop(Chain(chain), stderr=stderr)
     for step in (1, 2):
         loop.step(make_progress(step))
         loop.step(make_progress(step), make_info(step))
     loop.finalize()
-    # Rows are tried again, steps no longer.
+    # Rows are tried again, steps are not.
     assert [call[1:] for call in calls if call[0] == "one"] == [
         ("setup", 0), ("step", 1), ("row", 1), ("row", 2), ("finalize", "NoneType"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""TensorBoard, Weights & Biases and MLflow, for real: what was logged is read back."""
+"""TensorBoard, Weights & Biases and MLflow are really used, and the logged values are read back."""
 
 import io
 import math
@@ -61,14 +61,14 @@ def test_trackers_settings():
 
 
 def read_events(folder):
-    """Scalars and texts, and steps at which earlier ones were withdrawn."""
+    """Return scalars and texts, and the steps at which earlier ones were withdrawn."""
     from tensorboardX.proto.event_pb2 import Event
 
     found = []
     for path in sorted(Path(folder).glob("events.out.tfevents.*")):
         data = path.read_bytes()
         at = 0
-        while at < len(data):  # length, its checksum, the event, its checksum
+        while at < len(data):  # Length, its checksum, the event, its checksum.
             (size,) = struct.unpack("<Q", data[at : at + 8])
             event = Event.FromString(data[at + 12 : at + 12 + size])
             at += size + 16
@@ -116,7 +116,8 @@ def wandb(monkeypatch):
 
 
 def read_records(folder):
-    """The records of an offline run: blocks of 32 KiB with parts of records, as LevelDB's."""
+    """Return the records of an offline run: blocks of 32 KiB with parts of records, as in
+    LevelDB."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     (path,) = Path(folder).glob("wandb/offline-run-*/run-*.wandb")
@@ -130,13 +131,13 @@ def read_records(folder):
         _, size, kind = struct.unpack("<IHB", data[at : at + 7])
         record += data[at + 7 : at + 7 + size]
         at += 7 + size
-        if kind in (1, 4):  # whole, or the last part
+        if kind in (1, 4):  # A whole record, or its last part.
             yield Record.FromString(record)
             record = b""
 
 
 def wait_for_records(folder):
-    """All records: a process of wandb's own writes them, still while ``finish`` returns."""
+    """Return all records. A process of wandb writes them, even after ``finish`` has returned."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         records = list(read_records(folder))
@@ -177,7 +178,7 @@ def test_wandb_resumed_run_keeps_its_id(tmp_path, wandb):
 
 @pytest.mark.parametrize("mode", ["online", "nonsense"])
 def test_wandb_what_it_refuses_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch, mode):
-    # Without an account: no key is anywhere, and there is no terminal to ask on.
+    # There is no account: no key is configured, and there is no terminal to ask on.
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Losses against their formulas, and their gradients against finite differences."""
+"""Losses compared with their formulas, and their gradients with finite differences."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def make(name, **settings):
 
 
 def scores_of(shape, seed=0):
-    """Scores far enough apart that a small step meets no kink of the hinge."""
+    """Draw scores far enough apart that a small step does not cross a kink of the hinge."""
     rng = np.random.default_rng(seed)
     flat = rng.permutation(shape[0] * shape[1]).astype("f") * 0.073
     return flat.reshape(shape), rng.integers(0, shape[1], size=shape[0])

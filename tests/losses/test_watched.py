@@ -1,4 +1,4 @@
-"""Losses of users, and ours."""
+"""Checks of the values that custom losses and our own losses return."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from thincdialog.losses.ranking import RankingHinge
 
 
 class Own(RankingHinge):
-    """A loss of a user's, which is not given for each example."""
+    """A custom loss that does not return a value for each example."""
 
     def __call__(self, scores, targets, allowed=None):
         gradient, losses = super().__call__(scores, targets, allowed)

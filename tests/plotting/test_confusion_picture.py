@@ -1,4 +1,4 @@
-"""The picture of a confusion matrix: which names and counts can be read in it."""
+"""The picture of a confusion matrix: the names and counts that can be read in it."""
 
 import re
 
@@ -13,8 +13,8 @@ matplotlib = pytest.importorskip("matplotlib")
 
 
 def texts_of(n_classes, path):
-    """What is written in the picture of a matrix in which class 0 is taken for 1, 2 for 3,
-    and so on, the later the more often."""
+    """Return the texts in the picture of a matrix in which class 0 is confused with 1, 2 with 3,
+    and so on. Later classes are confused more often."""
     matrix = ConfusionMatrix()
     for number in range(n_classes):
         other = number ^ 1 if number ^ 1 < n_classes else number
@@ -43,7 +43,8 @@ def test_confusion_picture_of_more_classes_names_those_confused_most(tmp_path):
     assert names == 2 * [f"class {number:03}" for number in range(150 - N_SHOWN, 150)]
     assert shown.count("(120 others)") == 2
     assert "the 30 of 150 classes that are confused most, the others as one" in shown
-    # Each kept class is right 500 times; 120 others, with all their errors, are one.
+    # Each class in the picture is right 500 times. The 120 other classes are joined, with all their
+    # errors.
     assert shown.count("500") == N_SHOWN
     assert str(120 * 500 + sum(range(1, 121))) in shown
     assert min(float(size) for size, _ in texts) >= 8

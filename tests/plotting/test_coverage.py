@@ -1,4 +1,4 @@
-"""The picture of what thresholds do."""
+"""The picture of coverage at different thresholds."""
 
 import numpy as np
 import pytest

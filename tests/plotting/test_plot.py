@@ -1,4 +1,4 @@
-"""Curves of runs: what is drawn, on the terminal and in files."""
+"""Curves of runs, on the terminal and in files."""
 
 import json
 import re
@@ -138,7 +138,7 @@ def lines_of(panel):
 
 
 def test_panels_loss_and_score(small, large):
-    # Losses that are measured among other candidates have no axis in common.
+    # Losses with different candidates cannot share an axis.
     loss, dev_loss, score = make_panels(find_runs([small, large]), against="epoch")
     titles = ["train loss per example (nats)", "dev loss per example (nats)", "hits@1 (dev)"]
     assert [panel.title for panel in (loss, dev_loss, score)] == titles
@@ -202,7 +202,7 @@ def test_panels_errors(small, tmp_path):
     empty = write_run(tmp_path / "empty", [])
     with pytest.raises(DataError, match=r"empty  no evaluation has been logged yet"):
         make_panels(find_runs([empty]))
-    # One that has only begun does not hide the others.
+    # A run that has just begun does not hide the others.
     assert make_panels(find_runs([empty, small]))
 
 
@@ -239,7 +239,7 @@ def test_plot_terminal_of_several_runs(small, large):
     assert text.splitlines()[0] == "train loss per example (nats)"
     assert text.splitlines()[-2:] == ["A  small", "B  large"]
     assert max(map(len, text.splitlines())) <= 60
-    # Each line bears its letter.
+    # Each line is drawn with its letter.
     body = "\n".join(text.splitlines()[:-2])
     assert body.count("A") >= 4 and body.count("B") >= 4
 

@@ -1,4 +1,4 @@
-"""The rate falls after evaluations without a new best, as often as that happens."""
+"""Plateau lowers the rate after evaluations without a new best, again and again."""
 
 import json
 
@@ -35,7 +35,7 @@ def test_plateau_goes_along_with_another_schedule_and_its_end():
             tell_schedules(optimizer, False)
         rates.append(optimizer.learn_rate)
         optimizer.step_schedules()
-    # What was low before is not raised; what is lowered stays above the least.
+    # Lower rates are not raised, and lowered rates stay above the minimum.
     assert rates == [1.0, 2.0, 2.0, 2.0, 1.5, 1.5]
 
 
