@@ -1,4 +1,5 @@
-"""What all tests share: seeds, relaxed deadlines, and the real data where it is."""
+"""Settings and fixtures of all tests: seeds, relaxed deadlines, and the real data if it is
+there."""
 
 import os
 import random
@@ -12,26 +13,29 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# No test cuts the power, and to wait for the disk takes a tenth of the time of all tests.
+# No test simulates a power failure, and waiting for the disk takes a tenth of the time of all
+# tests.
 os.fsync = lambda handle: None
 # Without bytecode, each process that a test starts would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# The machine may be busy with other work; a slow example is no failure. Slow tests try more.
+# The machine may be busy with other work, so a slow example is no failure. Slow tests try more
+# examples.
 settings.register_profile("quick", deadline=None, max_examples=15)
 settings.register_profile("slow", deadline=None)
 settings.load_profile("quick")
 
 
 def pytest_configure(config):
-    """Properties among the slow tests are tried with Hypothesis's own number of examples."""
+    """Let properties among the slow tests try Hypothesis's own number of examples."""
     if config.option.markexpr.startswith("slow"):
         settings.load_profile("slow")
 
 
 def pytest_collection_modifyitems(items):
-    """Tests marked gpu run where CuPy sees a device, those marked torch where PyTorch is."""
+    """Skip tests marked gpu if CuPy sees no device, and tests marked torch if PyTorch is
+    missing."""
     has_torch = find_spec("torch") is not None
     for item in items:
         if item.get_closest_marker("torch") and not has_torch:
@@ -53,7 +57,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def seed():
-    """Every test starts from the same global random state."""
+    """Start every test from the same global random state."""
     random.seed(0)
     numpy.random.seed(0)
     return 0
@@ -61,7 +65,7 @@ def seed():
 
 @pytest.fixture(autouse=True)
 def device(request):
-    """A test of a GPU begins on the first one, whichever the one before ended on."""
+    """Start each GPU test on the first GPU, whichever GPU the previous test used last."""
     if request.node.get_closest_marker("gpu"):
         import cupy
 
@@ -70,13 +74,13 @@ def device(request):
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The project's folder."""
+    """Return the project's folder."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of real dialogue data beside the project."""
+    """Return the folder of real dialogue data next to the project."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("needs the real data in ../shared/data")

@@ -1,6 +1,6 @@
-"""Damages files as people, disks and editors do; shared by the tests that read them.
+"""Damages files as people, disks and editors do. Tests of readers share this.
 
-Slow tests that draw lots try what fits into some minutes. Others, and more of them:
+Slow tests with random draws take a few minutes. To try other cases, and more of them:
 ``FUZZ_SEED=7 FUZZ_TIMES=10 make test-slow``.
 """
 
@@ -12,7 +12,7 @@ from typing import Callable, Sequence
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 TIMES = int(os.environ.get("FUZZ_TIMES", "1"))
-# What stands where it should not.
+# Bytes to insert where they do not belong.
 ODD = (
     b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"\xed\xa0\x80", b"\xc3", b"\x85",
     b"\xe2\x80\xa8", b"\r", b"\n", b"\r\n", b"\t", b" ", b"    ", b"\\", b"\\u", b"\\ud83d", b'"',
@@ -26,9 +26,9 @@ SECONDS = 60.0
 
 
 def mangle(content: bytes, random) -> bytes:
-    """The bytes with one to four things done to them.
+    """Damage the bytes in one to four ways.
 
-    random (random.Random): Decides what, and where.
+    random (random.Random): Decides how, and where.
     """
     for _ in range(random.randint(1, 4)):
         content = random.choice(_WAYS)(content, random)
@@ -39,7 +39,7 @@ def mangle(content: bytes, random) -> bytes:
 
 
 def mangle_bytes(content: bytes, random) -> bytes:
-    """Bits flipped, or the end cut off, or some bytes lost or doubled: as disks do it."""
+    """Damage bytes as disks do: flip bits, or cut off the end."""
     if not content or random.random() < 0.3:
         return content[: random.randrange(len(content) + 1)]
     changed = bytearray(content)
@@ -76,7 +76,7 @@ def _repeat_line(content, random):
 
 
 def _replace_token(content, random):
-    """Something between two punctuation marks becomes something else."""
+    """Replace the text between two punctuation marks."""
     marks = [n for n, byte in enumerate(content[:100_000]) if byte in b'\n=:,"[]{}\t|. ']
     if len(marks) < 2:
         return _insert(content, random)
@@ -112,7 +112,7 @@ def _nest(content, random):
 
 
 def _change_json(content, random):
-    """A line of JSON keeps its form, and one value in it becomes another."""
+    """Replace one value in a line of JSON, which stays valid."""
     lines = content.split(b"\n")
     place = random.randrange(len(lines))
     try:
@@ -139,7 +139,7 @@ _WAYS: Sequence[Callable] = (
 
 
 def within_time(action: Callable[[], None]) -> None:
-    """Run something that must not take long, whatever it is given."""
+    """Run an action that must not take long, whatever its input."""
     start = time.process_time()
     action()
     took = time.process_time() - start

@@ -1,4 +1,4 @@
-"""What tests do to processes: limits for this one, others that train, and cases that take long."""
+"""Helpers of tests for processes: limits for this process, trainings in others, and slow cases."""
 
 import os
 import resource
@@ -13,14 +13,14 @@ import pytest
 
 
 def slow(*values):
-    """A slow case of a parametrised test."""
+    """Mark a case of a parametrised test as slow."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @contextmanager
 def limited(kind, most):
-    """A stretch in which this process may have only so much, such as RLIMIT_FSIZE: so many
-    bytes in a file, as on a full disk."""
+    """Limit a resource of this process in a ``with`` block. For example, RLIMIT_FSIZE limits the
+    bytes of a file, as on a full disk."""
     limit = getattr(resource, kind)
     before = resource.getrlimit(limit)
     resource.setrlimit(limit, (most, before[1]))
@@ -32,19 +32,19 @@ def limited(kind, most):
 
 @contextmanager
 def little_memory(more=1 << 30):
-    """A stretch in which this process may take so many bytes more than it has."""
+    """Limit the memory that this process may take in addition, in bytes, in a ``with`` block."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     with limited("RLIMIT_AS", pages * resource.getpagesize() + more):
         yield
 
 
 class TookTooLongError(BaseException):
-    """What was tried waits for something, or for ever."""
+    """Raised if an action takes too long or hangs."""
 
 
 @contextmanager
 def no_longer_than(seconds):
-    """A stretch that is interrupted if it takes longer, also where it waits."""
+    """Interrupt a ``with`` block if it takes longer, even if it waits."""
 
     def end(*_):
         raise TookTooLongError
@@ -59,16 +59,17 @@ def no_longer_than(seconds):
 
 
 def open_channels() -> Set[str]:
-    """The pipes and sockets that this process has open: "pipe:[number]", one by one."""
+    """Return the pipes and sockets that this process has open, each as "pipe:[number]" or
+    similar."""
     names = set()
     for place in Path("/proc/self/fd").glob("*"):
-        with suppress(OSError):  # That of the listing itself is closed again.
+        with suppress(OSError):  # The descriptor of the listing itself is closed again.
             names.add(os.readlink(place))
     return {name for name in names if name.startswith(("pipe:", "socket:"))}
 
 
 def start(folder, *arguments, env=None, **options):
-    """A process of the package's command line in a folder."""
+    """Start a process of the package's command line in a folder."""
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **options}
     given = {**os.environ, "PYTHONPATH": ":".join(sys.path), **(env or {})}
     command = [sys.executable, "-m", "thincdialog", *arguments]

@@ -1,4 +1,4 @@
-"""A folder as the library datasets writes it, with `save_to_disk`."""
+"""A folder in the format of the library datasets, as written by `save_to_disk`."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def save_dataset(folder, n_rows):
-    """Save so many rows in two files.
+    """Save this number of rows in two files.
 
     folder (Path): The folder, which is made.
     """

@@ -1,4 +1,4 @@
-"""What Python users import."""
+"""The names that Python users import."""
 
 import ast
 import subprocess
@@ -13,7 +13,7 @@ from thincdialog import api
 
 
 def imports_for_type_checkers():
-    """(name, module) of each import that only type checkers read."""
+    """Return (name, module) of each import that only type checkers read."""
     tree = ast.parse(Path(api.__file__).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     assert isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
@@ -43,7 +43,7 @@ def test_api_says_what_is_not_there():
 
 
 def test_package_shows_what_there_is():
-    """In a new process, where nothing has been imported by another test."""
+    """Run in a new process, where nothing has been imported by another test."""
     code = (
         "import sys, thincdialog; print(*dir(thincdialog)); print(thincdialog.load.__doc__[:20]);"
         "import thincdialog.api; from thincdialog.api import Problem;"

@@ -1,4 +1,4 @@
-"""Inputs that atheris finds by coverage, for the readers of configs and data.
+"""Fuzzing of the readers of configs and data: atheris finds inputs by coverage.
 
 Needs ``pip install atheris``.
 """
@@ -22,12 +22,12 @@ tried: Counter = Counter()
 
 
 def read_config(folder, data):
-    """The config reader, given the bytes."""
+    """Read the bytes as a config."""
     check(folder / "fuzzed.cfg", data)
 
 
 def read_data(folder, data):
-    """The reader that the first byte says, given the others."""
+    """Read the bytes after the first with the reader that the first byte selects."""
     name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
     read(name, folder / f"fuzzed{READERS[name][1]}", data[1:])
     tried[name] += 1
@@ -35,7 +35,7 @@ def read_data(folder, data):
 
 
 def convert_data(folder, data):
-    """A conversion of the bytes after the first; all of them say to what."""
+    """Convert the bytes after the first; all bytes select the target."""
     name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
     path = folder / f"fuzzed{READERS[name][1]}"
     convert_any(path, data[1:], random.Random(data))
@@ -43,18 +43,18 @@ def convert_data(folder, data):
 
 
 def raise_error(folder, data):
-    """What a reader must not do."""
+    """Raise an exception that a reader must not raise."""
     raise KeyError("planted")
 
 
 def hang(folder, data):
-    """What a reader must not do."""
+    """Hang, which a reader must not do."""
     while True:
         time.sleep(0.01)
 
 
 def grow(folder, data):
-    """What a reader must not do."""
+    """Use more memory than a reader may."""
     kept = b"x" * (3 << 30)
     time.sleep(3)
     assert kept
@@ -79,7 +79,7 @@ atheris.Fuzz()
 
 
 def fuzz(root, folder, check, good, n_runs, seconds=60):
-    """Let atheris try inputs on a check, from good files on; what it said of it."""
+    """Let atheris try inputs on a check, starting from valid files. Return the finished process."""
     for name in ("corpus", "work"):
         (folder / name).mkdir()
     for place, content in enumerate(good):
@@ -93,7 +93,8 @@ def fuzz(root, folder, check, good, n_runs, seconds=60):
     }  # fmt: skip
     return subprocess.run(
         [
-            # A shell between: its child does not count what this process once held as its own.
+            # The shell in between keeps the memory of this process from being counted for its
+            # child.
             *("sh", "-c", '"$@"; exit $?', "sh"),
             *(sys.executable, "-W", "ignore", "-c", FUZZ, str(root), check, str(folder / "work")),
             *(f"-{name}={value}" for name, value in options.items()),
@@ -124,7 +125,7 @@ def test_fuzzed_inputs_never_crash_hang_or_fill_the_memory(
     n_tried = int(re.search(r"Done (\d+) runs", done.stderr)[1])
     with capsys.disabled():
         sys.stdout.write(f"\n{check.__name__}: {n_tried:,} inputs tried\n")
-    # Fewer than asked for only where the time was up.
+    # There are fewer runs only if the time was up.
     assert n_tried >= len(good)
     if check is read_data:
         assert set((tmp_path / "work" / "tried").read_text().split("\n")) == set(NAMES)

@@ -1,4 +1,4 @@
-"""Every shipped config is sound, and trains on made-up data of its format."""
+"""Every shipped config is valid, and trains on made-up data of its format."""
 
 import gzip
 import io
@@ -40,13 +40,13 @@ def stories():
 
 
 def code_of(path):
-    """The file that a config needs with --code, if it needs one."""
+    """Return the file that a config needs with --code, or None."""
     code = path.with_suffix(".py")
     return code if code.exists() else None
 
 
 def write_digits(folder):
-    """A copy of MNIST with very few images."""
+    """Write a copy of MNIST with very few images."""
     generator = numpy.random.default_rng(0)
     parts = [
         (generator.integers(0, 255, (40, 28, 28), dtype="u1"), numpy.arange(40) % 10)
@@ -56,7 +56,7 @@ def write_digits(folder):
         pickle.dump(parts, file, protocol=4)
 
 
-# What a teacher of a shipped config reads; None if it makes its data itself.
+# The data that a teacher of a shipped config reads; None if the teacher generates its own.
 DATA = {
     "thincdialog.CoffeeOrder.v1": None,
     "thincdialog.Conversations.v1": ("jsonl", conversations),
@@ -78,7 +78,7 @@ def path(request):
 def test_configs_begin_with_comments(path):
     lines = path.read_text(encoding="utf8").splitlines()
     assert lines[0].startswith("# ")
-    # A comment behind a value would become a part of it.
+    # A comment after a value would become a part of it.
     assert not [line for line in lines if " #" in line and not line.startswith("#")]
 
 
@@ -87,7 +87,7 @@ def on_little_data(checked, tmp_path):
     ((name, task),) = checked.interpolated["tasks"].items()
     overrides = {"training.max_steps": 2}
     tokenizer = checked.interpolated.get("tokenizer", {})
-    # A table of the real size takes seconds a step.
+    # With a table of the real size, a step takes seconds.
     if "n_rows" in tokenizer:
         overrides["tokenizer.n_rows"] = 500
     if "views" in tokenizer:
@@ -107,7 +107,7 @@ def on_little_data(checked, tmp_path):
 
 
 def encoder_paths(path, tmp_path):
-    """RETURNS: Overrides by which a config with an encoder finds a tiny one."""
+    """RETURNS: Overrides that make a config with an encoder use a tiny one."""
     if "pretrained" not in path.stem:
         return {}
     encoder = str(tiny_encoder(tmp_path / "encoder"))
@@ -128,7 +128,7 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     for out in (tmp_path / "a", tmp_path / "b"):
         result = train(path, output=out, overrides=overrides, code=code, **silent)
         assert json.loads((out / BEST / "meta.json").read_text())["step"] <= 2
-        # Images have no test part, and nobody says anything.
+        # There are no test images, and no images to chat with.
         split = "dev" if data == "mnist" else "test"
         assert result.scores[split]["examples"] > 0
         assert evaluate(out / BEST, split=split) == result.scores[split]
@@ -151,5 +151,5 @@ def test_configs_quickstart_learns_as_much_from_batches_of_like_length(batcher):
     config = load_config(ROOT / "configs" / "quickstart.cfg").config
     config["world"]["batcher"], config["baselines"] = batcher, {}
     silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-    # Batches of any length: 99.7 %. With replies of like length alone: 98.9 and 94.3 %.
+    # With batches of any length: 99.7 %. With replies of similar length alone: 98.9 and 94.3 %.
     assert train(config, **silent).scores["test"]["hits@1"] > 0.992

@@ -1,4 +1,4 @@
-"""Code of users that gives what it must not, or fails: one line says where, in every command."""
+"""Custom code that fails or returns something wrong: one line says where, in every command."""
 
 import inspect
 import os
@@ -96,7 +96,7 @@ OPTIONAL = {
 
 
 def builds(registry, what, before=""):
-    """Code that registers a function which gives ``what``."""
+    """Write code that registers a function whose return value is ``what``."""
     return registry, f'{before}\n\n@registry.{registry}("NAME")\ndef build():\n    return {what}\n'
 
 
@@ -119,7 +119,7 @@ class Own(Store):
 
 
 def own(registry, base, method, value, more=""):
-    """Code of a class that gives ``value`` from one method."""
+    """Write code of a class in which one method returns ``value``."""
     text = f"class Own({base}):\n    {more}\n    def {method}:\n        return {value}\n"
     made = "Own(Sizes(4), 4)" if base == "Batcher" else "Own()"
     return builds(registry, made, text)
@@ -163,7 +163,7 @@ def optimizer(value, given="key, weights, gradient"):
     return registry, code.replace("def build():", "def build(learn_rate: float):")
 
 
-# What is registered where, what the line says of it, and whether `debug config` finds it.
+# The registry and the code, what the line says, and whether `debug config` finds the error.
 WRONG = {
     "layer None": (
         *builds("layers", "None"),
@@ -619,7 +619,7 @@ WRONG = {
 
 
 def write(folder, registry, code):
-    """The config and the code of a case."""
+    """Write the config and the code of a case."""
     name = f"test_contract.{folder.name}.v1"
     parts = {**PARTS, "loss": "", "callback": "", "rate": "learn_rate = 0.01", "world": ""}
     agent = AGENT
@@ -638,7 +638,7 @@ def write(folder, registry, code):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("THINCDIALOG_TRACEBACK", raising=False)
-    for name in PARTS.values():  # Each code file registers these two anew.
+    for name in PARTS.values():  # Each code file registers these two again.
         if name.startswith("test_contract."):
             forget(name)
     return tmp_path
@@ -778,7 +778,7 @@ def test_what_is_ours_is_no_users():
 
 
 def test_what_is_installed_beside_thinc_is_no_users(tmp_path):
-    # As "pip install --target" does it.
+    # As with "pip install --target".
     (tmp_path / "thinc").symlink_to(Path(thinc.__file__).parent)
     script = "from thinc.layers.chain import forward; from thincdialog.contract import is_users; "
     script += "print(forward.__code__.co_filename, is_users(forward))"
@@ -802,7 +802,7 @@ def test_places_are_the_innermost_of_users():
     place = f"tests/test_contract.py:{line + 1}  in "
     assert place_in(caught.value).startswith(place)
     assert told_of_code(caught.value).endswith("add(): KeyError: 'none'")
-    # An error that never was in code of a user's.
+    # This error was never in custom code.
     assert place_in(ValueError("none")) == ""
 
 

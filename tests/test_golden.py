@@ -1,4 +1,4 @@
-"""The order of examples that a seed gives stays what it is, from version to version."""
+"""The order of examples for a seed does not change from version to version."""
 
 import hashlib
 
@@ -37,7 +37,7 @@ tea = 2.5
 BATCHSORT = '@batchers = "thincdialog.Batchsort.v1"\nsize = 32\n'
 WORDS = '@batchers = "thincdialog.Words.v1"\nbudget = 700\n'
 STREAM = ("n_train = 300", "n_train = 300\nstreaming = true")
-# What every change of these orders would break: that two versions give the same weights.
+# If these orders change, two versions no longer train the same weights.
 GOLDEN = {
     "Fixed": (COFFEE + "size = 32\n", (114, "8b467a955fbb6d74")),
     "Batchsort": (COFFEE + BATCHSORT, (114, "81cfdd56e61536db")),

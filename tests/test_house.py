@@ -1,4 +1,4 @@
-"""House rules that a reader relies on: each test walks all files and lists every offender."""
+"""House rules that readers rely on: each test goes through all files and lists every violation."""
 
 import ast
 from functools import lru_cache
@@ -7,7 +7,7 @@ from typing import Dict
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
-# Tests of what no single file promises.
+# Tests of properties that no single file has.
 OF_A_WHOLE_ROOM = """
 atheris docs golden house imports limits real_scores startup agents/baselines agents/batch_lengths
 agents/history batchers/waiting cli/commands cli/mistakes cli/runs config/damaged_configs
@@ -21,7 +21,7 @@ training/tasks cli/printed_commands stand_in words benchmarks/bench_gpu
 
 @lru_cache(maxsize=None)
 def trees() -> Dict[Path, ast.Module]:
-    """Every file of the package, parsed."""
+    """Parse every file of the package."""
     return {file: ast.parse(file.read_bytes()) for file in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -32,7 +32,7 @@ def test_house_public_names_have_docstrings():
         for node in tree.body
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         and not node.name.startswith("_")
-        # Thinc's layers: the builder's docstring speaks for these two.
+        # The docstring of a layer's builder describes these two, too.
         and node.name not in ("forward", "init")
         and not ast.get_docstring(node)
     ]
@@ -40,15 +40,15 @@ def test_house_public_names_have_docstrings():
 
 
 def test_house_registering_files_have_real_annotations():
-    # Config checks read annotations: as strings, one bad name switches all of them off.
+    # Config checks read annotations. If they were strings, one bad name would disable all checks.
     both = ("@registry.", "from __future__ import annotations")
     wrong = [str(file) for file in trees() if all(map(file.read_text("utf8").count, both))]
     assert not wrong, "\n".join(wrong)
 
 
 def test_house_tests_mirror_the_package():
-    """A test has the name of a file or folder of its room, of one of a family of files
-    (``kernels_adam``), or of the family (``baselines``, ``memory`` of ``memory_hops``)."""
+    """A test is named after a file or folder in its part of the package, after one of a family of
+    files (``kernels_adam``), or after the family (``baselines``, ``memory`` of ``memory_hops``)."""
     strangers = []
     for test in sorted(TESTS.rglob("test_*.py")):
         room = test.relative_to(TESTS).parts[0] if test.parent != TESTS else ""

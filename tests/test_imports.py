@@ -1,4 +1,4 @@
-"""Who may import whom: what stands further left (see ORDER), never the other way."""
+"""Import rules: a part of the package may only import parts to the left of it (see ORDER)."""
 
 import ast
 from collections import defaultdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.test_house import PACKAGE, trees
 
-# Parts of the package, left to right; those between two "<" do not import each other.
+# Parts of the package, from left to right. Parts between two "<" do not import each other.
 ORDER = """
 errors, signals < contract < messages, files < registry < config < ops, metrics, batchers < protocol
 < formats, mutators < examples < layers, losses, schedules, optimizers, data
@@ -14,7 +14,7 @@ errors, signals < contract < messages, files < registry < config < ops, metrics,
 < evaluation < runs, runners < inspection, serving < plotting < api < cli < __main__
 """
 GROUPS = [[part.strip() for part in group.split(",")] for group in ORDER.split("<")]
-# Nobody may import a part that is in none of them.
+# Parts that are in no group may not be imported.
 RANK = defaultdict(lambda: 99, {part: n for n, group in enumerate(GROUPS) for part in group})
 
 
@@ -23,7 +23,7 @@ def part_of(file: Path) -> str:
 
 
 def imported_parts(file: Path):
-    """(line, part) of every import of the package itself, also those in functions."""
+    """Yield (line, part) of every import of the package itself, also in functions."""
     package = ["thincdialog", *file.relative_to(PACKAGE).parent.parts]
     for node in ast.walk(trees()[file]):
         if isinstance(node, ast.Import):
@@ -43,7 +43,7 @@ def test_imports_go_left_only():
     wrong = []
     for file in trees():
         part, imported = part_of(file), list(imported_parts(file))
-        if part == "__init__":  # the version, which everybody may read, and api on first use
+        if part == "__init__":  # The version, which every part may read, and api on first use.
             assert {name for _, name in imported} == {"api"}
             continue
         wrong += [
@@ -74,7 +74,7 @@ def test_imports_only_the_command_line_prints_and_exits():
 
 
 def test_imports_no_layer_asks_which_ops_it_has():
-    """What depends on the ops is a function of ops/: all others call it."""
+    """Functions that depend on the ops are in ops/, and all other files call these."""
     found = []
     for file, tree in trees().items():
         for node in ast.walk(tree) if part_of(file) != "ops" else ():

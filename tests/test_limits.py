@@ -1,4 +1,4 @@
-"""docs/limits.md tells the limits as they are in the code, and leaves none out."""
+"""docs/limits.md has the same limits as the code, and leaves none out."""
 
 import importlib
 import inspect
@@ -12,15 +12,15 @@ PAGE = (ROOT / "docs" / "limits.md").read_text(encoding="utf8")
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines()]
 ROWS = [row for row in ROWS if len(row) == 4 and "`" in row[3]]
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
-# Rooms that read and wait, and names of limits in them.
+# Parts of the package that read or wait, and the names of limits in them.
 ROOMS = ("formats", "examples", "data", "files", "runs", "runners", "config", "teachers", "loader")
 LIMIT = re.compile(r"^(_?(?:MAX|MOST|LONGEST)(?:_[A-Z]+)*(?:, [A-Z_]+)*) = ", re.MULTILINE)
-# How names are compared in an error, and how many steps are asked for, limit nothing that is read.
+# These do not limit input: the length of names compared in an error, and the steps requested ahead.
 OTHERS = {"config.values.MAX_COMPARED", "runners.cluster.pace.MOST"}
 
 
 def value_of(place):
-    """What stands in the code: a constant, or the default of an argument."""
+    """Return a constant of the code, or the default of an argument."""
     name, _, argument = place.rstrip(")").partition("(")
     module, _, attribute = name.rpartition(".")
     found = getattr(importlib.import_module(f"thincdialog.{module}"), attribute)

@@ -1,4 +1,4 @@
-"""The agent contract: turns are taken in order, and copies share what is heavy."""
+"""The agent contract: turns are taken in order, and copies share large objects."""
 
 import tracemalloc
 
@@ -34,7 +34,7 @@ def said(text, agent="teacher"):
 
 
 def call(agent, letters):
-    """o, a, s: observe, act, self_observe."""
+    """Call the agent's methods by their letters: o for observe, a for act, s for self_observe."""
     for letter in letters:
         if letter == "a":
             agent.act()
@@ -50,7 +50,7 @@ def test_protocol_observe_act_self_observe_and_again():
         reply = agent.act()
         assert reply["text"] == text
         agent.self_observe(reply)
-    # Several speakers may be heard before an act.
+    # Several speakers may be observed before act().
     agent.observe(said("three", agent="a"))
     agent.observe(said("four", agent="b"))
     assert agent.act()["text"] == "four"
@@ -66,7 +66,7 @@ def test_protocol_observe_act_self_observe_and_again():
         (Echo, "oa", "o", r"echo\.observe\(\) was called twice without act\(\).*self_observe\(\)"),
         (Echo, "", "s", r"echo\.self_observe\(\) was called before observe\(\)"),
         (Echo, "oas", "s", r"echo\.self_observe\(\) was called before observe\(\)"),
-        # What an observe() that keeps nothing has left out.
+        # Misuse after an observe() that does not call super().
         (Deaf, "o", "a", r"must call super\(\)\.observe\(message\)"),
         (Deaf, "o", "s", r"must call super\(\)\.observe\(message\)"),
     ],
@@ -100,7 +100,7 @@ def test_protocol_agent_that_keeps_nothing_has_no_conversation_to_save():
     assert agent.conversation_state() is None and not agent.can_truncate
     agent.set_conversation_state(None)
     assert agent.observation is None
-    assert call(agent, "oa").observation["text"] == "hi"  # what waited is heard anew
+    assert call(agent, "oa").observation["text"] == "hi"  # The pending message is observed again.
 
 
 @pytest.mark.parametrize("make", [Agent, Echo, ConversationAgent])

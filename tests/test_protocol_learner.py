@@ -1,5 +1,5 @@
-"""A learner of a user's own, without a Thinc model, from a file given with ``--code``: the
-commands do with it what they do with ours."""
+"""A custom learner without a Thinc model, in a file given with ``--code``. All commands work with
+it as with built-in agents."""
 
 import json
 
@@ -30,7 +30,7 @@ from thincdialog.protocol import NO_STEP, StepReport
 class Perceptron(Learner):
     """Scores classes by words; a wrong answer moves the weights of its words.
 
-    n_rows (int): Words that are told apart, by their hashes.
+    n_rows (int): Rows of weights; words are mapped to rows by their hashes.
     """
 
     id = "perceptron"
@@ -143,7 +143,7 @@ ROWS = colours.examples({"red": "stop", "green": "go", "amber": "wait", "blue": 
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory):
-    """The file, read once: what is registered has its name for good."""
+    """Write the file once, because registered names are permanent."""
     path = tmp_path_factory.mktemp("code") / "own.py"
     path.write_text(CODE)
     return path
@@ -159,7 +159,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run_well(run, line):
-    """What a command that succeeds prints."""
+    """Run a command that succeeds. Return its output."""
     code, out, err = run(line)
     assert code == 0, err
     return out
@@ -175,12 +175,12 @@ def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
     assert rows[-1]["step"] == 60 and rows[-1]["loss_per_token"] < rows[1]["loss_per_token"]
     assert rows[-1]["loss_per_example"] is None and rows[-1]["tokens_per_second"] > 0
     assert f"{rows[-1]['loss_per_token']:.4f}/token" in table
-    # A run that goes on makes the same steps.
+    # A resumed run makes the same steps.
     run_well(run, f"train own.cfg --code {code} -o parts --training.max_steps 25")
     run_well(run, f"train own.cfg --code {code} -o parts --resume")
     whole, parts = (folder / name / "model-last" / "weights.npy" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
-    # Another run begins with all of it; with a rate of 0 it stays there.
+    # Another run begins with these weights; with a learning rate of 0 they do not change.
     begin = "--init-from whole/model-last --training.max_steps 1"
     still = "--training.optimizer.learn_rate 0 --training.max_epochs 0"
     exit_code, _, err = run(f"train own.cfg --code {code} -o more {begin} {still}")
@@ -212,7 +212,7 @@ executor = "%s"
 
 @pytest.mark.parametrize(
     "executor, optimizer",
-    # It never calls the optimizer: there are no averages of its weights.
+    # This learner never calls the optimizer, so there are no averages of its weights.
     [("thread", 'Adam.v1"\nuse_averages = true'), slow("process", 'thincdialog.SparseSGD.v1"')],
 )
 def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor, optimizer):
@@ -238,7 +238,7 @@ def test_learner_that_leaves_the_weights_that_workers_share_is_told_so(run, fold
 
 
 class Noting(Learner):
-    """Keeps what it was asked to learn and to answer."""
+    """Keeps the messages that it had to train on and to answer."""
 
     def __init__(self):
         self.weights = np.arange(4, dtype="f")

@@ -1,4 +1,4 @@
-"""Shipped configs reach their scores on real data, where ../shared/data is there."""
+"""Shipped configs reach their scores on real data, if ../shared/data is there."""
 
 import tarfile
 
@@ -44,7 +44,7 @@ def test_real_scores_memory_network_follows_changes_of_a_request(root, data, tmp
         evaluation__max_examples=2000,
         **{f"paths__{name}": str(tmp_path / name) for name in parts},
     )
-    # ranker.cfg with the whole history, which does not know the order of turns, has 89.5 %.
+    # ranker.cfg with the whole history, which does not know the order of turns, reaches 89.5 %.
     assert result.scores["test"]["hits@1"] >= 0.98
 
 
@@ -85,5 +85,5 @@ def test_real_scores_ranker_beats_retrieval_after_a_short_run(root, data):
         training__max_steps=200,
     )
     assert result.scores["test"]["examples"] == 2000
-    # The best of the simple baselines has 22.2 %; the whole run reaches over 50.
+    # The best simple baseline reaches 22.2 %; a whole run reaches more than 50 %.
     assert result.scores["test"]["hits@1"] >= 0.35

@@ -1,6 +1,6 @@
-"""Registries: no name vanishes, none is taken twice, packages can add their own.
+"""Registries: no name disappears, no name is taken twice, and packages can add their own.
 
-After adding a registered function, write its name down: python tests/test_registry.py
+After adding a registered function, add its name to the list: python tests/test_registry.py
 """
 
 import json
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def registered_names():
-    """Our own names; Thinc looks after its."""
+    """Return our own names. Thinc's are tested in Thinc."""
     registry.ensure_populated()
     return {
         name: sorted(other for other in known.get_all() if other.startswith("thincdialog"))
@@ -44,7 +44,7 @@ def test_registry_no_name_vanishes():
 def test_registry_finds_thincs_functions_and_ours_in_one_place():
     assert registry.layers.get("Linear.v1") is thinc.api.Linear
     assert registry.has("optimizers", "Adam.v1") and not registry.has("optimizers", "Adam.v9")
-    # Thinc's own registry sees our layers, so its combinators can be configured with them.
+    # Thinc's own registry contains our layers, so its combinators can be configured with them.
     ours = registry.layers.get("thincdialog.BagEmbed.v1")
     assert thinc_registry.layers.get("thincdialog.BagEmbed.v1") is ours
 
@@ -58,7 +58,7 @@ def test_registry_all_our_names_have_a_version_and_a_docstring():
 
 @pytest.fixture
 def known():
-    """A registry of its own."""
+    """Return a registry of its own."""
     known = DialogRegistry(("test_thincdialog", "layers"), entry_points=True)
     yield known
     for path in [path for path in catalogue.REGISTRY if path[0] == "test_thincdialog"]:
@@ -91,7 +91,7 @@ def test_registry_entry_points(known, monkeypatch):
     assert "dumps.v1" in known and "dumps.v2" not in known
     assert known.get("dumps.v1") is json.dumps
     assert known.get_all() == {"dumps.v1": json.dumps}
-    # The package may use the decorator as well, for the same function.
+    # The package may also use the decorator for the same function.
     with pytest.raises(DuplicateNameError, match=r"by the installed package '\?' \(json:dumps\)"):
         known.register("dumps.v1", func=json.loads)
     assert known.register("dumps.v1", func=json.dumps) is json.dumps
@@ -169,7 +169,7 @@ learn_rate = 0.05
 
 
 def test_registry_installed_package_trains_with_its_layer_and_its_teacher(tmp_path, capsys):
-    # What pip leaves behind; entry points are read once, when a process begins.
+    # The files that pip installs. Entry points are read once, when a process starts.
     files = {
         "site/parrot_dialog.py": PACKAGE,
         "site/parrot_dialog-1.0.dist-info/METADATA": "Name: parrot-dialog\nVersion: 1.0\n",
@@ -186,7 +186,7 @@ def test_registry_installed_package_trains_with_its_layer_and_its_teacher(tmp_pa
     best = tmp_path / "out" / "model-best"
     scores = json.loads((best / "meta.json").read_text())["dev"]
     assert scores["accuracy"] == 1.0 and scores["examples"] == 60
-    # The same model does not load where the package is not installed.
+    # The same model does not load if the package is not installed.
     assert main(["evaluate", str(best), "--split", "dev"]) == 1
     shown = capsys.readouterr().err
     assert "'parrot.Echo.v1' is not in 'teachers'" in shown

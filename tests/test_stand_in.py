@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.gpu
-# Each block adds up its row: by halves, so that threads must wait for each other.
+# Each block sums its row by halves, so that threads must wait for each other.
 ROW_SUMS = r"""
 extern "C" __global__ void row_sums(const float* X, float* sums, int width) {
     __shared__ float part[256];
@@ -108,7 +108,7 @@ def test_stand_in_gives_memory_out_anew_and_refuses_what_it_is_told_to(cupy):
     assert (pool.used_bytes(), pool.total_bytes()) == (4096, 4096)
     del held[:2]
     with cupy.counted() as counts:
-        held.append(cupy._memory.Held(pool, 2048))  # What was two pieces is no block of one.
+        held.append(cupy._memory.Held(pool, 2048))  # The two free pieces are not a single block.
         held.append(cupy._memory.Held(pool, 600))
     assert (counts.taken, pool.used_bytes(), pool.total_bytes()) == (1, 5120, 6144)
     held.clear()
@@ -143,7 +143,7 @@ def test_stand_in_refuses_arrays_of_another_device(cupy):
 
 
 def ranks(cupy, *acts):
-    """Let ranks act at once, each on a device of its own; RETURNS what each gave or raised."""
+    """Run ranks at once, each on its own device. RETURNS the result or the error of each."""
     nccl, found = cupy.cuda.nccl, [None] * len(acts)
     name = nccl.get_unique_id()
 
@@ -202,7 +202,7 @@ def test_stand_in_refuses_what_ranks_do_not_agree_in(cupy, monkeypatch):
     assert ranks(cupy, sends(3), takes(3)) == [None, None]
     assert "meets" in ranks(cupy, sends(3), takes(4))[1]
     assert "meets" in ranks(cupy, sends(2, nccl.NCCL_FLOAT64), takes(2))[1]
-    # Nobody takes it; both send before they take anything.
+    # First no rank receives the data, then both ranks send before they receive.
     assert "hangs" in ranks(cupy, sends(3), lambda comm: None)[0]
     assert all("hangs" in each for each in ranks(cupy, sends(3), sends(3)))
     assert "aborted" in ranks(cupy, aborts, lambda comm: None)[0]

@@ -1,4 +1,4 @@
-"""The command line answers at once: NumPy and Thinc wait until a command needs them."""
+"""The command line starts fast: it imports NumPy and Thinc only if a command needs them."""
 
 import json
 import os
@@ -26,7 +26,7 @@ MISTAKES = {
     "train x.cfg --max_steps 3": "did you mean --training.max_steps?",
     "info --training.max_steps 3": "this command changes no settings",
 }
-# Each line of arguments, one after the other; what is shown, and what was imported by then.
+# Runs each command line. Prints its exit code and output, and the modules imported so far.
 CODE = """
 import contextlib, io, json, sys
 from thincdialog.cli.main import main
@@ -56,7 +56,8 @@ def test_startup_help_and_usage_errors_import_nothing_heavy(root):
 
 
 def test_startup_imports_nothing_from_the_current_folder(root, tmp_path):
-    """But for what Python itself imports to find the package: see docs/security.md."""
+    """Nothing except the modules that Python itself imports to find the package: see
+    docs/security.md."""
     look = [sys.executable, "-c", "import runpy, sys; print(*sys.modules)"]
     pythons = subprocess.run(look, capture_output=True, text=True, check=True).stdout.split()
     for name in {*sys.stdlib_module_names, *HEAVY, "sitecustomize"} - set(pythons):

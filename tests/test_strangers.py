@@ -1,5 +1,5 @@
-"""What docs/security.md promises: whatever lies in the place of a file of a model or a run, it
-is used as it is meant to be, or one line says what is wrong. Nothing hangs or fills the memory."""
+"""Tests the promises of docs/security.md: if a file of a model or a run is damaged or replaced, it
+is used as intended, or one line says what is wrong. Nothing hangs or fills the memory."""
 
 import hashlib
 import itertools
@@ -27,15 +27,15 @@ HEAD = RANKER.partition("[tokenizer]")[0]
 RETRIEVAL = HEAD + '[agent]\n@agents = "thincdialog.Retrieval.v1"\n'
 MODELS = {"ranker": RANKER, "subwords": SUBWORDS, "retrieval": RETRIEVAL}
 SECONDS = 60
-# What readers alone read.
+# Files that only people read.
 UNREAD = ("README.md",)
 
 
-# --- what stands in the place of a file --------------------------------------------------
+# --- replacements of a file --------------------------------------------------------------
 
 
 def nothing(path):
-    """It is gone."""
+    """The file is missing."""
 
 
 def empty(path):
@@ -77,7 +77,7 @@ FAULTS = (nothing, empty, garbage, pipe, link_out, device, hollow, folder, brack
 
 
 def put(fault, path):
-    """A fault in the place of a file."""
+    """Replace a file by a fault."""
     path.unlink()
     fault(path)
 
@@ -88,7 +88,7 @@ def files_in(folder):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Saved models of several kinds, by name."""
+    """Return saved models of several kinds, by name."""
     folder = tmp_path_factory.mktemp("models")
     for name, config in MODELS.items():
         if name == "subwords":
@@ -154,7 +154,7 @@ ODD = (
 
 
 def places(value, *path):
-    """The way to each value within another one."""
+    """Yield the path to each value within another one."""
     items = value.items() if isinstance(value, dict) else enumerate(value[:3])
     for key, inner in list(items):
         yield (*path, key)
@@ -163,7 +163,7 @@ def places(value, *path):
 
 
 def resign(model):
-    """Checksums as a stranger would write them."""
+    """Write checksums that match the changed files, as an attacker would."""
     layout, weights = model / "layout.json", model / "weights.npy"
     if weights.is_file() and layout.is_file():
         facts = json.loads(layout.read_text())
@@ -177,7 +177,7 @@ def resign(model):
 
 
 def try_types(models, tmp_path, chance, n):
-    """RETURNS how many of so many models with one wrong value were refused."""
+    """RETURNS how many of n models with one wrong value were refused."""
     n_refused = 0
     for number in range(n):
         good = models[chance.choice(list(models))]
@@ -209,7 +209,7 @@ def test_strangers_wrong_types_are_refused_or_harmless(models, tmp_path, seed, n
 
 
 def changed(model, name, change):
-    """A file of a model changed, with the checksums of a stranger."""
+    """Change a file of a model, with matching checksums."""
     value = json.loads((model / name).read_text())
     change(value)
     (model / name).write_text(json.dumps(value))
@@ -284,7 +284,7 @@ def test_strangers_subwords_are_texts(models, tmp_path):
 
 
 def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_path, monkeypatch):
-    """As training does it: by renaming, while somebody reads."""
+    """As in training: a rename replaces the model while it is being read."""
     old, new = models["ranker"], tmp_path / "new"
     run = tmp_path / "run"
     shutil.copytree(old, run / "model-best")
@@ -293,7 +293,7 @@ def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_p
 
     def replacing(*given):
         n_calls.append(1)
-        if len(n_calls) == 1:  # It has read one half.
+        if len(n_calls) == 1:  # Half of the model has been read.
             (run / "model-best").rename(run / ".model-best.old.00000000")
             new.rename(run / "model-best")
         return real(*given)
@@ -307,7 +307,7 @@ def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_p
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of a run that is over, and of its config."""
+    """Return the folder of a finished run and of its config."""
     folder = tmp_path_factory.mktemp("trained")
     (folder / "a.cfg").write_text(RANKER)
     ends = ["--training.max_steps", "4", "--training.checkpoint_every_steps", "2"]
@@ -316,7 +316,7 @@ def trained(tmp_path_factory):
 
 
 def try_run(trained, copy, file, fault, capsys):
-    """Whatever is damaged: what comes out is right, or one line says what is wrong."""
+    """Whatever is damaged, the result is right, or one line says what is wrong."""
     shutil.rmtree(copy, ignore_errors=True)
     run = shutil.copytree(trained / "run", copy / "run")
     put(fault, run / file)
@@ -380,7 +380,7 @@ dev = ${paths.train}
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """A folder with data and a store that was built of them."""
+    """Return a folder with data and with a store that was built from the data."""
     folder = tmp_path_factory.mktemp("stored")
     rows = [json.dumps({"text": f"text {n}", "label": "ab"[n % 2]}) for n in range(20)]
     (folder / "rows.jsonl").write_text("\n".join(rows))
@@ -395,14 +395,14 @@ def words_of_store(folder, store):
 
 
 def other_numbers(path):
-    """The right form, and numbers that are no places in anything."""
+    """Write an array in the right format whose numbers are out of range."""
     content = path.read_bytes()
     path.unlink()
     path.write_bytes(content[:128] + b"\x7f" * (len(content) - 128))
 
 
 def try_store(stored, place, file, fault, capsys):
-    """Training names the file, or takes what cannot tell; ``build`` mends it."""
+    """Training names the file, or does not depend on it. ``build`` repairs the store."""
     store = shutil.copytree(stored / "store", place / "store")
     content = (store / file).read_bytes()
     put(fault, store / file) if fault is not other_numbers else other_numbers(store / file)
@@ -425,7 +425,7 @@ def try_store(stored, place, file, fault, capsys):
 
 def store_cases(stored):
     files = files_in(stored / "store")
-    # Of strings they make other texts.
+    # Wrong bytes of strings are just other texts.
     numbers = [file for file in files if file.endswith(".npy") and "strings.npy" not in file]
     arrays = [(file, other_numbers) for file in numbers]
     return arrays + [(file, fault) for file in files for fault in FAULTS]
@@ -483,7 +483,7 @@ def full(path):
 
 @pytest.mark.parametrize("n", [25, slow(10_000)])
 def test_strangers_any_place_may_hold_anything(tmp_path, monkeypatch, capsys, n):
-    """But a pipe, which is waited for."""
+    """The only exception is a pipe, because reading it waits."""
     kinds = [each for each in FAULTS if each is not pipe] + [link_to_itself, full]
     cases = [
         (place, line, fault)
