@@ -650,7 +650,7 @@ def forget(name):
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_code_is_told_in_one_line_that_says_where(run, folder, case):
+def test_wrong_code_is_reported_in_one_line_that_says_where(run, folder, case):
     registry, code, said, is_found = WRONG[case]
     write(folder, registry, code)
     commands = ["debug config"] * is_found + ["train"]
@@ -692,7 +692,7 @@ def test_numbers_that_are_not_finite_name_the_examples(run, folder, case):
         ("return 1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_an_initializer_gives_what_it_was_asked_for(run, folder, body, said):
+def test_an_initializer_must_return_the_requested_array(run, folder, body, said):
     code = f"""
 def init(ops, shape):
     {body}
@@ -722,7 +722,7 @@ def test_right_code_is_left_alone(run, folder):
         assert run(f"{command} my.cfg --code code.py")[0] == 0
 
 
-def test_a_metric_that_is_nan_is_told_once_and_is_no_score(run, folder):
+def test_a_metric_that_is_nan_is_reported_once_and_is_no_score(run, folder):
     given = "{'m': AverageMetric(float('nan'), 3)}"
     more = "add = reset = lambda *given: None"
     registry, code = own("metrics", "ExampleMetric", "report(self)", given, more)
@@ -745,7 +745,7 @@ def test_traceback_shows_all_of_it(run, folder, monkeypatch):
         monkeypatch.setenv("THINCDIALOG_TRACEBACK", "1")
 
 
-def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
+def test_a_logger_that_fails_later_is_reported_with_its_line(run, folder):
     code = "def setup(run, *streams):\n    return (lambda info: info.x), print\n"
     write(folder, *builds("loggers", "setup", code))
     exit_code, _, err = run("train my.cfg --no-output --code code.py")
@@ -753,7 +753,7 @@ def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
     assert exit_code == 0 and len(re.findall(said, err)) == 1
 
 
-def test_a_logger_that_would_never_run_is_told(run, folder):
+def test_a_logger_that_would_never_run_is_reported(run, folder):
     code = "def step(info):\n    yield 1\n"
     write(folder, *builds("loggers", "lambda *given: (step, print)", code))
     said = r"code.py:\d+  step\(\) returned a generator .* nothing, and not yield"
@@ -764,7 +764,7 @@ def test_a_logger_that_would_never_run_is_told(run, folder):
 
 
 @pytest.mark.parametrize("executor", ["thread", slow("process")])
-def test_workers_say_where(run, folder, executor):
+def test_workers_report_the_line_of_an_error(run, folder, executor):
     write(folder, *WRONG["loss fails"][:2])
     runner = f"--runner.@runners thincdialog.Hogwild.v1 --runner.executor {executor}"
     exit_code, _, err = run(f"train my.cfg --no-output --code code.py {runner} --runner.workers 2")
@@ -772,12 +772,12 @@ def test_workers_say_where(run, folder, executor):
     assert re.search(r"✘ Worker \d: code.py:\d+  in loss\(\): AttributeError", err)
 
 
-def test_what_is_ours_is_no_users():
+def test_our_code_is_no_custom_code():
     assert not is_users(Agent.act) and not is_users(re.compile) and not is_users(pytest.raises)
-    assert is_users(test_what_is_ours_is_no_users)
+    assert is_users(test_our_code_is_no_custom_code)
 
 
-def test_what_is_installed_beside_thinc_is_no_users(tmp_path):
+def test_code_installed_next_to_thinc_is_no_custom_code(tmp_path):
     # As with "pip install --target".
     (tmp_path / "thinc").symlink_to(Path(thinc.__file__).parent)
     script = "from thinc.layers.chain import forward; from thincdialog.contract import is_users; "
@@ -787,7 +787,7 @@ def test_what_is_installed_beside_thinc_is_no_users(tmp_path):
     assert done.stdout.split() == [str(tmp_path / "thinc" / "layers" / "chain.py"), "False"]
 
 
-def test_places_are_the_innermost_of_users():
+def test_places_are_the_innermost_lines_of_custom_code():
     class Metric(ExampleMetric):
         def add(self, labels, reply):
             return reply["none"]
@@ -806,7 +806,7 @@ def test_places_are_the_innermost_of_users():
     assert place_in(ValueError("none")) == ""
 
 
-def test_methods_of_users_are_looked_at_at_every_call():
+def test_methods_of_custom_code_are_checked_at_every_call():
     class Fickle(Agent):
         replies = [Message(text="a"), {"text": "b"}, "c"]
 
@@ -827,7 +827,7 @@ def test_methods_of_users_are_looked_at_at_every_call():
         ({"text_candidates": [["milk"], "tea"]}, r"{'text_candidates': \[\['milk'\], 'tea'\]"),
     ],
 )
-def test_replies_in_columns_are_looked_at_column_by_column(columns, said):
+def test_replies_in_columns_are_checked_column_by_column(columns, said):
     class Columnar(Agent):
         def batch_act(self, observations):
             return MessageBatch(columns, len(observations))

@@ -3,7 +3,7 @@
 from thincdialog.messages import Message, MessageBatch, column
 
 
-def test_messages_of_columns_ask_for_their_cells_when_somebody_looks():
+def test_messages_of_columns_compute_their_cells_on_first_use():
     asked = []
 
     def texts():

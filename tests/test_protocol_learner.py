@@ -165,9 +165,7 @@ def run_well(run, line):
     return out
 
 
-def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
-    run, code, folder, monkeypatch
-):
+def test_custom_learner_is_trained_saved_and_used_by_the_commands(run, code, folder, monkeypatch):
     table = run_well(run, f"train own.cfg --code {code} -o whole")
     scores = json.loads((folder / "whole" / "scores.json").read_text())["scores"]["dev"]
     assert scores["accuracy"] == 1.0
@@ -215,7 +213,7 @@ executor = "%s"
     # This learner never calls the optimizer, so there are no averages of its weights.
     [("thread", 'Adam.v1"\nuse_averages = true'), slow("process", 'thincdialog.SparseSGD.v1"')],
 )
-def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor, optimizer):
+def test_custom_learner_trains_with_several_workers(run, code, folder, executor, optimizer):
     config = CONFIG.replace('thincdialog.SparseSGD.v1"', optimizer) + WORKERS % executor
     (folder / "own.cfg").write_text(config)
     run_well(run, f"train own.cfg --code {code} -o two")
@@ -225,7 +223,7 @@ def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, e
     assert np.abs(weights).max() > 0.3
 
 
-def test_learner_that_leaves_the_weights_that_workers_share_is_told_so(run, folder):
+def test_learner_that_replaces_the_shared_weights_is_an_error(run, folder):
     last = "        self.batches = []\n        return report"
     text = CODE.replace(last, f"        self.weights = self.weights * 1\n{last}")
     text = text.replace("perceptron.v1", "leaving.v1")
@@ -255,7 +253,7 @@ class Noting(Learner):
         self.n_changes += 1
 
 
-def test_learner_learns_what_has_labels_and_answers_where_nothing_has():
+def test_learner_trains_on_labels_and_answers_batches_without_labels():
     agent = Noting()
     told = [Message(text="a", labels=["x"]), Message(text="b"), Message(text="c", labels=[])]
     assert list(agent.batch_act(told)) == [{}, {}, {}]
@@ -265,7 +263,7 @@ def test_learner_learns_what_has_labels_and_answers_where_nothing_has():
     assert NO_STEP == StepReport(0) and NO_STEP.unit == "examples"
 
 
-def test_learner_has_other_weights_for_a_while_and_its_own_again_to_the_bit():
+def test_learner_uses_other_weights_temporarily_and_restores_its_own():
     agent = Noting()
     before, other = agent.weights.copy(), np.full(4, 7, dtype="f")
     with pytest.raises(KeyError), agent.with_weights(other):

@@ -102,7 +102,7 @@ def test_stand_in_counts_the_cells_of_launches_and_turns_of_kernels(cupy):
     assert counts.generators == 2
 
 
-def test_stand_in_gives_memory_out_anew_and_refuses_what_it_is_told_to(cupy):
+def test_stand_in_reuses_memory_and_refuses_it_on_request(cupy):
     pool = cupy.cuda.MemoryPool()
     held = [cupy._memory.Held(pool, n) for n in (1000, 1000, 2000)]
     assert (pool.used_bytes(), pool.total_bytes()) == (4096, 4096)
@@ -185,7 +185,7 @@ def test_stand_in_moves_data_between_ranks(cupy):
     ]
 
 
-def test_stand_in_refuses_what_ranks_do_not_agree_in(cupy, monkeypatch):
+def test_stand_in_refuses_calls_of_ranks_that_do_not_match(cupy, monkeypatch):
     nccl, X = cupy.cuda.nccl, cupy.zeros((4,), dtype="f")
     monkeypatch.setattr(nccl, "_PATIENCE", 0.2)
 

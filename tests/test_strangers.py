@@ -138,7 +138,7 @@ def test_strangers_models_in_commands_end_in_one_line(models, tmp_path, capsys, 
 
 
 @pytest.mark.parametrize("inside", ["", "model-best"])
-def test_strangers_a_pipe_for_meta_json_is_told_as_one(models, tmp_path, inside):
+def test_strangers_a_pipe_for_meta_json_is_reported_as_one(models, tmp_path, inside):
     copy = shutil.copytree(models["retrieval"], tmp_path / "given" / inside)
     put(pipe, copy / "meta.json")
     with pytest.raises(ModelError, match="meta.json  cannot be read: it is a pipe, expected a"):
@@ -237,7 +237,7 @@ def test_strangers_sizes_that_need_too_much_memory_are_refused(models, tmp_path,
     assert str(copy) in shown and "Traceback" not in shown and shown.count("✘") == 1
 
 
-def test_strangers_numbers_that_are_none_are_refused(models, tmp_path):
+def test_strangers_nan_and_values_of_wrong_types_are_refused(models, tmp_path):
     for value in (np.nan, np.inf):
         copy = shutil.copytree(models["ranker"], tmp_path / str(value))
         weights = np.load(copy / "weights.npy")
@@ -283,7 +283,7 @@ def test_strangers_subwords_are_texts(models, tmp_path):
         answer(copy)
 
 
-def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_path, monkeypatch):
+def test_strangers_a_model_that_is_replaced_meanwhile_is_read_again(models, tmp_path, monkeypatch):
     """As in training: a rename replaces the model while it is being read."""
     old, new = models["ranker"], tmp_path / "new"
     run = tmp_path / "run"
@@ -343,13 +343,13 @@ def cases(trained):
     return [(file, fault) for file in files_in(trained / "run") for fault in FAULTS]
 
 
-def test_strangers_some_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
+def test_strangers_some_damage_to_a_run_is_repaired_or_reported(trained, tmp_path, capsys):
     for file, fault in random.Random(0).sample(cases(trained), 4):
         try_run(trained, tmp_path / "in" / "copy", file, fault, capsys)
 
 
 @pytest.mark.slow
-def test_strangers_more_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
+def test_strangers_more_damage_to_a_run_is_repaired_or_reported(trained, tmp_path, capsys):
     assert len(cases(trained)) > 200
     chosen = random.Random(SEED).sample(cases(trained), 80 * TIMES)
     codes = [try_run(trained, tmp_path / "in" / "copy", *each, capsys) for each in chosen]
@@ -358,7 +358,7 @@ def test_strangers_more_damage_to_a_run_is_mended_or_told(trained, tmp_path, cap
 
 @pytest.mark.parametrize("name", ["agent.json", "layout.json", "config.cfg", "weights.npy",
                                   "tokenizer/vocabulary.jsonl", "meta.json"])  # fmt: skip
-def test_strangers_a_run_that_goes_on_mends_its_best_model(trained, tmp_path, capsys, name):
+def test_strangers_a_resumed_run_repairs_its_best_model(trained, tmp_path, capsys, name):
     assert try_run(trained, tmp_path / "in" / "copy", f"model-best/{name}", garbage, capsys) == 0
 
 
@@ -432,7 +432,7 @@ def store_cases(stored):
 
 
 @pytest.mark.parametrize("n", [8, slow(80 * TIMES)])
-def test_strangers_damage_to_a_store_is_told_and_mended(stored, tmp_path, capsys, n):
+def test_strangers_damage_to_a_store_is_reported_and_repaired(stored, tmp_path, capsys, n):
     cases = store_cases(stored)
     assert len(cases) > 250
     chosen = random.Random(0).sample(cases, min(n, len(cases)))

@@ -39,7 +39,7 @@ class Counting:
 
 
 @given(CALLS, st.integers(1, 20))
-def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
+def test_candidate_vectors_are_right_and_within_the_limit(calls, most):
     encode = Counting()
     known = CandidateVectors(most_bytes=most * ROW)
     kept, room = set(), most
@@ -56,7 +56,7 @@ def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
         assert known._table.nbytes == room * ROW
 
 
-def test_candidate_vectors_that_are_added_are_not_copied_with_all_others():
+def test_candidate_vectors_are_added_without_copying_all_others():
     known, tables = CandidateVectors(), set()
     for number in range(1000):
         known.of([str(number)], vectors_of)
@@ -83,7 +83,7 @@ def test_candidate_vectors_of_lists_that_last_stay_till_the_weights_change():
         assert encode.texts.count("a") == 1 and len(encode.texts) == 3 + 5
 
 
-def test_candidate_vectors_of_an_error_are_asked_for_again():
+def test_candidate_vectors_are_encoded_again_after_an_error():
     def encode(texts):
         if fails:
             raise ValueError("no")

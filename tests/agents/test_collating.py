@@ -98,7 +98,7 @@ def test_collate_needs_no_tokenizer():
     learn(agent, teacher, make("optimizers", "Adam.v1", 0.01), epochs=1)
 
 
-def test_collate_of_a_class_of_agents_is_used_where_none_is_given():
+def test_collate_of_an_agent_class_is_the_default():
     class Pictures(ClassifierAgent):
         collate = staticmethod(text_and_image)
 
@@ -122,7 +122,7 @@ def test_collate_puts_floats_on_the_device_and_leaves_ids_on_the_host(ops):
     [None, "text", (), np.ones((3, 2)), (np.ones((2, 2)), np.ones(3)), np.array([None, None])],
     ids=["None", "text", "nothing", "rows", "one part", "objects"],
 )
-def test_collate_that_gives_something_else_is_told(given):
+def test_collate_that_returns_something_else_is_an_error(given):
     def careless(batch, tokens):
         return given
 
@@ -131,7 +131,7 @@ def test_collate_that_gives_something_else_is_told(given):
         put_together(careless, batch, None, NumpyOps())
 
 
-def test_collate_a_layer_is_none():
+def test_collate_refuses_a_layer():
     with pytest.raises(
         ValueError, match="collate is the layer 'flatten', expected a registered collate"
     ):

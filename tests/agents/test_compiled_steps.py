@@ -57,7 +57,7 @@ def test_compiled_steps_count_loss_and_examples_of_all_microbatches(kind):
 
 
 @both
-def test_compiled_steps_tell_the_loss_of_what_is_gathered(kind):
+def test_compiled_steps_report_the_loss_of_gathered_examples(kind):
     agent, teacher = KINDS[kind].build(negatives=2)
     learn(agent, teacher, make("optimizers", SGD, 0.1), epochs=5)
     before = agent.weights.copy()
@@ -132,7 +132,7 @@ def test_compiled_steps_a_loss_that_is_not_finite_names_its_example(kind):
 
 @both
 @pytest.mark.parametrize("negatives", [1, 3])
-def test_compiled_steps_of_replicas_are_of_their_own_batches(kind, negatives):
+def test_compiled_steps_of_replicas_use_their_own_batches(kind, negatives):
     agent, _ = KINDS[kind].build(negatives=negatives)
     alone, _ = KINDS[kind].build(negatives=negatives)
     replicas = [agent.replica(), agent.replica()]
@@ -212,7 +212,7 @@ def test_compiled_steps_saved_models_need_no_numba(kind, config, tmp_path, monke
 
 
 @both
-def test_compiled_steps_resume_to_the_bit(kind, config, tmp_path):
+def test_compiled_steps_resume_bit_for_bit(kind, config, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     run(config, output=whole)
     run(config, output=parts, overrides={"training.max_steps": 64})
@@ -222,7 +222,7 @@ def test_compiled_steps_resume_to_the_bit(kind, config, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["FastText"])
-def test_compiled_steps_can_be_tried_and_looked_at(kind, config):
+def test_compiled_steps_work_in_debug_overfit_and_dry_run(kind, config):
     found = debug_overfit(config, steps=100)
     assert found.losses[0] > 2.0 and found.is_learnt  # At first, three logistic losses.
     assert found.without_gradient == found.unchanged == []

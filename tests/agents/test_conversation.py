@@ -34,7 +34,7 @@ def test_conversation_keeps_the_last_turns():
 
 
 @pytest.mark.parametrize("size", [0, -2])
-def test_conversation_refuses_a_history_size_without_meaning(size):
+def test_conversation_refuses_an_invalid_history_size(size):
     with pytest.raises(ValueError, match=f"history_size = {size}"):
         ConversationAgent(history_size=size)
 
@@ -96,7 +96,7 @@ def test_agent_copies_have_their_own_history():
 
 
 @given(st.lists(st.tuples(st.none() | TURNS, st.text(max_size=3)), max_size=5), SIZES)
-def test_agent_is_told_the_turns_of_whole_batches_that_it_would_observe(rows, size):
+def test_agent_gets_the_same_turns_of_a_batch_as_of_single_messages(rows, size):
     agent = ConversationAgent(history_size=size)
     messages = [
         Message(text=text, **({} if context is None else {"context": context}))
@@ -119,7 +119,7 @@ SPEAKERS = st.lists(MESSAGES, min_size=1, max_size=2)  # Observed in turn before
 
 
 @given(st.lists(SPEAKERS, max_size=5), SIZES, st.sampled_from(["label", "model", "none"]))
-def test_agent_copy_restored_at_any_moment_goes_on_alike(heard, size, use_reply):
+def test_agent_copy_restored_at_any_moment_continues_the_same(heard, size, use_reply):
     original = Parrot(history_size=size, use_reply=use_reply)
     copy = original.clone()
     restored = []
@@ -151,7 +151,7 @@ def test_agent_copy_restored_at_any_moment_goes_on_alike(heard, size, use_reply)
         assert other.conversation_state() == copy.conversation_state()
 
 
-def test_agent_state_taken_is_not_changed_by_what_follows():
+def test_agent_state_is_not_changed_by_later_turns():
     agent = Parrot()
     exchange(agent, "one")
     value = agent.conversation_state()

@@ -126,7 +126,7 @@ def test_model_agent_misuse_names_the_call():
         copy.observe(Message(text="red", agent="user"))
 
 
-def test_model_agent_tells_loss_and_accuracy_of_all_that_was_learnt_since_the_reset():
+def test_model_agent_reports_loss_and_accuracy_since_the_reset():
     agent = build()
     optimizer = make("optimizers", "SGD.v1", 0.0)  # Keeps the weights as they are.
     losses, n_right = [], 0
@@ -142,7 +142,7 @@ def test_model_agent_tells_loss_and_accuracy_of_all_that_was_learnt_since_the_re
     assert "loss" not in agent.report() and "accuracy" not in agent.report()
 
 
-def test_model_agent_learns_what_waits_when_metrics_are_reset():
+def test_model_agent_keeps_gathered_examples_when_metrics_are_reset():
     agent, alone = build(), build()
     for each in (agent, alone):
         each.batch_act(EXAMPLES)
@@ -152,7 +152,7 @@ def test_model_agent_learns_what_waits_when_metrics_are_reset():
     assert agent.weights.tobytes() == alone.weights.tobytes()
 
 
-def test_model_agent_what_it_would_have_said_in_training_is_not_said():
+def test_model_agent_replies_in_training_are_not_in_its_history():
     agent = build(history_size=-1, use_reply="model")
     copy = agent.clone()
     copy.observe(Message(text="red red", labels=["stop"], episode_done=False))
@@ -163,7 +163,7 @@ def test_model_agent_what_it_would_have_said_in_training_is_not_said():
 
 
 @pytest.mark.parametrize("candidates", ["batch", "fixed", "inline"])
-def test_ranker_tells_the_best_candidate_of_training(candidates):
+def test_ranker_reports_the_best_candidate_in_training(candidates):
     answers = {"red": "stop", "green": "go", "amber": "wait"}
     rows = colours.examples(answers)
     make_model = lambda: make("models", "BiEncoder", bag())  # noqa: E731
@@ -184,7 +184,7 @@ def test_ranker_tells_the_best_candidate_of_training(candidates):
     assert len(replies) == len(batch)
 
 
-def test_ranker_replies_of_learning_stand_at_their_examples_if_some_are_ignored():
+def test_ranker_replies_in_training_match_their_examples_if_some_are_ignored():
     rows = colours.examples({"red": "stop", "green": "go"})
     make_model = lambda: make("models", "BiEncoder", bag())  # noqa: E731
     options = {"candidates": "inline", "ignore_bad_candidates": True}
@@ -209,7 +209,7 @@ TWO = f"""@layers = "LAYER"
 {BAG}"""
 
 
-def test_model_agent_layer_of_thinc_that_refuses_is_one_line():
+def test_model_agent_error_of_a_layer_of_thinc_is_one_line():
     config = RANKER.replace(BAG, TWO.replace("LAYER", "add.v1"))
     said = r"\[agent.model\] Thinc's layer add cannot work with .* - replace it by concatenate.v1"
     with pytest.raises(ConfigError, match=said):

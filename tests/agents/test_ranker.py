@@ -114,7 +114,7 @@ def test_ranker_candidates_are_encoded_once_until_weights_change(change):
     assert len(calls) == (2 if change in ("update", "load") else 3)
 
 
-def test_ranker_that_is_loaded_anew_answers_as_what_it_loads(tmp_path):
+def test_ranker_that_loads_a_saved_ranker_answers_as_that_one(tmp_path):
     agents = {"fresh": build()[0], "trained": trained()}
     question = [Message(text="red here", episode_done=True, label_candidates=["go", "wait"])]
     scores = {}
@@ -166,7 +166,7 @@ ROWS = [
         ("vocab", None),
     ],
 )
-def test_ranker_evaluates_among_the_candidates_it_is_told(source, expected):
+def test_ranker_evaluates_among_its_eval_candidates(source, expected):
     agent, _ = build(eval_candidates=source)
     if source == "vocab":
         expected = [set(agent.tokenizer.vocabulary.tokens)] * 3
@@ -220,7 +220,7 @@ def test_ranker_learns_from_the_candidates_of_the_whole_batch():
 
 
 @pytest.mark.parametrize("candidates", ["inline", "batch_all", "fixed"])
-def test_ranker_passes_over_bad_candidates_if_told(candidates):
+def test_ranker_ignores_bad_candidates_if_configured(candidates):
     """The gradient is the one without the bad example."""
     texts = ["go", "stop"]
     good = [Message(id=t, text=t, labels=[t], label_candidates=texts) for t in texts]
@@ -237,7 +237,7 @@ def test_ranker_passes_over_bad_candidates_if_told(candidates):
 
 
 @pytest.mark.parametrize("candidates", ["batch", "inline"])
-def test_ranker_reads_a_batch_without_a_trace(candidates):
+def test_ranker_reads_a_batch_without_side_effects(candidates):
     """The next batch can be read while this one is trained on."""
     agent, _ = build(candidates=candidates, ignore_bad_candidates=True)
     texts = ["go", "stop"]
@@ -255,7 +255,7 @@ def test_ranker_reads_a_batch_without_a_trace(candidates):
 
 
 @pytest.mark.parametrize("ignore", [False, True])
-def test_ranker_bad_candidates_are_read_if_told(tmp_path, ignore):
+def test_ranker_bad_candidates_are_an_error_unless_ignored(tmp_path, ignore):
     lines = [
         f"text:{text}\tlabels:{label}\tlabel_candidates:go|stop\tepisode_done:True"
         for text, label in [("red", "stop"), ("green", "go"), ("blue", "swim")]

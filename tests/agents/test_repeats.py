@@ -26,7 +26,7 @@ def talk(*labels):
     return [{"text": f"{label}?", "labels": [label]} for label in labels]
 
 
-def test_repeats_are_blocked_where_labels_seldom_repeat():
+def test_repeats_are_blocked_if_labels_rarely_repeat():
     """The limit is one label in fifty."""
     new = [talk(f"a{n}", f"b{n}") for n in range(48)]
     for last, expected in ((talk("x", "z"), True), (talk("x", "x"), False)):

@@ -104,7 +104,7 @@ def test_retrieval_mixes_rows_with_and_without_candidates():
     assert list(agent.batch_act([])) == []
 
 
-def test_retrieval_without_anything_learnt_says_nothing():
+def test_retrieval_without_training_data_says_nothing():
     assert ask(RetrievalAgent(), text="hi") == {}
     assert ask(trained([{"text": "no label"}]), text="label") == {}
 

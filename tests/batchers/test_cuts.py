@@ -49,7 +49,7 @@ def partitions(rows):
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=7))
-def test_cuts_sorted_of_one_padded_field_no_batches_at_all_are_fewer(words):
+def test_cuts_sorted_of_one_padded_field_are_the_fewest_possible(words):
     words.sort(reverse=True)
     fewest = min(
         len(parts)
@@ -105,7 +105,7 @@ def test_cuts_line_of_blocks_keeps_the_budget(drawn, budget):
 
 
 @given(line(longest=8, shortest=2), st.integers(1, 7))
-def test_cuts_line_in_stretches_is_whole(drawn, n_blocks):
+def test_cuts_line_in_stretches_covers_all_rows(drawn, n_blocks):
     rows, padded = drawn
     before = cuts.BLOCKS_OF_A_STRETCH
     cuts.BLOCKS_OF_A_STRETCH = n_blocks

@@ -112,7 +112,7 @@ class Stream:
     st.integers(0, 12),
     st.booleans(),
 )
-def test_live_buffer_goes_on_where_its_state_was_taken(lengths, batcher, n_batches, is_filled):
+def test_live_buffer_continues_where_its_state_was_taken(lengths, batcher, n_batches, is_filled):
     first = Stream(batcher, lengths)
     for _ in range(n_batches):
         first.fill()
@@ -171,7 +171,7 @@ def test_live_buffer_is_not_flooded_where_short_rows_are_followed_by_long_ones(b
     assert max(waited for waited, _ in batches) < 7 * buffer + n_short
 
 
-def test_live_buffer_hands_out_what_waits_when_there_are_few():
+def test_live_buffer_returns_waiting_rows_when_there_are_few():
     buffer = LiveBuffer(Batchsort(4, buffer=10), [0])
     buffer.add([7, 3], lengths_of([(1, 1), (2, 2)]))
     buffer.add([], lengths_of([(1, 1)]).take(np.zeros(0, dtype=np.int64)))

@@ -38,13 +38,13 @@ def test_sizes_schedule_that_ends_stays_at_its_last_number():
 @pytest.mark.parametrize(
     "size", [0, -1, True, False, 2.5, None, "x", "", [], [0.5], [True], [None], 10**13, object()]
 )
-def test_sizes_refuses_what_is_no_size(size):
+def test_sizes_refuses_invalid_sizes(size):
     with pytest.raises(ConfigError, match="the size of batches"):
         Sizes(size)
 
 
 @pytest.mark.parametrize("value", [0.99, 0, -3, float("nan"), float("inf"), "7", None, True])
-def test_sizes_schedule_that_goes_astray_is_named_with_its_batch(value):
+def test_sizes_invalid_value_of_a_schedule_is_named_with_its_batch(value):
     sizes = Sizes(itertools.chain([8, 4], itertools.repeat(value)), "'size' of some.v1")
     assert sizes.at(1) == 4
     for _ in range(2):
@@ -56,7 +56,7 @@ def test_sizes_schedule_that_goes_astray_is_named_with_its_batch(value):
 
 
 @pytest.mark.parametrize("make", [Batchsort, Words, Padded])
-def test_sizes_all_problems_of_a_batcher_are_told_at_once(make):
+def test_sizes_all_problems_of_a_batcher_are_reported_at_once(make):
     with pytest.raises(ConfigError) as error:
         make(0, buffer=0)
     assert len(error.value.problems) == 2

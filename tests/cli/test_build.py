@@ -25,7 +25,7 @@ def test_build_without_a_place_for_stores_is_one_clear_error(run_small, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["a.cfg"]
 
 
-def test_build_into_what_is_no_folder_is_one_clear_error(run_small, tmp_path):
+def test_build_into_a_file_is_one_clear_error(run_small, tmp_path):
     (tmp_path / "stores").write_text("a file")
     code, _, err = run_small("build a.cfg --loader.store stores")
     assert code == 1 and "stores" in err and "Traceback" not in err

@@ -97,7 +97,7 @@ def rows_of(path):
 
 
 @pytest.mark.slow
-def test_evaluate_writes_to_what_is_no_plain_file(tmp_path):
+def test_evaluate_writes_to_files_that_are_not_regular(tmp_path):
     script = f"evaluate {WEAK} {DATA} --resamples 0 --predictions /dev/stdout"
     with open(tmp_path / "out", "w") as out:
         out.write("first\n")
@@ -143,7 +143,7 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     assert code == 1 and "cannot be written: Is a directory" in err
 
 
-def test_compare_tells_which_model_is_better(run, tmp_path):
+def test_compare_says_which_model_is_better(run, tmp_path):
     code, out, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
     assert code == 0 and "30 examples, answered by both" in err
     assert "B is better in hits@1 by " in out

@@ -31,7 +31,7 @@ def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monke
     assert code == 0 and "looks like" not in err
 
 
-def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
+def test_convert_skips_and_drops_if_asked(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     rows = [{"body": "a", "kind": "x", "n": "1"}, {"body": "b\\tc", "kind": "y", "n": "2"}]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -44,7 +44,7 @@ def test_debug_profile_fits_the_terminal(run_small, monkeypatch, columns):
         ("residual(relu>>linear>>dropout) 2", 20, "residual(relu>>... 2"),
     ],
 )
-def test_debug_profile_names_keep_what_tells_them_apart(name, room, shown):
+def test_debug_profile_shortened_names_stay_distinct(name, room, shown):
     assert fitted(name, room) == shown
 
 

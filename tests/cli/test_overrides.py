@@ -39,7 +39,7 @@ others = st.lists(st.sampled_from(["x.cfg", "--force", "train"]), max_size=3)
 
 
 @given(st.dictionaries(names, words, max_size=4), st.booleans(), others, st.randoms())
-def test_overrides_are_found_wherever_they_stand(wanted, equals, other, rng):
+def test_overrides_are_found_in_any_position(wanted, equals, other, rng):
     groups = [[f"--{k}={v}"] if equals else [f"--{k}", v] for k, v in wanted.items()]
     groups += [[word] for word in other]
     rng.shuffle(groups)

@@ -325,6 +325,6 @@ def test_hints_of_configs(folder, capsys):
         assert main(shlex.split(line)) == 0
 
 
-def test_yours_are_described_as_they_are(folder):
+def test_user_data_is_described_as_it_is(folder):
     """The tests above use this data."""
     assert all((folder / name).exists() for name in YOURS)

@@ -34,7 +34,7 @@ sys.meta_path.insert(0, Finder())
 """
 
 
-def heeding_hangups():
+def handling_hangups():
     """Handle SIGHUP as in a terminal; tests may have been started with nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -58,7 +58,7 @@ def test_signals_at_the_edges_of_a_command(tmp_path, name, moment):
     words = ["debug", "config"] if moment == "end" else ["train"]
     command = [sys.executable, "-m", "thincdialog", *words, "config.cfg"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, preexec_fn=heeding_hangups
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, preexec_fn=handling_hangups
     )
     shown = done.stderr.strip().splitlines()
     if moment == "end":

@@ -63,5 +63,5 @@ def test_sweep_fails_if_all_runs_do(run_small):
         ('{"a": [1, 2]}', ['{"a": [1, 2]}']), ("x", ["x"]),
     ],
 )  # fmt: skip
-def test_sweep_values_stand_between_commas(text, values):
+def test_sweep_values_are_separated_by_commas(text, values):
     assert _split(text) == values

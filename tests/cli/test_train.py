@@ -37,7 +37,7 @@ def test_train_again_is_an_error_whose_hints_work(run_small, tmp_path):
     assert [path.name for path in (tmp_path / "output" / "a").glob("checkpoint-*4")] == []
 
 
-def test_train_resumes_what_never_began(run_small):
+def test_train_resumes_a_run_that_never_began(run_small):
     code, _, err = run_small(f"train a.cfg --resume {QUICK}")
     assert code == 0 and "There is no checkpoint in output/a: starting afresh." in err
 

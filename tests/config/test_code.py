@@ -41,11 +41,11 @@ def test_code_imports_files_of_one_name(tmp_path):
         (["a/one.py", "a/../a/one.py"], ["one.py"]),
     ],
 )
-def test_told_apart_by_as_many_folders_as_it_takes(files, names, tmp_path):
+def test_code_files_are_named_with_enough_folders_to_be_distinct(files, names, tmp_path):
     assert told_apart([str(tmp_path / file) for file in files]) == names
 
 
-def test_told_apart_files_stand_in_the_model_card(tmp_path):
+def test_code_files_of_one_name_are_distinct_in_the_model_card(tmp_path):
     files = [str(write(tmp_path / folder / "same.py", "x = 1\n")) for folder in "ab"]
     quietly_train(output=tmp_path / "run", code=files, training__max_steps=1)
     card = (tmp_path / "run" / "model-best" / "README.md").read_text()

@@ -25,7 +25,7 @@ def test_functions_arguments_and_their_documentation():
     assert info.where.startswith("tests/config/examples.py:")
 
 
-def test_functions_where_they_stand():
+def test_functions_have_a_file_and_a_line():
     linear = describe_function("layers", "Linear.v1").function
     assert locate(linear).startswith("thinc/layers/linear.py:")
     assert locate(len) == "builtins"
@@ -54,7 +54,7 @@ def test_functions_of_classes_and_with_any_arguments():
     assert info.keywords == "more" and not info.takes_any
 
 
-def test_functions_described_anew_when_their_code_is_loaded_again():
+def test_functions_are_described_again_when_their_code_is_loaded_again():
     for kind in (int, str):
         space = {}
         exec(compile(f"def f(n: {kind.__name__}): pass", "my_code.py", "exec"), space)

@@ -203,7 +203,7 @@ WEIGHTS = "[mixture.weights]\ndialogue = 1\n"
         (GOOD + WEIGHTS, {"mixture.weights": "null"}, "mixture", {"weights": None}),
     ],
 )  # fmt: skip
-def test_load_what_becomes_of_a_block(text, overrides, path, expected):
+def test_load_combines_blocks_with_their_defaults(text, overrides, path, expected):
     block = load_config(text, overrides).config
     for part in path.split("."):
         block = block[part]
@@ -223,6 +223,6 @@ def test_load_what_becomes_of_a_block(text, overrides, path, expected):
          r"no section \[training.max_steps\] - .* value, 10$"),
     ],
 )  # fmt: skip
-def test_load_block_that_cannot_be(added, overrides, words):
+def test_load_refuses_impossible_blocks(added, overrides, words):
     with pytest.raises(ConfigError, match=words):
         load_config(GOOD + added, overrides)

@@ -16,7 +16,7 @@ def problems(added, **overrides):
     return list(map(str, check_config(f"{TWO}{added}", overrides)))
 
 
-def test_mixture_defaults_need_not_be_said():
+def test_mixture_defaults_need_not_be_given():
     mixture = {"unit": "examples", "weights": None, "repeat": False}
     for config in (GOOD, TWO):
         assert check_config(config) == []
@@ -69,7 +69,7 @@ def test_mixture_tasks_must_be_there_and_one_may_have_any_name():
     assert check_config(GOOD.replace("tasks.dialogue", "tasks.macro")) == []
 
 
-def test_mixture_weight_of_no_task_in_an_override_and_beside_one_that_is_missing():
+def test_mixture_weight_of_no_task_in_an_override_and_next_to_a_missing_one():
     weights, name = "[mixture.weights]\nchat = 1\ndialogue = 1\n", "mixture.weights.chta"
     (problem,) = problems(weights, **{name: 2})
     assert problem.startswith(f"--{name}  [mixture.weights] there is no task 'chta'")

@@ -103,7 +103,7 @@ def waiting():
     return Teacher({"train": Waiting()}, streaming=True)
 
 
-def test_costs_of_reading_tell_who_would_help(monkeypatch):
+def test_costs_of_reading_say_which_workers_would_help(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(readers, "LOOK_SECONDS", 60.0)
         (told,) = costs(SIZED).workers

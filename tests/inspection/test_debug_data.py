@@ -351,7 +351,7 @@ PICTURE_TASK = """
 """
 
 
-def test_debug_data_tells_examples_apart_by_the_fields_that_a_collate_function_reads(tmp_path):
+def test_debug_data_compares_examples_by_the_fields_of_a_collate_function(tmp_path):
     (tmp_path / "pictures.py").write_text(PICTURES)
     (train,) = debug_data(CLASSIFIER + PICTURE_TASK, code=tmp_path / "pictures.py").splits
     assert (train.duplicates.ids, train.contradictions.count) == (["2/0"], 0)

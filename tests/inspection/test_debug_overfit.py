@@ -45,7 +45,7 @@ def test_overfit_learns_a_batch_against_any_candidates(candidates):
     assert found.without_gradient == [] and found.hints == []
 
 
-def test_overfit_sees_what_was_learnt_where_repeats_are_kept_back():
+def test_overfit_reaches_the_best_score_if_repeats_are_blocked():
     labels = [f"word{number}" for number in range(24)]  # The same words as the texts.
     config = "[tokenizer]".join(
         (INTENT.partition("[tokenizer]")[0], RANKER.split("[tokenizer]")[1])
@@ -73,7 +73,7 @@ def test_overfit_compares_sets_of_labels(threshold, tmp_path, monkeypatch):
     assert found.without_gradient == [] and found.hints == []
 
 
-def test_overfit_repeats_to_the_bit():
+def test_overfit_is_deterministic():
     assert overfit(steps=5) == overfit(steps=5)
 
 
@@ -115,7 +115,7 @@ def test_overfit_names_the_layers_that_get_no_gradient():
     assert not found.is_learnt
 
 
-def test_overfit_knows_what_the_best_is_where_contexts_repeat():
+def test_overfit_knows_the_best_possible_score_if_contexts_repeat():
     overrides = {"tasks.it.n_same": 12, "training.optimizer.learn_rate": 0.5}
     found = debug_overfit(INTENT, overrides=overrides, stderr=io.StringIO())
     # Words 0 to 12 are one text, with 7 times x and 6 times y.
@@ -128,7 +128,7 @@ def test_overfit_one_label_is_nothing_to_learn():
     assert not found.is_learnt and "nothing to learn" in found.hints[0]
 
 
-def test_overfit_refuses_what_cannot_be():
+def test_overfit_refuses_impossible_settings():
     with pytest.raises(DialogError, match="at least|one step"):
         overfit(steps=0)
     with pytest.raises(ConfigError, match="max_stepz"):

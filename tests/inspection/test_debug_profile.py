@@ -78,7 +78,7 @@ def test_profile_changes_no_results():
     np.testing.assert_array_equal(*weights)
 
 
-def test_profile_tells_the_cost_of_evaluation():
+def test_profile_reports_the_cost_of_evaluation():
     found = profile(tasks__coffee__n_dev=30, training__eval_every_steps=10)
     assert found.eval_ms_per_example > 0 and 0 < found.eval_share < 1
     assert 100 < found.eval_examples < 200
@@ -94,7 +94,7 @@ def test_profile_refuses_no_steps():
         debug_profile(RANKER, steps=0)
 
 
-def test_stopwatch_tells_own_time_from_that_of_calls_inside(clock):
+def test_stopwatch_separates_own_time_from_that_of_calls_inside(clock):
     watch = Stopwatch()
 
     def inner():
@@ -110,7 +110,7 @@ def test_stopwatch_tells_own_time_from_that_of_calls_inside(clock):
     assert watch.spent == {"inner": Spent(2, 4.0, 4.0), "outer": Spent(1, 8.0, 4.0)}
 
 
-def test_stopwatch_lets_go_of_a_node_that_fails():
+def test_stopwatch_restores_a_node_that_fails():
     def fails(model, X, is_train):
         raise ValueError("no")
 

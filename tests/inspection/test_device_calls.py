@@ -82,7 +82,7 @@ def test_device_calls_of_cupy_and_thinc_are_seen_with_their_lines(root, cupy):  
     }
 
 
-def test_device_calls_leave_all_as_it_was(cupy):  # noqa: F811
+def test_device_calls_restore_everything(cupy):  # noqa: F811
     def names():
         owners = (cupy, cupy.ndarray, cupy.cublas, cupy.cuda.Stream, kernels)
         return [dict(vars(owner)) for owner in owners]

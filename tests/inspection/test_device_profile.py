@@ -23,7 +23,7 @@ def profile(**more):
     return debug_profile(LAZY, steps=STEPS, overrides={**SMALL, **more}, stderr=io.StringIO())
 
 
-def test_device_profile_tells_what_the_stand_in_counts(cupy, monkeypatch):  # noqa: F811
+def test_device_profile_reports_the_counts_of_the_stand_in(cupy, monkeypatch):  # noqa: F811
     with prepared(LAZY, SMALL, stderr=io.StringIO()) as trial:
         gathered = trial.steps()
         for _ in range(3):

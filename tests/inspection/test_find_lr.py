@@ -133,7 +133,7 @@ def test_find_lr_stops_when_the_loss_runs_off():
     assert found.suggestion is None or found.suggestion < found.learn_rates[-1] / 10
 
 
-def test_find_lr_refuses_what_makes_no_curve():
+def test_find_lr_refuses_settings_without_a_curve():
     for options in ({"start": 0.0}, {"start": 1.0, "end": 0.1}, {"end": math.inf}):
         with pytest.raises(DialogError, match="they should rise, from above 0"):
             found_with(**options)

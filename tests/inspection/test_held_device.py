@@ -40,7 +40,7 @@ def test_held_device_is_held_longer_if_work_may_have_been_slow(cupy, held):  # n
     assert len(done) == 4  # Held as long as the last time.
 
 
-def test_held_device_tells_nothing_of_work_that_waits(cupy, held):  # noqa: F811
+def test_held_device_has_no_times_of_work_that_waits(cupy, held):  # noqa: F811
     done = []
 
     def work():

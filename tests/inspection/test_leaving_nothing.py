@@ -13,7 +13,7 @@ import pytest
 from thincdialog.inspection.leaving_nothing import LeavingError, leaving_nothing
 
 
-def test_files_within_are_as_elsewhere_and_go(tmp_path, monkeypatch, capsys):
+def test_files_within_work_as_usual_and_are_removed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with leaving_nothing() as folder:
         # The folder is created, because it may exist outside.
@@ -46,7 +46,7 @@ TRIED = {
 
 
 @pytest.mark.parametrize("what", TRIED)
-def test_nothing_elsewhere_changes(what, tmp_path):
+def test_nothing_outside_changes(what, tmp_path):
     (tmp_path / "kept").write_text("x")
     with pytest.raises(LeavingError):
         with leaving_nothing():

@@ -47,7 +47,7 @@ def debugged(run, folder):
         ({"setup": "open(run.output + '/a', 'w').close()", "row": "foo()"}, r"in log_step\(\): Na"),
     ],
 )
-def test_loggers_that_fail_are_told(run, folder, parts, said):
+def test_loggers_that_fail_are_reported(run, folder, parts, said):
     write(folder, *logger(**parts))
     exit_code, err = debugged(run, folder)
     assert (

@@ -67,7 +67,7 @@ def test_bilstm_odd_width_is_refused():
 
 @pytest.mark.parametrize("nO", [2, 8, 66])
 @pytest.mark.parametrize("lengths", [[1], [3, 0, 1, 6, 2, 6], [4] * 9, [0, 0]], ids=str)
-def test_bilstm_compiled_steps_give_what_single_steps_give(lengths, nO):
+def test_bilstm_compiled_steps_equal_single_steps(lengths, nO):
     X = vectors(lengths)
     plain, compiled = (outputs_and_gradients(name, X, nO) for name in (-1, "fast"))
     for found, expected in zip(compiled, plain):

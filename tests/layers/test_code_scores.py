@@ -19,7 +19,7 @@ def slowly(contexts, candidates):
 
 @EACH_OPS
 @pytest.mark.parametrize("is_train", [True, False])
-def test_code_scores_are_products_with_what_a_candidate_finds(ops, is_train):
+def test_code_scores_are_products_with_the_attended_codes(ops, is_train):
     rng = np.random.default_rng(0)
     contexts, candidates = rng.normal(size=(4, 6)), rng.normal(size=(5, 3))
     dY = rng.normal(size=(4, 5))

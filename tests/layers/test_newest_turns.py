@@ -9,7 +9,7 @@ from thincdialog.layers.newest_turns import newest_turns
 
 
 @EACH_OPS
-def test_newest_turns_stay_in_order_and_others_go(ops):
+def test_newest_turns_stay_in_order_and_others_are_removed(ops):
     # A conversation of three turns, one without a newest turn, a reply, and an empty one.
     tokens = [[5, 2], [6, 1], [7, 1], [8, 0], [9, 3], [4, 0], [3, 0]]
     X = Ragged(ops.asarray2i(tokens), ops.asarray1i([4, 1, 2, 0]))

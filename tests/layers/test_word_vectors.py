@@ -163,7 +163,7 @@ def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path,
     assert all(np.isclose(E, vector).all(axis=1).any() for vector in (RED, ONE))
 
 
-def test_word_vectors_stand_in_each_segments_rows(path):
+def test_word_vectors_are_in_the_rows_of_each_segment(path):
     """In some tables, each word has several rows."""
     registry.ensure_populated()
     init = registry.initializers.get("thincdialog.WordVectors.v1")(path)

@@ -250,7 +250,7 @@ def Recorder(name, calls, fails=()):
     return setup
 
 
-def test_chain_tells_all_in_order_and_finalizes_all():
+def test_chain_calls_all_in_order_and_finalizes_all():
     calls, stderr = [], io.StringIO()
     chain = Chain(Recorder("one", calls), Recorder("two", calls, {"finalize"}))
     loop = Loop(chain, stderr=stderr, first_step=7)
@@ -268,7 +268,7 @@ def test_chain_tells_all_in_order_and_finalizes_all():
     )
 
 
-def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
+def test_chain_one_that_fails_leaves_the_others_alone_and_is_reported_once():
     calls, stderr = [], io.StringIO()
     chain = Chain(Recorder("one", calls, {"step", "row", "finalize"}), Recorder("two", calls))
     # The same holds in a chain of chains.
@@ -289,7 +289,7 @@ def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     )
 
 
-def test_chain_what_setup_raises_is_an_error_and_others_are_finalized(tmp_path):
+def test_chain_exception_of_setup_is_an_error_and_others_are_finalized(tmp_path):
     with pytest.raises(OSError, match="no\nnetwork"):
         Loop(Chain(Recorder("one", [], {"setup"})))
     calls = []
@@ -307,7 +307,7 @@ def test_chain_what_setup_raises_is_an_error_and_others_are_finalized(tmp_path):
         lambda run, stdout, stderr: (print, print, print),
     ],
 )
-def test_chain_refuses_what_is_no_logger(setup):
+def test_chain_refuses_objects_that_are_no_loggers(setup):
     said = r"test_loggers.py:\d+  <lambda>\(\) returned .* return the pair \(log_step, finalize\)"
     with pytest.raises(CodeError, match=said):
         Loop(Chain(setup))

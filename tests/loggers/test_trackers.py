@@ -177,7 +177,7 @@ def test_wandb_resumed_run_keeps_its_id(tmp_path, wandb):
 
 
 @pytest.mark.parametrize("mode", ["online", "nonsense"])
-def test_wandb_what_it_refuses_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch, mode):
+def test_wandb_refusal_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch, mode):
     # There is no account: no key is configured, and there is no terminal to ask on.
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))

@@ -16,12 +16,12 @@ class Own(RankingHinge):
         return gradient, losses if allowed is None else losses.mean()
 
 
-def test_watched_loss_of_ours_is_called_as_it_is():
+def test_watched_built_in_loss_is_called_directly():
     loss = RankingHinge()
     assert registry.losses.watch(loss, RankingHinge) is loss
 
 
-def test_watched_loss_of_a_users_says_where_it_gives_something_else():
+def test_watched_custom_loss_says_where_it_returns_something_else():
     scores, targets = np.eye(3, dtype="f"), np.array([0, 2, 1])
     own = registry.losses.watch(Own(), Own)
     for found, known in zip(own(scores, targets), RankingHinge()(scores, targets)):

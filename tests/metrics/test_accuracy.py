@@ -36,7 +36,7 @@ def config(tmp_path, labels, agent=CLASSIFIER, more=""):
 
 
 @pytest.mark.parametrize("labels", ["+ -", ":) :(", "-1 1", "C C++", "The a"])
-def test_accuracy_of_a_classifier_tells_all_labels_apart(tmp_path, labels):
+def test_accuracy_of_a_classifier_distinguishes_all_labels(tmp_path, labels):
     result, _ = quietly_train(config(tmp_path, labels.split()))
     for report in (result.scores["dev"], result.baselines["frequent"]["dev"]):
         # The weights are the initial ones, and all replies are the same class.

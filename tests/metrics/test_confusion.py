@@ -49,7 +49,7 @@ def test_confusion_lists_the_worst_pairs_first():
     assert matrix_of(rows).most_confused(2) == [("b", "a", 3), ("a", "b", 2)]
 
 
-def test_confusion_sums_the_classes_that_are_seldom_confused():
+def test_confusion_sums_the_classes_that_are_rarely_confused():
     rows = [("a", "b")] * 3 + [("c", "d")] * 2 + [("c", "c"), ("e", "a"), ("f", "f"), ("f", None)]
     summed = matrix_of(rows).summed(3, "others")
     assert summed.counts == {

@@ -58,7 +58,7 @@ def test_bleu_equals_sacrebleu(settings, n, longest):
     assert scores("BLEU", zip(labels, replies(texts)), **settings) == {"bleu": expected.score}
 
 
-def test_bleu_explains_what_cannot_be(monkeypatch):
+def test_bleu_explains_invalid_settings(monkeypatch):
     pytest.importorskip("sacrebleu")
     with pytest.raises(ConfigError, match="'tokenize' of thincdialog.BLEU.v1 is 'words'.*13a"):
         scores("BLEU", [], tokenize="words")

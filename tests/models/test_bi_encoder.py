@@ -31,7 +31,7 @@ def vectors(model, contexts, candidates):
 
 @SHARING
 @EACH_OPS
-def test_bi_encoder_parts_give_what_the_whole_gives(share, ops):
+def test_bi_encoder_parts_give_the_result_of_the_whole(share, ops):
     model = build(ops, share=share)
     X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
     contexts, candidates = vectors(model, *X)
@@ -44,7 +44,7 @@ def test_bi_encoder_parts_give_what_the_whole_gives(share, ops):
 
 
 @SHARING
-def test_bi_encoder_shares_what_it_says(share, ops):
+def test_bi_encoder_shares_the_layers_that_share_names(share, ops):
     model = build(ops, share=share)
     nodes = list(model.walk())
     embeds = [node for node in nodes if node.name == "bag_embed"]
@@ -65,7 +65,7 @@ def test_bi_encoder_works_with_other_encoders(make, ops):
     assert len(dX[0]) == 2 and len(dX[1]) == 1
 
 
-def test_bi_encoder_takes_a_layer_of_the_users_own_on_one_side(ops):
+def test_bi_encoder_takes_a_custom_layer_on_one_side(ops):
     def forward(model, X, is_train):
         return model.ops.alloc2f(len(X), 8) + 1, lambda dY: X
 

@@ -143,7 +143,7 @@ def test_classifier_finds_the_number_of_classes_and_starts_undecided(ops):
     assert not model.predict(ops.asarray2f(np.ones((2, 5)))).any()
 
 
-def test_classifier_takes_a_layer_of_the_users_own(ops):
+def test_classifier_takes_a_custom_layer(ops):
     def forward(model, X, is_train):
         return model.ops.asarray2f([[float(n)] for n in X.lengths]), lambda dY: X
 
@@ -179,7 +179,7 @@ def test_set_vocabulary_leaves_sizes_that_are_known(ops):
     set_vocabulary(Linear(2, 2), 99)
 
 
-def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
+def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_configured(ops):
     tokens = TransformerTokens(width=12, depth=0)
     for width, wanted in ((None, 12), (5, 5)):
         model = TransformerEncoder(tokens.copy(), width)
@@ -191,7 +191,7 @@ def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
         TransformerEncoder(unknown)
 
 
-def test_transformer_that_begins_with_nothing_leaves_a_bag_as_it_is_and_then_learns(ops):
+def test_zero_initialised_transformer_leaves_a_bag_unchanged_and_then_learns(ops):
     bag, tokens = build("BagEncoder", depth=0), TransformerTokens(12, 1, 2, dropout=0.0)
     transformer = TransformerEncoder(tokens, dropout=0.0, init_W=zero_init)
     own = chain(newest_turns(1), transformer)

@@ -30,7 +30,7 @@ def tree_sum(vectors):
     rows=st.lists(st.sets(st.integers(0, N_ROWS - 1)), min_size=1, max_size=20),
     seed=st.integers(0, 9),
 )
-def test_gradients_sum_is_the_tree_to_the_bit(backend, rows, seed):
+def test_gradients_sum_equals_the_tree_bit_for_bit(backend, rows, seed):
     ops, rng, wholes = new_ops(backend), np.random.default_rng(seed), []
     total = GradientSum(ops, STRETCHES)
     for each in rows:

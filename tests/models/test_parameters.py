@@ -168,7 +168,7 @@ def test_parameters_optimizer_that_is_not_in_place_works_too(ops):
     assert (parameters.values == before - 0.25).all()
 
 
-def test_parameters_tied_arrays_are_laid_once(ops):
+def test_parameters_tied_arrays_are_laid_out_once(ops):
     first, second = Linear(4, 4), Softmax(4, 4)
     model = chain(first, second)
     model.initialize()

@@ -22,7 +22,7 @@ def model(**settings):
 
 @EACH_OPS
 @pytest.mark.parametrize("share, n_tables", [("all", 1), ("embeddings", 1), ("nothing", 2)])
-def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
+def test_poly_encoder_parts_give_the_result_of_the_whole(ops, share, n_tables):
     whole = model(share=share)
     set_vocabulary(whole, 16)
     X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)

@@ -195,7 +195,7 @@ def test_torch_tensors_draws_are_functions_of_seed_step_and_microbatch(ops):
     assert model.predict(X).tobytes() == model.predict(X).tobytes()
 
 
-def test_torch_tensors_tied_ones_are_laid_once(ops):
+def test_torch_tensors_tied_ones_are_laid_out_once(ops):
     import torch
 
     tied = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))

@@ -40,7 +40,7 @@ def test_views_is_a_layer(ops, join):
 @pytest.mark.parametrize(
     "join, widths, n_outputs", [("add", (3, 3), 3), ("concatenate", (3, 5), 8)]
 )
-def test_views_joins_what_each_gives_of_its_own_ids(ops, join, widths, n_outputs):
+def test_views_joins_the_outputs_of_its_layers(ops, join, widths, n_outputs):
     model = views(widths, join=join)
     model.initialize(X=batch(BOTH, ops))
     words, characters = (

@@ -58,7 +58,7 @@ def test_label_noise_takes_given_labels_and_candidates():
     assert list(labels(LabelNoise(1.0, labels=["q"]), given).values()) == ["z", "q"]
 
 
-def test_label_noise_with_nothing_to_put_says_so():
+def test_label_noise_without_other_labels_is_an_error():
     with pytest.raises(DataError, match="example '0/0' can get no wrong label.*some 'labels'"):
         labels(LabelNoise(1.0), [("a", "x"), ("b", "x")])
 

@@ -93,7 +93,7 @@ def test_mutators_counts_ids_epochs_and_streams(names):
         assert words == Counter(w for part in data() for text, _ in part for w in text.split())
 
 
-def test_mutators_in_a_config_stand_in_order():
+def test_mutators_in_a_config_keep_their_order():
     steps = [("Limit", "n_episodes = {n}"), ("Flatten", ""), ("Limit", "n_episodes = 4")]
     blocks = [
         f'[tasks.t.mutators.*.{place}]\n@mutators = "thincdialog.{name}.v1"\n{arguments}'

@@ -130,7 +130,7 @@ def test_last_turn_knows_the_opening_lines_only():
     assert LastTurn().single_turn
 
 
-def test_orders_compose_as_they_stand():
+def test_orders_compose_in_their_order():
     episode = conversation("a b", "c d")
     one = applied(Flatten(), WordReverse()(episode))
     two = applied(WordReverse(), Flatten()(episode))

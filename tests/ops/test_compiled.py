@@ -9,7 +9,7 @@ import pytest
 from thincdialog.ops.kernels.kernel import _stamp, kernel
 
 
-def test_compiled_kernels_run_where_nothing_can_be_kept():
+def test_compiled_kernels_run_without_a_cache():
     # Code that is in no file has no folder for a cache.
     code = "def double(X):\n    for i in range(X.shape[0]):\n        X[i] *= 2\n"
     names = {}
@@ -40,7 +40,7 @@ def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path,
     assert shown == [(21, 0), (21, 1), (301, 0)]
 
 
-def test_compiled_kernels_of_types_that_are_gone_are_compiled_again(tmp_path, monkeypatch):
+def test_compiled_kernels_of_types_that_no_longer_exist_are_compiled_again(tmp_path, monkeypatch):
     """As after an update, which leaves the cache in its place."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "kernels").mkdir()

@@ -108,7 +108,7 @@ def test_device_memory_without_room_is_one_line_and_keeps_the_run(
 
 
 @pytest.mark.gpu
-def test_device_memory_that_cuda_cannot_take_beside_the_pool_is_known(pool):
+def test_device_memory_errors_of_cuda_outside_the_pool_are_recognised(pool):
     import cupy
 
     error = cupy.cuda.runtime.CUDARuntimeError
@@ -117,5 +117,5 @@ def test_device_memory_that_cuda_cannot_take_beside_the_pool_is_known(pool):
     assert not is_out_of_memory(MemoryError("out of memory"))
 
 
-def test_device_memory_of_the_cpu_is_not_told():
+def test_device_memory_of_the_cpu_is_not_logged():
     assert held_bytes(np.zeros(3)) is None and not is_out_of_memory(MemoryError())

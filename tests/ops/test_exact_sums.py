@@ -40,5 +40,5 @@ def test_products_do_not_depend_on_what_else_is_multiplied(n, width, seed):
         assert (all_products(left[row : row + 1], right)[0] == together[row]).all()
 
 
-def test_a_vector_of_zeros_stays():
+def test_a_vector_of_zeros_is_unchanged():
     assert (on_grid(np.zeros((2, 5), dtype="f")) == 0).all()

@@ -123,7 +123,7 @@ def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("n_heads", [1, 3])
-def test_gpu_kernels_attend_within_sequences_and_repeat_to_the_bit(n_heads, xp):
+def test_gpu_kernels_attend_within_sequences_and_are_deterministic(n_heads, xp):
     lengths = np.array([3, 1, 0, 40, 9], dtype="i")
     QKV, dY = drawn(53, 36), drawn(53, 12)
     found = []
@@ -142,7 +142,7 @@ def test_gpu_kernels_attend_within_sequences_and_repeat_to_the_bit(n_heads, xp):
     "settings",
     [{}, {"activation": "relu", "positions": "none"}, {"activation": "swiglu", "nH": 7}],
 )
-def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
+def test_gpu_kernels_compute_a_block_as_its_layers_do(settings, xp):
     X, dY = drawn(53, 8), drawn(53, 8)
     lengths, found = np.array([3, 1, 40, 9], dtype="i"), []
     for gpu_id in (-1, 0):
@@ -160,7 +160,7 @@ def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
 
 
 @pytest.mark.gpu
-def test_gpu_kernels_drop_the_same_cells_back_as_forth(xp):
+def test_gpu_kernels_drop_the_same_cells_in_both_passes(xp):
     """A step along the gradient changes the sum by as much as the gradient says."""
     X, dY, lengths = drawn(9, 8), drawn(9, 8), np.array([4, 5], dtype="i")
 
@@ -253,7 +253,7 @@ def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
 
 
 @pytest.mark.gpu
-def test_gpu_kernels_sum_squares_of_stretches_alike_wherever_they_lie(xp):
+def test_gpu_kernels_sum_squares_of_segments_the_same_at_any_address(xp):
     host = drawn(1000)
     bounds = [(0, 300), (300, 301), (301, 301), (301, 1000)]
     sums = kernels.stretch_squares(xp.asarray(host), kernels.bounds(bounds))

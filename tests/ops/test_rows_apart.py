@@ -72,7 +72,7 @@ def frequent(tables, least):
     n_entries=st.sampled_from([4, RowsApart.N_ENTRIES]),
 )
 @settings(max_examples=100)
-def test_rows_apart_learn_what_one_learns_in_the_weights(batches, adagrad, least, n_entries):
+def test_rows_apart_train_as_directly_in_the_weights(batches, adagrad, least, n_entries):
     values = np.arange(SIZE, dtype="f")  # Whole numbers, so that sums are exact in any order.
     squares = np.arange(SIZE if adagrad else 0, dtype="f")
     expected, expected_squares = values.copy(), squares.copy()
@@ -90,7 +90,7 @@ def test_rows_apart_learn_what_one_learns_in_the_weights(batches, adagrad, least
 
 
 @given(batches=batches, adagrad=st.booleans(), least=st.sampled_from([1, 2, 5]))
-def test_rows_apart_lose_nothing_of_what_others_learn(batches, adagrad, least):
+def test_rows_apart_keep_the_changes_of_others(batches, adagrad, least):
     values = np.zeros(SIZE, dtype="f")
     squares = np.zeros(SIZE if adagrad else 0, dtype="f")
     expected, expected_squares = values.copy(), squares.copy()

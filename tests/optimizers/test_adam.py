@@ -109,14 +109,14 @@ class Sized(Optimizer):
         return weights, gradient
 
 
-def test_an_optimizer_of_a_users_gets_all_at_once_and_the_gradient_is_cleared_behind_it():
+def test_a_custom_optimizer_gets_all_at_once_and_the_gradient_is_cleared_afterwards():
     optimizer = Sized(0.1)
     trained(thincs_step, optimizer, 3)
     assert optimizer.seen == [SIZE] * 3
 
 
 @pytest.mark.parametrize("L2_is_weight_decay", [True, False])
-def test_shared_moments_are_thincs_where_nobody_else_steps(L2_is_weight_decay):
+def test_shared_moments_are_thincs_without_other_workers(L2_is_weight_decay):
     options = {"grad_clip": 3.0, "L2": 0.1, "L2_is_weight_decay": L2_is_weight_decay}
     thinc = Adam(0.01, **options)
     twin = AdamByOps(Adam(0.01, **options), get_dialog_ops(), is_shared=True)

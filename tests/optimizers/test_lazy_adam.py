@@ -118,7 +118,7 @@ def test_lazy_adam_survives_moments_of_two_workers(gpu_id):
     st.sampled_from([(0.9, 0.999), (0.95, 0.999), (0.0, 0.9), (0.9, 0.81), (0.99, 0.9)]),
 )
 @settings(max_examples=100)
-def test_lazy_adam_that_is_shared_is_lazy_adam_where_nobody_else_steps(gradients, decays):
+def test_lazy_adam_that_is_shared_is_lazy_adam_without_other_workers(gradients, decays):
     found = []
     for is_shared in (True, False):
         optimizer = LazyAdam(0.01, beta1=decays[0], beta2=decays[1], grad_clip=0.0)

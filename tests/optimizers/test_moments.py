@@ -19,7 +19,7 @@ def test_second_moments_of_any_gradients_are_large_enough(b1, b2, gradients):
 
 @pytest.mark.parametrize("b1, b2", [(0.9, 0.999), (0.0, 0.5), (0.9, 0.81), (0.95, 0.8)])
 @pytest.mark.parametrize("n", [1, 2, 30])
-def test_no_larger_limit_would_do(b1, b2, n):
+def test_second_moments_can_reach_their_limit(b1, b2, n):
     """Gradients like the ratio of their weights in the two moments reach the limit."""
     ages = np.arange(n)[::-1]
     g = (b1 / b2) ** ages

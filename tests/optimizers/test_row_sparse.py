@@ -184,7 +184,7 @@ def test_sparse_sgd_called_like_thincs_is_thincs():
 
 
 @EVERY
-def test_row_sparse_state_is_saved_and_taken_back(name):
+def test_row_sparse_state_is_saved_and_restored(name):
     values = np.ones(SIZE, dtype="f")
     optimizer = make(name)
     parts = [Segment(0, SIZE)]
@@ -254,7 +254,7 @@ class Meanwhile(LazyAdam):
 
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("rows", [None, np.array([0, 2, 5])])
-def test_what_others_do_to_the_weights_meanwhile_is_kept(rows, is_shared):
+def test_changes_that_other_workers_make_meanwhile_are_kept(rows, is_shared):
     found = []
     for make in (LazyAdam, Meanwhile):
         optimizer = make(0.1, grad_clip=0.0)

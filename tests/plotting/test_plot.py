@@ -62,7 +62,7 @@ def test_runs_of_a_folder_of_folders_each_once(small, large, tmp_path):
     assert [len(run.rows) for run in runs] == [3, 4]
 
 
-def test_runs_that_are_named_in_two_ways_are_there_once(small, tmp_path, monkeypatch):
+def test_runs_that_are_named_in_two_ways_are_listed_once(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to(small)
     (small / "model-best").mkdir()
@@ -72,7 +72,7 @@ def test_runs_that_are_named_in_two_ways_are_there_once(small, tmp_path, monkeyp
     assert [run.name for run in find_runs(["link"])] == ["small"]
 
 
-def test_runs_with_the_same_name_are_told_apart(tmp_path):
+def test_runs_with_the_same_name_are_distinguished(tmp_path):
     for name in ("a", "b"):
         write_run(tmp_path / name / "run", [make_row(0)])
     assert [run.name for run in find_runs([tmp_path])] == ["a/run", "b/run"]
@@ -87,7 +87,7 @@ def test_runs_one_after_another_in_a_file(tmp_path):
     assert [(run.name, len(run.rows)) for run in runs] == [("mine.jsonl#1", 2), ("mine.jsonl#2", 3)]
 
 
-def test_runs_that_are_none(small, tmp_path):
+def test_runs_that_cannot_be_found_are_one_error(small, tmp_path):
     with pytest.raises(DataError, match=r"smal  does not exist\. Did you mean .*small\?"):
         find_runs([tmp_path / "smal"])
     (tmp_path / "other").mkdir()

@@ -162,7 +162,7 @@ def test_changed_number_of_dev_files_is_refused_by_name(tmp_path, data):
     )
 
 
-def test_dev_data_cannot_be_taken_away_but_be_added_where_there_was_none(tmp_path, data):
+def test_dev_data_cannot_be_removed_but_can_be_added(tmp_path, data):
     without, folder = {**data, "paths__dev": None}, tmp_path / "without"
     run(tmp_path / "with", **data)
     with pytest.raises(

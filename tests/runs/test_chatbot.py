@@ -24,7 +24,7 @@ def chatbot(tmp_path_factory):
 
 
 @pytest.mark.parametrize("text", [None, 5, b"hi", ["hi"]])
-def test_respond_takes_strings_only_and_goes_on(chatbot, text):
+def test_respond_takes_strings_only_and_continues(chatbot, text):
     with pytest.raises(TypeError, match="text should be a string, got"):
         chatbot.respond(text)
     assert chatbot.respond("hi")
@@ -149,7 +149,7 @@ def folder(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_copies_answer_alike_and_go_their_own_ways(folder, how):
+def test_copies_answer_the_same_and_are_independent(folder, how):
     expected = [load(folder).respond(text) for text in TEXTS]
     chatbot = load(folder)
     assert [COPIES[how](chatbot).respond(text) for text in TEXTS] == expected
@@ -229,7 +229,7 @@ def test_clones_on_a_gpu_answer_in_threads_as_alone(folder):
     check_clones_in_threads(folder, {"system.gpu_id": last})
 
 
-def test_an_agent_that_was_pickled_learns_on():
+def test_an_agent_that_was_pickled_continues_training():
     """It trains bit for bit like the agent that it is a copy of."""
     experiment = Experiment.from_config(RANKER)
     found = []

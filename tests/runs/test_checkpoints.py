@@ -71,7 +71,7 @@ def test_every_damage_to_a_checkpoint_is_found(trained, tmp_path_factory, chance
         assert isinstance(damage(copy), str)
 
 
-def test_no_whole_checkpoint_is_never_a_silent_restart(trained, folder):
+def test_resume_without_a_whole_checkpoint_is_no_silent_restart(trained, folder):
     for step in (4, 6):
         flip(folder / f"checkpoint-{step}" / "weights.npy")
     with pytest.raises(ModelError, match="no whole checkpoint .*-6 is damaged: .*-4 is damaged: "):
@@ -118,7 +118,7 @@ def test_checkpoints_of_other_programs_are_left_alone(tmp_path):
     assert (other / "pytorch_model.bin").read_text() == "mine"
 
 
-def test_checkpoints_that_nobody_wants(tmp_path):
+def test_checkpoints_can_be_switched_off(tmp_path):
     never = ("checkpoint_every_steps", "checkpoint_every_seconds", "checkpoint_evaluations")
     settings = {f"training__{name}": False if "eval" in name else 0 for name in never}
     quietly_train(output=tmp_path, training__max_steps=2, **settings)

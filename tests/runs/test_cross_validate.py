@@ -115,7 +115,7 @@ def test_cross_validation_keeps_conversations_together(folder):
     assert len(set(tested)) == len(tested) == 22
 
 
-def test_cross_validation_refuses_what_cannot_be(folder):
+def test_cross_validation_refuses_impossible_settings(folder):
     for folds in (1, 37):
         with pytest.raises(DataError, match=f"has 36 .* 2 to as many folds, and not {folds}"):
             cross_validate(INTENTS, folds=folds)
@@ -146,7 +146,7 @@ def test_cross_validation_of_a_ranker_in_processes_is_the_same(folder):
 
 
 @pytest.mark.slow
-def test_cross_validate_goes_on_if_a_fold_fails(folder, capsys):
+def test_cross_validate_continues_if_a_fold_fails(folder, capsys):
     rows = [*rows_of(6), {"text": "moon", "label": "odd"}]
     # Without the only example of "odd", one class is left to train on.
     rows = [row for row in rows if row["label"] in ("greet", "odd")]

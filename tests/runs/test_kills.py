@@ -73,7 +73,7 @@ def chosen(points, share):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, share", [("alone", 96), ("thread", 160), ("process", 288)])
-def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
+def test_kills_at_any_point_leave_nothing_and_the_run_resumes(runs, points, name, share):
     folder, ask = runs
     expected = remains(folder / name) if points(name) and name == "alone" else None
     for number in chosen(points(name), share):

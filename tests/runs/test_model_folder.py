@@ -49,7 +49,7 @@ def test_model_folder_survives_an_interrupt_between_the_renames(tmp_path, monkey
     assert (folder / "word.txt").read_text() == "old" and list(tmp_path.iterdir()) == [folder]
 
 
-def test_save_what_was_trained_by_hand(tmp_path):
+def test_save_an_experiment_that_was_trained_by_hand(tmp_path):
     experiment = Experiment.from_config(RANKER)
     train = experiment.training_split()
     with experiment.working():
@@ -69,7 +69,7 @@ def test_save_what_was_trained_by_hand(tmp_path):
         save(experiment, tmp_path / "new")
 
 
-def test_a_run_stands_for_its_best_model(tmp_path, capsys):
+def test_a_run_folder_is_loaded_as_its_best_model(tmp_path, capsys):
     quietly_train(output=tmp_path / "run", training__n_samples=0)
     of_best = evaluate(tmp_path / "run" / "model-best")
     assert evaluate(tmp_path / "run") == of_best

@@ -67,7 +67,7 @@ def test_a_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path
         (TrainingError("the loss is not finite"), True),
     ],
 )
-def test_an_error_before_anything_was_learnt_leaves_no_folder(tmp_path, error, is_left):
+def test_an_error_before_training_leaves_no_folder(tmp_path, error, is_left):
     folder = tmp_path / "out"
     with pytest.raises(type(error)), taken_back(folder):
         folder.mkdir()

@@ -159,7 +159,7 @@ class Unsavable:
         return {"seen": {1, 2}}
 
 
-def test_resume_what_is_no_json_is_refused_by_name(tmp_path):
+def test_resume_refuses_state_that_is_no_json_by_name(tmp_path):
     more = '\n[training.callbacks.mine]\n@callbacks = "tests.unsavable.v1"\n'
     text = CONFIGS["columns, Fixed, Adam, accumulated"] + more
     with pytest.raises(TrainingError, match="state of callback 'mine' cannot be saved: set is no"):
@@ -236,7 +236,7 @@ def starts_in(state):
 # --- half-finished work of killed runs, and other ends ----------------------------------------
 
 
-def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
+def test_half_finished_work_of_a_killed_process_is_repaired(trained, folder):
     """Between two renames, a checkpoint or a model has another name."""
     for name in ("checkpoint-6", "checkpoint-4", "model-best", "model-last"):
         (folder / name).rename(folder / f".{name}.old.0123abcd")
@@ -256,7 +256,7 @@ def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
 
 
 @pytest.mark.slow
-def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypatch):
+def test_killed_while_old_checkpoints_are_removed(trained, tmp_path, monkeypatch):
     """If some files of a checkpoint are left, they do not prevent the run from resuming."""
     expected, unlink = remains(trained.output), os.unlink
     for n_files in range(1, 12, 2):
@@ -277,7 +277,7 @@ def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypa
         assert not list(folder.glob(".*"))
 
 
-def test_a_better_model_of_a_lost_future_is_forgotten(trained, folder):
+def test_a_better_model_than_that_of_the_checkpoint_is_discarded(trained, folder):
     shutil.rmtree(folder / "model-best")
     shutil.copytree(folder / "model-last", folder / "model-best")
     weights = bytearray((folder / "model-best" / "weights.npy").read_bytes())
@@ -301,7 +301,7 @@ def test_a_run_that_had_ended_says_so_and_shows_the_result(trained, folder):
     same(remains(folder), remains(trained.output))
 
 
-def test_a_run_goes_on_behind_its_end_with_higher_limits(tmp_path):
+def test_a_run_continues_after_its_end_with_higher_limits(tmp_path):
     every = {**ENDS, "training__eval_every_steps": 2}
     quietly_train(output=tmp_path / "at once", **{**every, "training__max_steps": 10})
     quietly_train(output=tmp_path / "out", **every)

@@ -53,7 +53,7 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
     assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
 
 
-def test_run_log_knows_who_is_running(tmp_path):
+def test_run_log_knows_whether_a_run_is_in_progress(tmp_path):
     assert not is_running(tmp_path)
     with run_log(tmp_path):
         assert is_running(tmp_path)
@@ -82,7 +82,7 @@ def test_run_log_killed_run_is_not_running(tmp_path):
     assert read_log(tmp_path) == [{"step": 3}]
 
 
-def test_run_log_rows_that_found_no_room_come_with_the_next_one(tmp_path):
+def test_run_log_rows_that_a_full_disk_refused_come_with_the_next_one(tmp_path):
     path = tmp_path / "log.jsonl"
     rows = RowFile(path)
     rows.add({"step": 0})
@@ -105,7 +105,7 @@ def no_network():
     return lambda run, stdout, stderr: (log_step, lambda: None)
 
 
-def test_run_log_training_outlives_its_logger(tmp_path):
+def test_run_log_training_continues_without_its_logger(tmp_path):
     result, shown = run(tmp_path / "run", {"@loggers": "test.NoNetwork.v1"})
     assert re.fullmatch(
         r"Saving to \S+/run\nComputing with .*\n"
@@ -137,7 +137,7 @@ def calls(path: str):
     return setup
 
 
-def test_run_log_each_step_is_told_once_as_in_spacy(tmp_path):
+def test_run_log_each_step_is_logged_once_as_in_spacy(tmp_path):
     path = str(tmp_path / "calls.json")
     run(tmp_path / "run", {"@loggers": "test.Calls.v1", "path": path})
     epochs, progress, *told = json.loads(Path(path).read_text())

@@ -92,7 +92,7 @@ def test_a_damaged_line_leaves_the_old_run_as_it_was(folder, split, resume, stre
         assert not Path("new").exists()
 
 
-def test_what_is_wrong_with_a_streamed_test_split_comes_late_as_was_said(folder):
+def test_an_error_in_a_streamed_test_split_comes_late_as_announced(folder):
     with open("test.jsonl", "a") as file:
         file.write('{"id": "x", "turns": [{"speaker": "a", "text": "?"}, {"speaker": "B"}]}\n')
     shown = io.StringIO()
@@ -104,7 +104,7 @@ def test_what_is_wrong_with_a_streamed_test_split_comes_late_as_was_said(folder)
     assert any(line.startswith("Computing with") for line in lines[number:])
 
 
-def test_a_new_run_takes_the_place_of_all_of_the_old_one(folder):
+def test_a_new_run_replaces_all_of_the_old_one(folder):
     old = files("out")
     quietly_train("c.cfg", Path("other"), system__seed=7)
     replace()
@@ -181,7 +181,7 @@ def stopping(at: int):
 
 
 @pytest.mark.parametrize("settings", [{}, NEVER])
-def test_a_signal_keeps_what_was_learnt(folder, settings):
+def test_a_signal_keeps_the_trained_model(folder, settings):
     before = files("out")
     block = {"@callbacks": "tests.stopping.v1", "at": 2}
     with pytest.raises(KeyboardInterrupt) as interrupt:
@@ -200,7 +200,7 @@ def interrupting():
     return interrupt
 
 
-def test_a_signal_before_anything_was_learnt_keeps_the_old_run(folder, capsys):
+def test_a_signal_before_training_keeps_the_old_run(folder, capsys):
     before = files("out")
     Path("code.py").write_text("")
     Path("stop.cfg").write_text(

@@ -92,7 +92,7 @@ def test_results_running(tmp_path):
     assert results([tmp_path])[0].state == "not finished"
 
 
-def test_results_lower_is_better_and_other_metrics_stand_together(tmp_path):
+def test_results_lower_is_better_and_runs_of_other_metrics_are_grouped(tmp_path):
     known = [("loss", 0.5), ("f1", 0.1), ("loss", 0.3), ("f1", 0.2), ("f1", None)]
     for name, (metric, score) in zip("abcde", known):
         write_row(tmp_path / name, metric, score)

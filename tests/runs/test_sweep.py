@@ -60,7 +60,7 @@ EVERY = {"training.eval_every_steps": 1}
 
 
 @pytest.mark.slow
-def test_sweep_goes_on_after_an_interrupt(tmp_path):
+def test_sweep_continues_after_an_interrupt(tmp_path):
     whole, _ = run_sweep(tmp_path / "whole", config=STOPPING, overrides=EVERY)
     STOPS.append(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -74,7 +74,7 @@ def test_sweep_goes_on_after_an_interrupt(tmp_path):
         assert weights(tmp_path / "s" / run.name) == weights(tmp_path / "whole" / run.name)
 
 
-def test_sweep_notes_a_failed_run_and_goes_on(tmp_path):
+def test_sweep_records_a_failed_run_and_continues(tmp_path):
     wild = {"training.optimizer.grad_clip": 0.0}
     found, shown = run_sweep(tmp_path, {RATE: [1e30, 0.01]}, overrides=wild)
     assert [run.state for run in found.runs] == ["failed", "finished"]
@@ -152,7 +152,7 @@ def test_sweep_refuses_a_folder_of_something_else(tmp_path):
     run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"loader.workers": 1})
 
 
-def test_sweep_whose_state_is_damaged_says_how_to_go_on(tmp_path):
+def test_sweep_whose_state_is_damaged_says_how_to_continue(tmp_path):
     found, _ = run_sweep(tmp_path, {RATE: [0.01]})
     before = weights(tmp_path / found.best.name)
     for text in ("{", "[]", '{"runs": 3}', '{"runs": {"learn_rate=0.01": 3}}'):

@@ -33,7 +33,7 @@ def test_sweep_bad_ranges(text, message):
         read_choices({"a.b": text}, is_random=True)
 
 
-def test_sweep_names_all_that_is_wrong_at_once():
+def test_sweep_reports_all_problems_at_once():
     with pytest.raises(ConfigError) as caught:
         read_choices({"a.b": "log:0..1", "a.c": [], "a.d": "int:1..2"}, is_random=False)
     assert len(caught.value.problems) == 3

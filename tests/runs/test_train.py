@@ -150,7 +150,7 @@ def make_interrupt():
 
 
 @pytest.mark.parametrize("failing", ["reading", "learning"])
-def test_train_tells_what_was_skipped_also_when_it_fails(tmp_path, failing):
+def test_train_reports_skipped_examples_also_if_it_fails(tmp_path, failing):
     config = LABELLED.replace("TRAIN", str(tmp_path / "train.jsonl"))
     row = '{"text": "a", "label": "b"}\n'
     (tmp_path / "train.jsonl").write_text(row * 30 + "{\n" + row.replace('"b"', '"c"'))
@@ -167,7 +167,7 @@ def test_train_tells_what_was_skipped_also_when_it_fails(tmp_path, failing):
     assert "dev.jsonl" not in said.getvalue()
 
 
-def test_train_interrupted_tells_what_is_saved(tmp_path):
+def test_train_interrupted_says_what_is_saved(tmp_path):
     text = RANKER + '\n[training.callbacks.stop]\n@callbacks = "test_train.Interrupt.v1"\n'
     with pytest.raises(KeyboardInterrupt) as caught:
         quietly_train(text, tmp_path)
@@ -175,7 +175,7 @@ def test_train_interrupted_tells_what_is_saved(tmp_path):
     assert load(tmp_path / LAST).meta["step"] > 0
 
 
-def test_train_baselines_stand_beside_the_model():
+def test_train_baselines_are_scored_with_the_model():
     text = RANKER + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
     result, _ = quietly_train(text, training__max_steps=1)
     rows = [row[:2] for row in result.table()[1:]]
@@ -222,7 +222,7 @@ def test_load_answers_in_another_process(tmp_path):
 OLD_HOGWILD = '\n[hogwild]\nworkers = 2\nexecutor = "thread"\n'
 
 
-def test_models_of_before_there_were_runners_load_and_new_runs_are_told(tmp_path):
+def test_models_from_before_runners_load_and_new_runs_are_an_error(tmp_path):
     result, _ = quietly_train(output=tmp_path / "out", training__max_steps=3)
     config = tmp_path / "out" / BEST / "config.cfg"
     text = config.read_text()
@@ -255,7 +255,7 @@ def spoken(tmp_path):
         {"tasks.talk.streaming": True, "runner.@runners": "thincdialog.Hogwild.v1"},
     ],
 )
-def test_train_tells_how_much_is_left_out(tmp_path, spoken, more):
+def test_train_reports_how_much_is_left_out(tmp_path, spoken, more):
     left_out = dict.fromkeys(spoken["tasks.talk.train"], 8)
     result, said = quietly_train(TALKS + REPLIES, tmp_path / "out", **spoken, **more)
     for path in left_out:
@@ -266,7 +266,7 @@ def test_train_tells_how_much_is_left_out(tmp_path, spoken, more):
     assert result.left_out == left_out
 
 
-def test_train_that_goes_on_knows_what_was_left_out_before(tmp_path, spoken):
+def test_train_that_resumes_knows_what_was_left_out_before(tmp_path, spoken):
     """It does not read the first file again."""
     spoken |= {"tasks.talk.streaming": True, "world.batcher.size": 8, "training.max_epochs": 1.0}
     spoken |= {"loader.shuffle_window": 8, "training.checkpoint_every_steps": 1}

@@ -28,7 +28,7 @@ def test_plateau_lowers_the_rate_of_the_next_step():
     assert rates == [0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.2, 0.2, 0.2]
 
 
-def test_plateau_goes_along_with_another_schedule_and_its_end():
+def test_plateau_combines_with_another_schedule_and_its_end():
     optimizer, rates = Adam(make(iter([1.0, 2.0, 4.0]), patience=1, min_rate=1.5)), []
     for step in range(6):
         if step in (2, 4):
@@ -39,7 +39,7 @@ def test_plateau_goes_along_with_another_schedule_and_its_end():
     assert rates == [1.0, 2.0, 2.0, 2.0, 1.5, 1.5]
 
 
-def test_plateau_has_a_state_that_another_goes_on_from():
+def test_plateau_has_a_state_from_which_another_continues():
     one, two = (Adam(make(1.0, patience=2)) for _ in range(2))
     for is_best in (False, False, False):
         tell_schedules(one, is_best)

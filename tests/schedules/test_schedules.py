@@ -51,7 +51,7 @@ def test_schedules_cosine_stays_at_its_final_share():
     assert rates("WarmupCosine", 30, 1.0, 0, 10, final_share=0.25)[10:].tolist() == [0.25] * 20
 
 
-def test_schedules_inverse_root_without_end_goes_on():
+def test_schedules_inverse_root_without_end_continues():
     assert (rates("WarmupInverseSqrt", 5000, 1.0, 4) > 0).all()
 
 

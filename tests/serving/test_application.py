@@ -54,7 +54,7 @@ def test_chat_gives_the_replies_of_the_model(client, models):
     }
 
 
-def test_chat_ignores_what_has_no_meaning(client):
+def test_chat_ignores_options_without_a_meaning(client):
     plain = {"model": "barista", "messages": messages(*SAID)}
     (expected,) = client.post(CHAT, plain)[1]["choices"]
     parts = [{"type": "text", "text": "A tall "}, {"type": "text", "text": "one, please."}]
@@ -211,7 +211,7 @@ def test_mistakes_are_named_in_the_shape_of_openai(client, path, body, status, p
     assert error["code"] == ("model_not_found" if "no model" in text else None)
 
 
-def test_what_is_too_large_is_refused(models):
+def test_requests_that_are_too_large_are_refused(models):
     limits = Limits(max_body=400, max_messages=3, max_characters=20)
     client = Client(app(models / "barista", limits=limits))
     for body, text in (
@@ -224,7 +224,7 @@ def test_what_is_too_large_is_refused(models):
     assert client.post(CHAT, {"messages": messages("hi", "oh", "hi")})[0] == 200
 
 
-def test_what_must_wait_too_long_is_refused(models):
+def test_requests_that_would_wait_too_long_are_refused(models):
     client = Client(app(models / "barista", limits=Limits(max_waiting=2)))
 
     async def many(http):
@@ -273,7 +273,7 @@ def test_a_key_is_needed_where_keys_are_given(models):
     assert client.get("/healthz").status_code == client.get("/").status_code == 200
 
 
-def test_other_web_pages_need_leave(models):
+def test_other_web_pages_need_permission(models):
     headers = {"Origin": "https://chat.example"}
     client = Client(app(models / "barista", cors=["https://chat.example"]))
     allowed = client.get("/v1/models", headers=headers).headers

@@ -104,7 +104,7 @@ def test_a_conversation_by_keyboard(page, tmp_path):
     assert page.evaluate("document.activeElement.id") == "text"
 
 
-def test_errors_are_said_in_words(page, server):
+def test_errors_are_shown_in_words(page, server):
     alert = page.get_by_role("alert")
     page.get_by_label("Your message").fill("x" * 301)
     page.keyboard.press("Enter")
@@ -122,7 +122,7 @@ def test_errors_are_said_in_words(page, server):
     assert turns(page)[0] == "You: <b>hi</b>" and alert.inner_text() == ""
 
 
-def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_path):
+def test_unknown_answers_are_shown_as_such_and_a_key_is_asked_for(browser, models, tmp_path):
     (tmp_path / "keys.txt").write_text("sesame\n")
     options = ("--threshold", "1", "--api-key-file", tmp_path / "keys.txt")
     with serving(models / "barista", *options) as server:
@@ -143,7 +143,7 @@ def test_unknown_is_said_plainly_and_a_key_is_asked_for(browser, models, tmp_pat
         page.close()
 
 
-def test_unknown_of_a_classifier_is_said_plainly(browser, models):
+def test_unknown_answers_of_a_classifier_are_shown_as_such(browser, models):
     with serving(models / "intents", "--threshold", "1") as server:
         page = browser.new_page()
         page.goto(server.url)

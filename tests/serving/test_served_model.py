@@ -48,7 +48,7 @@ def test_every_answer_is_the_answer_alone(models, asked, max_batch):
         assert found == [tuple(each) for each in alone.best[:n]]
 
 
-def test_what_waited_is_the_next_batch(models):
+def test_waiting_requests_are_the_next_batch(models):
     application = app(models / "barista")
 
     async def some(http):

@@ -89,7 +89,7 @@ def test_requests_of_chat_programs(server, body):
     assert response.status_code == 200 and lines[-1] == "data: [DONE]" and len(lines) >= 3
 
 
-def test_clients_that_vanish_and_slow_ones_hinder_nobody(server):
+def test_clients_that_vanish_and_slow_ones_do_not_block_others(server):
     host, port = server.url.removeprefix("http://").split(":")
     idle, part = [], f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n[".encode()
     for sent in (b"", b"POST ", part) * 20:
@@ -140,7 +140,7 @@ def loopback():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
-def test_a_signal_answers_what_waits_and_exits_with_0(models, number, tmp_path):
+def test_a_signal_lets_waiting_requests_finish_and_exits_with_0(models, number, tmp_path):
     code, host = tmp_path / "slow.py", loopback()
     code.write_text(
         "import time\nfrom thincdialog.training.trained_model import TrainedModel\n"
@@ -263,7 +263,7 @@ def test_workers_that_start_slowly_are_waited_for(models, tmp_path, monkeypatch)
         assert started == set(children(server.process.pid)) and len(started) == 2
 
 
-def test_what_cannot_be_served_ends_in_one_line(models, tmp_path, capsys):
+def test_serve_commands_that_cannot_work_end_in_one_line(models, tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for words, code, text in (

@@ -114,7 +114,7 @@ def test_init_from_a_run_begins_with_its_best_model(begin, tmp_path):
     assert f"Beginning with {run / 'model-best'} (" in shown
 
 
-def test_init_from_goes_on_learning_and_needs_the_model_no_more(begin, tmp_path):
+def test_init_from_continues_training_and_no_longer_needs_the_model(begin, tmp_path):
     result, _ = begin(NET)
     assert result.scores["dev"]["accuracy"] > 0.5
     shutil.rmtree(tmp_path / "first")
@@ -235,7 +235,7 @@ class Letters(Learner):
 """
 
 
-def test_init_from_of_an_agent_of_a_users_says_what_fits(firsts, tmp_path):
+def test_init_from_a_custom_agent_says_what_fits(firsts, tmp_path):
     code = tmp_path / "mine.py"
     head = (
         "import numpy as np\nfrom thincdialog.api import Learner, Message, StepReport, registry\n"
@@ -277,7 +277,7 @@ def test_init_from_a_model_without_a_tokenizer_builds_one(begin, firsts, tmp_pat
     assert "tokenizer: new, as the model has none" in shown
 
 
-def test_init_from_stands_in_the_model_card(begin, tmp_path):
+def test_init_from_is_in_the_model_card(begin, tmp_path):
     begin(training__max_steps=1)
     card = (tmp_path / "second" / "model-best" / "README.md").read_text()
     assert "- begun with the saved model `first/model-best`\n" in card
@@ -305,7 +305,7 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
         assert not (tmp_path / "other").exists()
 
 
-def test_init_from_another_width_is_told_of(begin):
+def test_init_from_another_width_is_reported(begin):
     _, shown = begin(training__max_steps=1, **{"agent.model.encoder.width": 16})
     assert (
         "initialised, because no saved parameter fits: bag_embed.E " in shown
@@ -327,7 +327,7 @@ def replaced(monkeypatch, place, *models):
     monkeypatch.setattr(beginnings, "load_tokenizer", replacing)
 
 
-def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_anew(firsts, tmp_path, monkeypatch):
+def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_again(firsts, tmp_path, monkeypatch):
     """As if a training run saves it: no half of one model is combined with a half of another."""
     data = {"paths__train": write(tmp_path / "first.jsonl", "colour", "number")}
     still = {**data, "training__max_steps": 1, "training__optimizer__learn_rate": 0.0}

@@ -32,7 +32,7 @@ def test_batches_are_halved_until_an_epoch_has_enough(has_classes, full):
     assert chosen_settings(names, None, has_classes)[SIZE] == full
 
 
-def test_a_number_that_is_given_stays():
+def test_a_given_number_is_kept():
     assert left_to_size(load_config(AUTO, {SIZE: 7}).interpolated) == [STEPS]
     assert chosen_settings([STEPS], 100, True) == {STEPS: LEAST_STEPS}
     assert left_to_size(load_config(RANKER).interpolated) == []
@@ -57,7 +57,7 @@ def test_auto_trains_as_its_numbers_do_and_says_them(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_ends_while_dev_improves_says_how_to_go_on(tmp_path):
+def test_a_run_that_ends_while_dev_improves_says_how_to_continue(tmp_path):
     _, shown = quietly_train(RANKER, tmp_path / "out", training__max_steps=3)
     line = "hits@1 on dev was still improving at the end. To train on, set [training] max_steps = 6"
     assert f"{line} with --resume." in shown

@@ -249,7 +249,7 @@ def test_device_counts_no_launch_over_a_whole_table(model, n_microbatches, root,
     assert 0 < counts.most_cells < 100_000 * 32, counts.most_line
 
 
-def test_device_counts_batches_are_let_go_once_their_losses_are_known(root, tmp_path, cupy):
+def test_device_counts_batches_are_freed_once_their_losses_are_known(root, tmp_path, cupy):
     rows = LogRows("hits@1")
 
     def alive():

@@ -218,7 +218,7 @@ def test_devices_second_gpu_trains_and_chats_from_any_thread(tmp_path, monkeypat
 
 
 @pytest.mark.gpu
-def test_devices_training_goes_on_while_a_bot_of_another_gpu_answers(tmp_path, monkeypatch):
+def test_devices_training_continues_while_a_bot_of_another_gpu_answers(tmp_path, monkeypatch):
     """As if a callback answers, between the gradient and the step."""
     cupy = pytest.importorskip("cupy")
     if cupy.cuda.runtime.getDeviceCount() < 2:

@@ -77,7 +77,7 @@ def test_user_code_layer_and_teacher_train_and_load(tmp_path, code):
     assert evaluate(tmp_path / BEST, code=code)["accuracy"] == 1.0
 
 
-def test_user_code_layer_stands_in_a_ranker_and_shows_its_documentation(code):
+def test_user_code_layer_is_used_in_a_ranker_and_shows_its_documentation(code):
     text = RANKER.replace(f"{BAG}\nwidth = 16\ndropout = 0.2", OWN)
     assert quietly_train(text, code=code, training__max_steps=3)[0].n_parameters > 0
     with pytest.raises(ConfigError, match="no argument 'widht' - did you mean 'width'"):
@@ -168,7 +168,7 @@ def two_steps(config):
     return quietly_train(config, training__max_steps=2)[0]
 
 
-def test_a_batcher_that_forgets_what_it_inherits():
+def test_a_batcher_that_does_not_call_super_is_an_error():
     config, n = re.subn(
         r"\[world.batcher\]\n(@.*\n)?(\w.*\n)*",
         '[world.batcher]\n@batchers = "tests.contracts.forgetful.v1"\n',
@@ -197,7 +197,7 @@ def test_a_mutator_that_gives_no_episodes(kind, said):
     assert expected in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_mutator_that_is_none():
+def test_a_mutator_of_the_wrong_type_is_an_error():
     with pytest.raises(
         ConfigError, match=r"mutator\(\) returned None, but should return a function"
     ):
@@ -219,7 +219,7 @@ def test_a_tokenizer_that_gives_no_ids(kind, shown):
     assert "each 0 to 19 (n_ids is 20)" in str(e.value)
 
 
-def test_good_ones_train():
+def test_valid_custom_objects_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
     result = two_steps(config + MUTATOR.format("a good one"))
     assert result.stopped_because == "max_steps = 2 reached"

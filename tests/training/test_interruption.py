@@ -120,7 +120,7 @@ def words_of(line):
         slow("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
     ],
 )  # fmt: skip
-def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, moment, step):
+def test_signals_end_the_step_and_say_how_to_resume(command, tmp_path, whole, moment, step):
     out = tmp_path / "out"
     code, shown = command("-o", out, "--resume", moment=moment)
     assert code == (75 if "SIGTERM" in moment else 130), shown
@@ -250,7 +250,7 @@ def test_signals_the_second_within_a_finalizer_is_not_lost(sent_again):
         assert interruption.is_urgent and interruption.received == signal.SIGTERM
 
 
-def test_errors_of_finalizers_are_shown_as_ever(monkeypatch):
+def test_errors_of_finalizers_are_shown_as_usual(monkeypatch):
     shown = []
     monkeypatch.setattr(sys, "unraisablehook", lambda told: shown.append(str(told.exc_value)))
 

@@ -112,14 +112,14 @@ class ReadsNothing(RankerAgent):
         return None
 
 
-def test_loop_says_who_found_nothing_to_learn_from():
+def test_loop_names_the_agent_that_finds_nothing_to_learn_from():
     result = run(RANKER.replace("thincdialog.Ranker.v1", "tests.reads_nothing.v1"))
     place = r"tests/training/test_loop\.py:\d+  ReadsNothing\.read\(\)"
     wanted = f"{place} found nothing to learn from in any training example"
     assert re.fullmatch(wanted, result.stopped_because)
 
 
-def test_loop_gives_up_or_is_content():
+def test_loop_ends_after_patience_or_at_the_target_score():
     result = run(optimizer__learn_rate=0.0, eval_every_steps=1, patience=3)
     assert steps() == [0, 1, 2, 3] and "(patience)" in result.stopped_because
     assert [row["is_best"] for row in ROWS] == [True, False, False, False]
@@ -145,7 +145,7 @@ def test_loop_direction_decides_which_weights_are_best_and_tested_at_the_end(tmp
         assert evaluate(tmp_path / "out" / BEST, split=split) == result.scores[split]
 
 
-def test_loop_direction_of_an_unknown_score_must_be_said():
+def test_loop_direction_of_an_unknown_score_must_be_given():
     with pytest.raises(ConfigError, match='set score_direction to "max" or "min"'):
         run(score="tokens")
     run(score="tokens", score_direction="max", max_steps=1)
@@ -171,7 +171,7 @@ def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp
 
 
 @pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
-def test_loop_evaluations_between_two_averages_see_what_was_learnt(tmp_path, runner):
+def test_loop_evaluations_between_two_averages_include_the_last_steps(tmp_path, runner):
     """LazyAdam updates its average every 8 steps, but each evaluation includes the steps since
     then."""
     lazy = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
@@ -211,7 +211,7 @@ def test_loop_accumulated_gradient_counts_microbatches_and_the_rest_of_an_epoch(
     assert [row["examples"] for row in ROWS] == [0, 64, 128, 192, 201]
 
 
-def test_loop_rows_hold_what_the_issue_of_metrics_lists():
+def test_loop_rows_have_the_required_fields():
     run(max_epochs=1.0, **{"agent.max_context": 5})
     first, last = ROWS
     assert first["examples_per_second"] is None and first["learn_rate"] is None
@@ -254,7 +254,7 @@ def test_loop_rows_of_losses_add_up_to_those_of_evaluations(tmp_path):
 
 
 @pytest.mark.slow
-def test_loop_rate_falls_where_nothing_better_is_found_and_a_resumed_run_knows(tmp_path):
+def test_loop_rate_falls_without_progress_also_in_a_resumed_run(tmp_path):
     plateau = """
 [training.optimizer.learn_rate]
 @schedules = "thincdialog.Plateau.v1"
@@ -280,7 +280,7 @@ patience = 2
     assert weights(tmp_path / "whole") == weights(tmp_path / "Alone")
 
 
-def test_loop_rate_that_goes_by_scores_needs_dev_data(tmp_path):
+def test_loop_rate_that_depends_on_scores_needs_dev_data(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("text\tlabel\n" + "red\tcolour\nfour\tnumber\n" * 20)
     task = f'[tasks.words]\n@teachers = "thincdialog.LabelledText.v1"\ntrain = "{path}"\n'

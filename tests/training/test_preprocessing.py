@@ -119,7 +119,7 @@ def test_preprocessing_by_other_settings_is_another_store(folder, code):
         ({}, "changes 'turns'"),
     ],
 )
-def test_preprocessing_that_cannot_be_is_one_line(folder, code, changes, wanted):
+def test_preprocessing_that_is_impossible_is_one_line(folder, code, changes, wanted):
     if "turns" in wanted:
         (folder / "longer").touch()
     turns = [{"speaker": who, "text": who} for who in "ABAB"]

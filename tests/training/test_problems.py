@@ -25,7 +25,7 @@ n_dev = 10
         ("coffee/accuracy", "'coffee/accuracy' is not measured on the dev data"),
     ],
 )
-def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
+def test_a_score_that_is_never_measured_is_found_before_data_is_read(score, said):
     config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
     line = config[: config.index("score =")].count("\n") + 1
     experiment = Experiment.from_config(config)
@@ -36,7 +36,7 @@ def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
     assert not list(experiment.agent.__dict__.get("fixed"))
 
 
-def test_scores_that_somebody_measures_pass(tmp_path):
+def test_scores_that_are_measured_pass(tmp_path):
     for score in ("mrr", "f1", "loss", "truncated_contexts", "examples"):
         config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
         assert not find_problems(Experiment.from_config(config))
@@ -47,7 +47,7 @@ def test_scores_that_somebody_measures_pass(tmp_path):
 
 
 @pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
-def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source):
+def test_drawn_candidates_that_the_agent_would_not_use_are_refused(source):
     changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}
     experiment = Experiment.from_config(RANKER, changes)
     if source in ("inline", None):
@@ -62,7 +62,7 @@ def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source)
     assert not find_problems(experiment)
 
 
-def test_all_problems_are_told_at_once(tmp_path, capsys):
+def test_all_problems_are_reported_at_once(tmp_path, capsys):
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "red\tcolour\nfour\tnumber\n" * 20)
     learner = CLASSIFIER[CLASSIFIER.index("[agent]") :]
     path = tmp_path / "mine.cfg"
@@ -135,7 +135,7 @@ def test_a_schedule_that_ends_above_0_may_end_early():
     assert not problems_of(schedule("thincdialog.WarmupInverseSqrt.v1", ""), max_steps=10)
 
 
-def test_a_schedule_within_another_one_is_looked_at():
+def test_a_schedule_within_another_one_is_checked():
     inner = schedule("thincdialog.WarmupLinear.v1", "total_steps = 9")
     block = inner.replace("optimizer.learn_rate]", "optimizer.learn_rate.learn_rate]").replace(
         '"Adam.v1"\n', '"Adam.v1"\n\n[training.optimizer.learn_rate]\n'

@@ -30,7 +30,7 @@ def test_selection_gives_up_after_patience_evaluations_without_progress():
 
 
 @pytest.mark.parametrize("direction, below", [("max", 0.89), ("min", 0.91)])
-def test_selection_is_content_with_the_target_itself(direction, below):
+def test_selection_ends_at_exactly_the_target(direction, below):
     best = selection(direction, target=0.9)
     best.see({"it": below}, 1)
     assert best.reached() is None

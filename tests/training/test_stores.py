@@ -176,7 +176,7 @@ def add_mutator(folder):
         (add_mutator, "'mutators"),
     ],
 )
-def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
+def test_a_store_of_other_data_is_never_used(files, change, reason):
     new = {f"intent/{split}{part}" for split in ("train", "dev") for part in ("", " tokens")}
     assert set(made()) == new and all(made_of == "" for made_of in made().values())
     changes = {**STORED, **change(files)}
@@ -193,7 +193,7 @@ def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
 
 
 @pytest.mark.parametrize("order", ["built", "opened"])
-def test_labels_in_stores_that_differ_by_case_are_told(files, order):
+def test_labels_in_stores_that_differ_by_case_are_reported(files, order):
     """They are reported when a store is built for a classifier, or when a classifier opens a store
     that was built for a ranker, whose replies may differ only by case."""
     with open(files / "dev.csv", "a") as file:
@@ -265,7 +265,7 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
     assert len(list((files / "stores").glob("tokenizer-*"))) == 2
 
 
-def test_a_kept_tokenizer_is_of_the_tasks_that_are_shown(tmp_path):
+def test_a_stored_tokenizer_belongs_to_the_tasks_that_are_trained(tmp_path):
     changes = {"loader.store": str(tmp_path / "store"), "training.max_epochs": 1.0}
     for drinks in (0.0, 1.0):
         config = f"{CONFIGS['mixture']}\n[mixture.weights]\ncolours = 1\ndrinks = {drinks}\n"
@@ -293,7 +293,7 @@ def opening(where):
 """
 
 
-def test_files_that_a_users_reader_opens_itself_are_looked_at(files):
+def test_files_that_a_custom_reader_opens_itself_are_checked(files):
     (files / "mine").mkdir()
     (files / "mine" / "rows.txt").write_text("xa yb za")
     (files / "opening.py").write_text(OPENING)
@@ -314,7 +314,7 @@ def test_a_layout_that_changed_makes_another_store(files):
     assert made(config)["intent/train"] == "its file my.yml has changed"
 
 
-def test_files_that_are_only_newer_are_the_same(files):
+def test_files_that_only_have_another_time_count_as_unchanged(files):
     made()
     os.utime(files / "train.csv", ns=(1, 1))
     assert set(made().values()) == {""}
@@ -337,7 +337,7 @@ def test_code_that_changed_makes_another_store(files):
     assert made(config, str(code))["intent/train"] == "the code own.py has changed"
 
 
-def test_build_mends_what_is_damaged(files):
+def test_build_repairs_damaged_files(files):
     made()
     path = files / "stores" / "intent" / "train" / "examples" / "strings.npy"
     content = path.read_bytes()
@@ -346,7 +346,7 @@ def test_build_mends_what_is_damaged(files):
     assert path.read_bytes() == content
 
 
-def test_numbers_of_conversations_are_looked_at_before_training(tmp_path, monkeypatch):
+def test_numbers_of_conversations_are_checked_before_training(tmp_path, monkeypatch):
     """They have no tokens, which is where the numbers of single turns are stored."""
     monkeypatch.chdir(tmp_path)
     say = [{"speaker": who, "text": f"{who} {n}"} for n in range(3) for who in "ab"]
@@ -366,7 +366,7 @@ def test_numbers_of_conversations_are_looked_at_before_training(tmp_path, monkey
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_text("[]"), os.mkfifo])
-def test_build_mends_a_manifest_that_is_none(files, damage):
+def test_build_replaces_an_invalid_manifest(files, damage):
     made()
     path = files / "stores" / "intent" / "train" / "examples" / "manifest.json"
     content = path.read_bytes()
@@ -389,7 +389,7 @@ class Stop(BaseException):
     """Ends a build like a kill: nothing is written afterwards."""
 
 
-def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatch):
+def test_a_build_that_is_stopped_continues_with_the_same_result(files, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(blocks, "SHARD_ROWS", 6)
     monkeypatch.setattr(token_writer, "CHUNK", 6)
@@ -429,7 +429,7 @@ def assert_same_arrays(files):
 
 
 @pytest.mark.slow
-def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
+def test_a_build_by_several_workers_has_the_same_result(files, monkeypatch):
     monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
     monkeypatch.setattr(token_writer, "CHUNK", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
@@ -477,7 +477,7 @@ build("own.cfg", overrides={"loader.store": sys.argv[2]})
 
 
 @pytest.mark.slow
-def test_a_build_that_is_killed_anywhere_goes_on_and_comes_to_the_same(files):
+def test_a_build_that_is_killed_anywhere_continues_with_the_same_result(files):
     (files / "own.cfg").write_text(FILES)
 
     def run(n_writes, root):
@@ -495,7 +495,7 @@ def test_a_build_that_is_killed_anywhere_goes_on_and_comes_to_the_same(files):
     assert_same_arrays(files)
 
 
-def test_what_is_being_built_is_not_built_by_another(files):
+def test_a_store_that_is_being_built_is_not_built_by_another_process(files):
     folder = files / "stores" / "intent" / "train" / "examples"
     with closing(growing_folder.GrowingFolder(folder, None)):
         with pytest.raises(DialogError, match="being written by another process"):
@@ -564,7 +564,7 @@ max_epochs = 2.0
 """
 
 
-def test_features_and_a_store_of_a_users_are_stored_too(tmp_path):
+def test_features_and_custom_stores_are_stored_too(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     code = {"code": str(tmp_path / "own.py")}
     quietly_train(FEATURES, tmp_path / "held", **code)
@@ -573,7 +573,7 @@ def test_features_and_a_store_of_a_users_are_stored_too(tmp_path):
     assert weights(tmp_path / "held") == weights(tmp_path / "stored")
 
 
-def test_trials_read_a_store_that_is_there_and_build_none(files):
+def test_trial_runs_read_an_existing_store_and_build_none(files):
     for _ in range(2):
         overrides = {**STORED, "loader.shuffle_window": 0, "tasks.intent.streaming": True}
         losses = find_lr(FILES, overrides=overrides, steps=10, stderr=io.StringIO()).losses
@@ -676,7 +676,7 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(tmp_path):
     assert size > 20 * 24 << 20
 
 
-def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
+def test_a_run_resumes_with_its_first_source_or_with_a_store(tmp_path):
     store = {"loader.store": str(tmp_path / "store"), "training.checkpoint_every_steps": 2}
     quietly_train(IN_BATCH, tmp_path / "whole", training__max_steps=9)
     for name, first, second in (("a", {}, store), ("b", store, store)):
@@ -685,7 +685,7 @@ def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
         assert weights(tmp_path / name) == weights(tmp_path / "whole")
 
 
-def test_a_full_disk_is_one_clear_error_and_the_build_goes_on(files):
+def test_a_full_disk_is_one_clear_error_and_the_build_continues(files):
     with limited("RLIMIT_FSIZE", 700):
         with pytest.raises(DialogError, match="could not be written: .*start again to continue"):
             made()

@@ -109,7 +109,7 @@ def test_tasks_any_score_can_be_optimised(score, tmp_path):
     assert meta["dev"][score] == result.scores["dev"][score]
 
 
-def test_tasks_an_unknown_score_is_explained_with_what_there_is():
+def test_tasks_an_unknown_score_is_explained_with_the_known_ones():
     with pytest.raises(ConfigError) as caught:
         run(training__score="color/hits@1")
     assert caught.value.problems[0].hint == "did you mean 'colours/hits@1'?"
@@ -161,7 +161,7 @@ def test_tasks_repeat_shows_the_small_one_again_until_all_were_shown(tmp_path):
     assert (meta["epoch"], meta["examples"]) == (1.0, len(seen))
 
 
-def test_tasks_without_end_go_on_until_the_others_end():
+def test_tasks_without_end_continue_until_the_others_end():
     endless = {"tasks.drinks.endless": True, "mixture.weights.colours": 1}
     run(**endless, **FIXED, mixture__weights__drinks=3, training__max_epochs=2.0)
     seen = [name for batch in SEEN for name in batch]
