@@ -49,7 +49,7 @@ def test_house_registering_files_have_real_annotations():
 def test_house_tests_mirror_the_package():
     """A test is named after a file or folder in its part of the package, after one of a family of
     files (``kernels_adam``), or after the family (``baselines``, ``memory`` of ``memory_hops``)."""
-    strangers = []
+    wrong = []
     for test in sorted(TESTS.rglob("test_*.py")):
         room = test.relative_to(TESTS).parts[0] if test.parent != TESTS else ""
         files = (PACKAGE / room).rglob("*") if room else PACKAGE.iterdir()
@@ -58,8 +58,8 @@ def test_house_tests_mirror_the_package():
         is_known = any(f"{name}_".startswith((f"{each}_", f"{each}s_")) for each in known)
         is_family = any(each.startswith(f"{name}_") for each in known)
         if not is_known and not is_family and f"{room}/{name}".strip("/") not in OF_A_WHOLE_ROOM:
-            strangers.append(str(test.relative_to(ROOT)))
-    assert not strangers, "\n".join(strangers)
+            wrong.append(str(test.relative_to(ROOT)))
+    assert not wrong, "\n".join(wrong)
 
 
 def test_house_makefile_is_short_and_lists_its_targets():

@@ -240,10 +240,10 @@ class Noting(Learner):
 
     def __init__(self):
         self.weights = np.arange(4, dtype="f")
-        self.learnt, self.answered, self.n_changes = [], [], 0
+        self.trained, self.answered, self.n_changes = [], [], 0
 
     def learn(self, batch):
-        self.learnt += [message["text"] for message in batch]
+        self.trained += [message["text"] for message in batch]
 
     def answer(self, batch):
         self.answered += [message["text"] for message in batch]
@@ -257,7 +257,7 @@ def test_learner_trains_on_labels_and_answers_batches_without_labels():
     agent = Noting()
     told = [Message(text="a", labels=["x"]), Message(text="b"), Message(text="c", labels=[])]
     assert list(agent.batch_act(told)) == [{}, {}, {}]
-    assert agent.learnt == ["a"] and not agent.answered
+    assert agent.trained == ["a"] and not agent.answered
     assert [reply["text"] for reply in agent.batch_act(told[1:])] == ["yes", "yes"]
     assert agent.answered == ["b", "c"] and agent.n_weights == 4
     assert NO_STEP == StepReport(0) and NO_STEP.unit == "examples"

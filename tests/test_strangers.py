@@ -416,8 +416,8 @@ def try_store(stored, place, file, fault, capsys):
         if codes[-1]:
             assert shown.count("✘") == 1 and str(store) in shown, (file, fault.__name__, shown)
     assert codes[1:] == [0, 0], (file, fault.__name__)
-    mended = store / file
-    assert not mended.is_symlink() and file.endswith("json") or mended.read_bytes() == content
+    repaired = store / file
+    assert not repaired.is_symlink() and file.endswith("json") or repaired.read_bytes() == content
     assert not list(store.rglob("*.building")) and not list(store.rglob(".*"))
     shutil.rmtree(place)
     return codes[0]

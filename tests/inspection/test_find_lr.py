@@ -57,11 +57,11 @@ def test_find_lr_suggestion_trains_better_than_far_smaller_and_larger(optimizer)
 @pytest.mark.parametrize("size, n_left", [(60, 21), (67, 0)])
 def test_find_lr_leaves_the_rest_of_an_epoch_out(size, n_left):
     """The remaining examples have few candidates, so they are easy with any rate."""
-    learnt, given_up = [], []
+    trained, given_up = [], []
 
     class Counting(RankerAgent):
         def update(self, optimizer):
-            learnt.append((self.n_gathered, optimizer.learn_rate))
+            trained.append((self.n_gathered, optimizer.learn_rate))
             return super().update(optimizer)
 
         def give_up(self):
@@ -72,7 +72,7 @@ def test_find_lr_leaves_the_rest_of_an_epoch_out(size, n_left):
     assert Experiment.from_config(RANKER).training_split().n_examples % size == n_left
     changes = {"agent.@agents": "test_find_lr.Counting.v1", "world.batcher.size": size}
     found = found_with(steps=30, overrides={**SIZES, "tasks.coffee.n_train": 34, **changes})
-    assert learnt == [(size, rate) for rate in found.learn_rates] and len(found.losses) == 30
+    assert trained == [(size, rate) for rate in found.learn_rates] and len(found.losses) == 30
     # 201 examples are 3 steps of 60 or of 67 per epoch.
     assert given_up == [n_left] * 9 * bool(n_left)
 

@@ -37,8 +37,8 @@ def first_column():
 ENCODERS = {
     "Embed": lambda: of_thinc(chain(first_column(), Embed(8, 100))),
     "HashEmbed": lambda: of_thinc(HashEmbed(8, 50, seed=3, column=0)),
-    "after a layer of ours": lambda: chain(drop_tokens(0.5), ENCODERS["HashEmbed"]()),
-    "beside a layer of ours": lambda: concatenate(ENCODERS["HashEmbed"](), BagEmbed(8)),
+    "after our own layer": lambda: chain(drop_tokens(0.5), ENCODERS["HashEmbed"]()),
+    "next to our own layer": lambda: concatenate(ENCODERS["HashEmbed"](), BagEmbed(8)),
 }
 
 

@@ -48,7 +48,7 @@ class Step:
         words = Tokens(offset_of(table, "E"), self.texts.dataXd[:, 0].copy())
         classes = Tokens(offset_of(output, "W"), np.arange(N_CLASSES, dtype="i"), len(targets))
         room = RowsApart(2 if shared else 0)
-        learnt, norms = load_kernels("fast_text").learn_batch(
+        n_trained, norms = load_kernels("fast_text").learn_batch(
             *room.prepare(self.values, np.zeros(0, dtype="f"), WIDTH, [words, classes]),
             np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
             targets,
@@ -58,7 +58,7 @@ class Step:
             clip,
             losses,
         )
-        return learnt, norms, losses
+        return n_trained, norms, losses
 
     def by_layers(self):
         """Return the gradient of the sum of the losses, and the losses, computed by the layers."""
@@ -97,8 +97,8 @@ def test_kernels_fast_text_step_is_the_gradient_of_the_layers(candidates, weight
     step = Step([TEXT], [2], candidates, weights)
     gradient, expected = step.by_layers()
     before = step.values.copy()
-    learnt, _, losses = step.by_kernel(1.0)
-    assert learnt == 1 and losses[0] > 0
+    n_trained, _, losses = step.by_kernel(1.0)
+    assert n_trained == 1 and losses[0] > 0
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     np.testing.assert_allclose(before - step.values, gradient, atol=1e-6)
 

@@ -57,7 +57,7 @@ class Step:
         ]
         of_score = self.options["similarity"] == "cosine", self.is_softmax
         factors = POWERS[self.options["pooling"]], self.options["scale"], self.margin
-        learnt, norms = load_kernels("starspace").learn_batch(
+        n_trained, norms = load_kernels("starspace").learn_batch(
             *RowsApart(0).prepare(values, squares, WIDTH, needed),
             offsets,
             np.cumsum([0, *self.labels.lengths]),
@@ -65,7 +65,7 @@ class Step:
             (*of_score, *factors, rate, 1e-8, clip),
             losses,
         )
-        return learnt, norms, losses
+        return n_trained, norms, losses
 
     @property
     def n_segments(self):
@@ -108,8 +108,8 @@ def test_kernels_starspace_step_is_the_gradient_of_the_layers(loss, options):
     step = Step(*ONE, loss=loss, **options)
     gradient, expected = step.by_layers()
     before = step.parameters.values.copy()
-    learnt, _, losses = step.by_kernel(1.0)
-    assert learnt == 1 and losses[0] > 0
+    n_trained, _, losses = step.by_kernel(1.0)
+    assert n_trained == 1 and losses[0] > 0
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     np.testing.assert_allclose(before - step.parameters.values, gradient, atol=2e-6)
 

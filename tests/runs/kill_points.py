@@ -43,7 +43,7 @@ def arm(points, kill_at):
     def launch(process, *arguments):
         passed("before a process")
         given = real_launch(process, *arguments)
-        passed("behind a process")
+        passed("after a process")
         return given
 
     from multiprocessing import popen_spawn_posix

@@ -68,7 +68,7 @@ def chosen(points, share):
     """Choose one point in `share` (other points for another seed), because each killed run starts
     two processes, twice. Add the points around files that are in no model or checkpoint."""
     picked = set(range(1 + SEED % share, len(points) + 1, max(1, share // TIMES)))
-    return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
+    return sorted(picked | {at for at, name in enumerate(points, 1) if name == "after a process"})
 
 
 @pytest.mark.slow
@@ -93,6 +93,6 @@ def test_kills_at_any_point_leave_nothing_and_the_run_resumes(runs, points, name
 def test_kills_of_a_run_that_saves_nothing_leave_nothing_after_the_next(runs):
     folder, ask = runs
     _, passed = ask(0, "process", "")
-    came = ask(passed.index("behind a process") + 1, "process", "")
+    came = ask(passed.index("after a process") + 1, "process", "")
     assert came["status"] == -9 and came["again"] == 0 and came["seconds"] < MOST_SECONDS
     assert list((folder / "tmp").iterdir()) == []

@@ -9,7 +9,7 @@ from thincdialog.errors import OutputError
 from thincdialog.runs.model_folder import save_model
 
 
-class Learnt:
+class OneWord:
     """An agent whose state is one word. Raises ``trouble`` while it is written."""
 
     def __init__(self, word, trouble=None):
@@ -23,17 +23,17 @@ class Learnt:
 
 def test_model_folder_keeps_the_old_model_if_the_new_one_fails(tmp_path):
     folder = tmp_path / "model-best"
-    save_model(Learnt("old"), folder, "", {})
+    save_model(OneWord("old"), folder, "", {})
     with pytest.raises(OutputError, match="the disk may be full .*80 requested and 8 written"):
-        save_model(Learnt("new", OSError("80 requested and 8 written")), folder, "", {})
+        save_model(OneWord("new", OSError("80 requested and 8 written")), folder, "", {})
     with pytest.raises(KeyboardInterrupt):
-        save_model(Learnt("new", KeyboardInterrupt()), folder, "", {})
+        save_model(OneWord("new", KeyboardInterrupt()), folder, "", {})
     assert (folder / "word.txt").read_text() == "old" and list(tmp_path.iterdir()) == [folder]
 
 
 def test_model_folder_survives_an_interrupt_between_the_renames(tmp_path, monkeypatch):
     folder = tmp_path / "model-best"
-    save_model(Learnt("old"), folder, "", {})
+    save_model(OneWord("old"), folder, "", {})
     rename = type(folder).rename
     calls = []
 
@@ -45,7 +45,7 @@ def test_model_folder_survives_an_interrupt_between_the_renames(tmp_path, monkey
 
     monkeypatch.setattr(type(folder), "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        save_model(Learnt("new"), folder, "", {})
+        save_model(OneWord("new"), folder, "", {})
     assert (folder / "word.txt").read_text() == "old" and list(tmp_path.iterdir()) == [folder]
 
 

@@ -336,7 +336,7 @@ def start_run(folder, name):
     return start(folder, *command, env=notes)
 
 
-def learnt(path):
+def trained_on(path):
     """Return step to the ids that it was trained on, which are the same each time it was
     repeated."""
     found = {}
@@ -349,11 +349,13 @@ def learnt(path):
 @pytest.mark.slow
 def test_killed_at_10_moments_it_leaves_the_same_bits(tmp_path):
     assert start_run(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
-    expected, rng, n_saving = learnt(tmp_path / "whole.notes"), random.Random(2), 0
+    expected, rng, n_saving = trained_on(tmp_path / "whole.notes"), random.Random(2), 0
     for number in range(10):
         process, folder = start_run(tmp_path, "killed"), tmp_path / "killed"
         until = max(expected) * number // 10
-        while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
+        while (
+            max(trained_on(tmp_path / "killed.notes"), default=0) < until and process.poll() is None
+        ):
             time.sleep(0.001)
         # At some moment in or after a step, or while it is saved.
         until = time.monotonic() + rng.choice([0.0, 0.02, 2.0])
@@ -367,4 +369,4 @@ def test_killed_at_10_moments_it_leaves_the_same_bits(tmp_path):
     process = start_run(tmp_path, "killed")
     assert "Resuming from" in process.communicate()[1] and process.returncode == 0
     same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
-    assert learnt(tmp_path / "killed.notes") == expected
+    assert trained_on(tmp_path / "killed.notes") == expected

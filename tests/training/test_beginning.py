@@ -320,8 +320,8 @@ def replaced(monkeypatch, place, *models):
 
     def replacing(tokenizer, folder):
         if waiting:
-            with written_whole(place) as beside:
-                shutil.copytree(waiting.pop(0), beside, dirs_exist_ok=True)
+            with written_whole(place) as building:
+                shutil.copytree(waiting.pop(0), building, dirs_exist_ok=True)
         real(tokenizer, folder)
 
     monkeypatch.setattr(beginnings, "load_tokenizer", replacing)

@@ -68,8 +68,8 @@ TABLE = {
             },
         },
     ),
-    "attention beside a bag": ("transformer_ranker", {}),
-    "codes beside a bag": ("polyencoder", {}),
+    "attention and a bag": ("transformer_ranker", {}),
+    "codes and a bag": ("polyencoder", {}),
 }  # fmt: skip
 OF_CONVERSATIONS = ("ranker", "transformer_ranker", "polyencoder")
 
@@ -164,7 +164,7 @@ def test_device_counts_of_a_step_have_no_wait(name, root, tmp_path, cupy):
     assert not counts.generators, counts.shown("generators")
 
 
-OF_SEVERAL = ("quickstart", "intent", "babi", "transformer", "codes beside a bag")
+OF_SEVERAL = ("quickstart", "intent", "babi", "transformer", "codes and a bag")
 
 
 @pytest.mark.parametrize("n", [2, 5])
@@ -301,14 +301,14 @@ COMPARED = {
     "BiLSTM": {f"{ENCODER}.dropout": 0.0, f"{ENCODER}.pooling": "mean"},
     "MemoryReader": {f"{ENCODER}.dropout": 0.0},
     "transformer": {f"{ENCODER}.dropout": 0.0, f"{ENCODER}.tokens.dropout": 0.0},
-    "attention beside a bag": {
+    "attention and a bag": {
         f"{BOTH}.bag.token_dropout": 0.0,
         f"{BOTH}.attention.*.transformer.dropout": 0.0,
         f"{BOTH}.attention.*.transformer.tokens.dropout": 0.0,
         f"{BOTH}.attention.*.transformer.tokens.token_dropout": 0.0,
         "system.ops": "numpy",
     },
-    "codes beside a bag": {
+    "codes and a bag": {
         "agent.model.added_encoder.token_dropout": 0.0,
         "agent.model.tokens.*.words.token_dropout": 0.0,
         "system.ops": "numpy",

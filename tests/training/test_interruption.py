@@ -184,10 +184,10 @@ def test_signals_wait_where_nothing_must_stay_half_done(waits):
                 with interruption.shielding():
                     signal.raise_signal(signal.SIGTERM)
                     done.append("shielded")
-                done.append("behind it")
+                done.append("after it")
         except Interrupted as error:
             assert error.number == signal.SIGTERM
-    assert done == ["shielded", "behind it"][: 1 + waits]
+    assert done == ["shielded", "after it"][: 1 + waits]
 
 
 class SignalledInFinalizer:

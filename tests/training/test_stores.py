@@ -436,7 +436,7 @@ def test_a_build_by_several_workers_has_the_same_result(files, monkeypatch):
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
     shutil.move("stores", "whole")
-    # These calls are made at once.
+    # Worker processes start at once.
     monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
     started = []

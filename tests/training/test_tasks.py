@@ -134,7 +134,7 @@ def test_tasks_weights_hold_while_all_tasks_last():
     (seen,) = epochs()
     assert sorted(seen) == ids("train")
     n_drinks = sum(name.startswith("drinks/") for name in seen[:18])
-    assert 10 <= n_drinks <= 14, "two thirds of 18, but for the conversations that go on"
+    assert 10 <= n_drinks <= 14, "two thirds of 18, except for conversations that continue"
 
 
 def test_tasks_with_weight_0_are_not_shown_but_evaluated(tmp_path):
