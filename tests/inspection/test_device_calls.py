@@ -63,7 +63,7 @@ def test_device_calls_of_cupy_and_thinc_are_seen_with_their_lines(root, cupy):  
             Z[:2] = 0
             Z[X[:, 0] > 0] = 1
             cupy.asarray(np.ones(5, dtype="f"))
-            assert float(Z.sum()) and Z.get().shape == (6, 4)  # This waits twice.
+            assert float(Z.sum()) and Z.get().shape == (6, 4)  # Two waits.
             X[1:], Z.T, cupy.empty((3,)), X.astype("f", copy=False)
 
         noted, counts = both(cupy, work, ops)
