@@ -146,7 +146,7 @@ def test_check_finds_the_only_problem(config, words):
          "its size or budget; for the evaluation alone, in [evaluation.world.batcher]"),
         ("agent.model.encoder.depth", "four",
          "[agent.model.encoder] 'depth' of thincdialog.BagEncoder.v1 should be|"
-         "depth (int): Residual feed-forward nets|(thincdialog/models/bag_encoder.py:"),
+         "depth (int): Number of residual feed-forward nets|(thincdialog/models/bag_encoder.py:"),
     ],
 )  # fmt: skip
 def test_check_overrides(name, value, words):
