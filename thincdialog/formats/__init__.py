@@ -1,1 +1,1 @@
-"""Formats: how files of episodes are read, written, and converted."""
+"""Formats: readers and writers of files of episodes, and the conversion between them."""

@@ -1,4 +1,5 @@
-"""Rows with their answers as lines: a table stays a table, all else becomes JSON lines."""
+"""Format rows with their answers as lines of text: a table stays a table, and input in any other
+format becomes JSON lines."""
 
 import csv
 import io
@@ -12,10 +13,10 @@ _IN_TSV = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 class AnswerLines:
-    """Writes rows as lines.
+    """Format rows as lines of CSV, TSV or JSON lines.
 
     form (str): "csv", "tsv" or "jsonl".
-    delimiter (str): Of a CSV file.
+    delimiter (str): Delimiter of the cells in CSV.
     has_header (bool): Whether a table begins with the names of its columns.
     """
 
@@ -24,9 +25,9 @@ class AnswerLines:
         self.names: List[str] = []
 
     def __call__(self, row: Dict[str, Any]) -> Iterator[str]:
-        """The line of a row, before it that of the header if it is the first.
+        """Yield the line of a row, after the header line if it is the first row of a table.
 
-        RAISES (DataError): If a row has a field that the first row of a table has not.
+        RAISES (DataError): If a row of a table has a field that the first row does not have.
         """
         if self.form == "jsonl":
             yield as_json(row)
@@ -39,7 +40,7 @@ class AnswerLines:
         yield self._line([_cell(row.get(name)) for name in self.names])
 
     def header(self, names: List[str]) -> Iterator[str]:
-        """The line with the names of a table's columns, if it has one and this is the first."""
+        """Yield the header line of a table, at the first call and only if the table has one."""
         if not self.names:
             self.names = names
             if self.has_header:
@@ -49,7 +50,7 @@ class AnswerLines:
         if self.form == "tsv":
             return "\t".join(cell.translate(_IN_TSV) for cell in cells)
         text = io.StringIO()
-        # Cells with signs of its line end are put in quotes.
+        # With this line end, the writer quotes every cell that contains CR or LF.
         csv.writer(text, delimiter=self.delimiter, lineterminator="\r\n").writerow(cells)
         return text.getvalue().removesuffix("\r\n")
 

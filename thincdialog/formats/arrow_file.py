@@ -18,14 +18,14 @@ N_ROWS = 128
 
 
 def read_arrow(path: Union[str, Path], as_json: bool = False) -> Iterator[Dict[str, Any]]:
-    """Yield every row as a dict of column names and values. Lists of numbers become arrays, float32
-    or int64. A class number becomes its name, if the file has one.
+    """Yield every row as a dict of column names and values. Lists of numbers become arrays of
+    float32 or int64. A class number becomes the class name, if the file has class names.
 
     path (Union[str, Path]): A .parquet, .arrow or .feather file; or the folder of a data set
         saved with ``save_to_disk``, which holds such files.
     as_json (bool): Whether to convert all values to JSON types: lists stay lists, and dates become
         strings.
-    RAISES (DataError): If it cannot be read.
+    RAISES (DataError): If the file cannot be read.
     RAISES (MissingPackageError): If pyarrow is not installed.
     """
     with importing("arrow", f"reading {path}"):
@@ -57,7 +57,7 @@ def _files(path: Path) -> List[Path]:
             raise DataError(path, f"ends in none of {', '.join(SUFFIXES)}")
         return [path]
     state = path / "state.json"
-    if state.is_file():  # Lists the files in their order.
+    if state.is_file():  # This file lists the data files in their order.
         try:
             names = [entry["filename"] for entry in parse_json(read_plain(state))["_data_files"]]
             are_inside = all(Path(name).name == name != ".." for name in names)
@@ -149,7 +149,7 @@ def _named(value: Any, names: List[str]) -> Any:
 
 
 def _numbers_in(kind: Any) -> str:
-    """Return "f" or "int64" for lists of numbers, or of such lists; "" for anything else."""
+    """Return the dtype for a (nested) list of numbers, "f" or "int64"; "" for any other type."""
     import pyarrow.types as types
 
     depth = 0

@@ -1,4 +1,4 @@
-"""Count the data of a file that is left out, and collect errors to show them together."""
+"""Count the data of files that is left out, and collect the errors to show them together."""
 
 from dataclasses import dataclass, field
 from typing import List, Tuple
@@ -85,7 +85,7 @@ class BadData:
         total = self.n_read + self.n_skipped
         text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
-        # If reading began within the file, all problems may be in the part before.
+        # If reading began within the file, all problems may be before that position.
         return DataError(self.path, f"{text}; the first: {self.first[0]}" if self.first else text)
 
 

@@ -20,7 +20,7 @@ class Bookmark:
     resumes at the beginning of the file.
 
     mark (Optional[Mapping]): Position to begin at, from ``mark``; None for the beginning.
-    left_out, encoding: As below.
+    left_out, encoding: Initial values of the attributes below.
 
     file (int): Index of the file.
     spot (Spot): Position in the file.

@@ -35,7 +35,8 @@ def list_texts(message: Message, path: object, where: str, hint: str = "") -> No
 
     where (str): Name of the message, for errors.
     hint (str): Advice to append to an error.
-    RAISES (DataError): If they are no strings, or do not agree (``check_candidates``).
+    RAISES (DataError): If a label or candidate is not a string, or a label is not among the
+        candidates (see ``check_candidates``).
     """
     for name in ("labels", "label_candidates"):
         if message.get(name) is not None:

@@ -18,10 +18,11 @@ from .text_file import read_json_lines
 
 
 class ChatLog:
-    """Appends conversations to a file. Several processes may write into one: lines stay whole.
+    """Append conversations to a file. Several processes can write to the same file, because each
+    line is written at once.
 
-    path (Union[str, Path]): Of the file.
-    RAISES (OutputError): If it cannot be written.
+    path (Union[str, Path]): The file; created if it does not exist.
+    RAISES (OutputError): If the file cannot be written.
     """
 
     def __init__(self, path: Union[str, Path]):
@@ -40,23 +41,23 @@ class ChatLog:
         chat = {"id": next(_digests(messages))[:16], "messages": messages}
         data = ("\n" * self._is_torn + as_json(chat) + "\n").encode("utf8")
         with writing(self.path):
-            # One call, so that lines of several workers do not mix.
+            # A single call, so that lines of several processes do not mix.
             self._is_torn = os.write(self._file, data) < len(data)
             if self._is_torn:
                 raise OSError(errno.ENOSPC, "the line was written in part")
 
 
 def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, int, int]:
-    """Write the conversations of a log, each once: a line is left out if another line continues it,
-    or is equal. Lines that are not whole are left out, too.
+    """Write each conversation of a log once, in its longest form. A line is left out if another
+    line continues it or is equal to it. Incomplete lines are left out, too.
 
     source (str): The log.
     target (str): The file to write; gzip-compressed if its name ends in .gz.
-    force (bool): Whether to overwrite it.
-    RETURNS (Tuple[int, int, int]): Number of whole lines in the log, of lines written, and of
-        lines that are not whole.
-    RAISES (DataError): If the log cannot be read, or no line is whole.
-    RAISES (OutputError): If the target exists, or cannot be written.
+    force (bool): Whether an existing target may be replaced.
+    RETURNS (Tuple[int, int, int]): Number of complete lines in the log, of lines written, and of
+        incomplete lines.
+    RAISES (DataError): If the log cannot be read, or has no complete line.
+    RAISES (OutputError): If the target exists and must not be replaced, or cannot be written.
     """
     done: Set[str] = set()
     bad = BadData(source)
@@ -76,7 +77,7 @@ def keep_longest(source: str, target: str, force: bool = False) -> Tuple[int, in
 
 
 def _chats(source: str, bad: BadData) -> Iterator[Tuple[str, List[str]]]:
-    """Each line of a log, and its digests."""
+    """Yield each complete line of a log with the digests of its messages (see ``_digests``)."""
     at = Bookmark()
     at.bad = bad
     for _, chat in read_json_lines(source, at):
@@ -87,7 +88,8 @@ def _chats(source: str, bad: BadData) -> Iterator[Tuple[str, List[str]]]:
 
 
 def _digests(messages: Sequence[Dict[str, Any]]) -> Iterator[str]:
-    """A digest of the first message, of the first two, and so on; of none if there are none."""
+    """Yield a digest of the first message, of the first two messages, and so on; without messages,
+    a single digest."""
     whole = hashlib.sha256()
     for message in messages or [{}]:
         whole.update(json.dumps(message).encode())

@@ -43,7 +43,7 @@ OWN = ("id", "speaker", "text", "turns", "dialog")
 # Sides that need no name, see ``Conversations``.
 SIDES = ("first", "second", "both")
 
-# ParlAI's conversations may begin with such turns, which are left out.
+# Turns with which ParlAI's conversations may begin, and which are left out.
 CONTEXT = "turns of the speaker 'context'"
 
 # Names of the two speakers if episodes are written as conversations.
@@ -180,8 +180,8 @@ def spoken_episodes(
 
 
 def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:
-    """Split an episode at the messages with these numbers. Messages before a part, including those
-    at which the episode is split, become its context."""
+    """Split an episode at the messages with these numbers. All messages before a part become its
+    context, including those at which the episode is split."""
     history: List[Turn] = list(episode[0].get("context", ()))
     for is_left_out, some in groupby(enumerate(episode), lambda pair: pair[0] in left_out):
         part = [message for _, message in some]
@@ -234,10 +234,11 @@ def joined(said: Iterable[Tuple[Any, str]]) -> List[Tuple[Any, str]]:
 
 
 def conversation_line(episode: Episode, name: str) -> List[str]:
-    """Write an episode as a conversation in JSON; silence before an opening is left out.
+    """Return an episode as one line of JSON that holds a conversation. Silence before the opening
+    is left out.
 
     name (str): The `id` of the conversation.
-    RAISES (ValueError): If a turn has several labels, or fields for which there is no place.
+    RAISES (ValueError): If a turn has several labels, or fields that the format cannot hold.
     """
     fields = {field for turn in episode for field in turn}
     surplus = sorted(fields - {"id", "source_id", "text", "labels"})

@@ -26,7 +26,7 @@ from .spellings import Spellings
 from .text_file import PathOrPaths, read_json_lines
 from .wording import short
 
-# Format to function that returns the lines of an episode with a name.
+# Maps each format to a function that returns the lines of an episode, given its name.
 WRITERS: Dict[str, Callable[[Episode, str], List[str]]] = {
     "parlai": parlai_lines,
     "conversations": conversation_line,
@@ -88,7 +88,8 @@ def convert(
         packed, a folder, or a pattern. All are in the same format.
     target (Union[str, Path]): The file to write; gzip-compressed if its name ends in .gz.
     from_format (Optional[str]): A name in ``FORMATS``, or a layout of
-        `thincdialog.JSONLayout.v1` (a name, or its file's path); None to guess it from the file.
+        `thincdialog.JSONLayout.v1` (its name, or the path of its file); None to guess the format
+        from the file.
     to_format (Optional[str]): "parlai", "conversations" or "jsonl".
     label_speaker (Optional[str]): Whose turns are labels; None for the layout's label speaker, or
         without a layout "second".
@@ -189,7 +190,8 @@ def _episodes(
                 text = f"example {short(first)} does not fit into the format '{done.to_format}'"
                 hint = "choose another format, or leave fields (--drop) or episodes (--skip) out"
                 at.refuse(DataError(source, f"{text}: {error}; {hint}"))
-                at.counts.n_read -= len(part) == len(episode)  # It was read, and is left out.
+                # The whole episode is left out, so it must not count as read.
+                at.counts.n_read -= len(part) == len(episode)
             else:
                 yield len(messages), lines
 
@@ -218,7 +220,7 @@ def _carried(
         is_number = type(name) is int and done.to_format != "jsonl"
         message["source_id"] = str(name) if is_number else name
     if message.get("reward") == 0:
-        del message["reward"]  # Means the same as no reward.
+        del message["reward"]  # A reward of 0 means the same as no reward.
     return message
 
 

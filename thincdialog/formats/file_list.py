@@ -1,4 +1,4 @@
-"""The files that a path means."""
+"""Expand paths, folders and patterns to lists of files."""
 
 import os
 from glob import glob
@@ -9,11 +9,11 @@ from .text_file import PathOrPaths
 
 
 def file_list(paths: PathOrPaths) -> List[str]:
-    """The files that some paths mean, sorted for each path: all files of data in a folder, and
-    all that match a pattern such as "data/*.csv" ("**" for folders in folders).
+    """Return the files that paths refer to, sorted within each path: all data files in a folder,
+    and all files that match a pattern such as "data/*.csv" ("**" matches folders at any depth).
 
-    paths (PathOrPaths): Paths. One for which there is no file stays as it is, and so does the
-        folder of a data set that the library datasets has saved.
+    paths (PathOrPaths): One or more paths. A path is returned unchanged if no file fits it, or if
+        it is the folder of a data set that was saved by the library datasets.
     """
     found: List[str] = []
     for path in [paths] if isinstance(paths, str) else paths:

@@ -37,7 +37,7 @@ from .wording import kind, short
 OF_PARLAI = ("parlai", "fbdialog", "babi")
 TABLES = ("csv", "tsv")
 INPUTS = ("text", "jsonl", *TABLES, *OF_PARLAI)
-# Largest number that a model can read, because it reads 32 bits.
+# Largest finite float32, because models read numbers of 32 bits.
 LARGEST = 3.4028234663852886e38
 
 # Makes an error from the description of a problem in a row.
@@ -135,11 +135,12 @@ def check_format(path: str, form: Optional[str], reading: InputReading) -> None:
 
 
 def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
-    """Yield the rows of a file in order; line n of a text is row n, even if it is blank.
+    """Yield the rows of a file in order. Line n of a text file is row n, even if it is blank.
 
     path (str): The file, plain or gzip-compressed; "-" for standard input.
     at (Bookmark): Bookmark at the beginning; collects errors of rows that cannot be read.
-    RAISES (DataError): If the file, or a row where none may be left out, cannot be read.
+    RAISES (DataError): If the file cannot be read, or a row cannot be read and must not be left
+        out.
     """
     form, is_empty = format_of(path, reading), True
     check_format(path, form, reading)
@@ -411,8 +412,8 @@ def _last_turn(
     said: Sequence[Said], label_speaker: Optional[str], background: Sequence[str], wrong: Wrong
 ) -> Tuple[Message, int]:
     """Return the last turn that is not the model's own, with the turns before it as context, and
-    the number of all these turns. Neighbouring turns of the same side are joined. The model's turns
-    after it are labels, and are ignored."""
+    the number of turns up to and including this turn. Neighbouring turns of the same side are
+    joined. The model's turns after the last turn are labels, and are ignored."""
     sides = [list(side) for _, side in groupby(said, SPEAKER)]
     if label_speaker in ("first", "second"):
         is_own = [number % 2 == (label_speaker == "second") for number in range(len(sides))]

@@ -13,7 +13,7 @@ from .text_file import File, is_json_lines, read_json_lines, read_lines, suffix_
 from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind, short
 
-# Cells of a column that is named after a label, and whether they mean that the text has it.
+# Possible cells of a column that is named after a label, and whether the text has that label.
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
@@ -34,8 +34,8 @@ def read_labelled_text(
     path (File): The file; its suffix determines the format.
     text_field (str): Name of the text's field or column.
     label_field (Union[str, Sequence[str]]): Name of the label's field or column, or of several:
-        a column of several holds labels, or 1, 0, true or false, which say whether the text has
-        the label that the column is named after. Cells may be empty.
+        each of several columns holds labels, or 1, 0, true or false for whether the text has the
+        label that is the column's name. Cells may be empty.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
     keep_fields (bool): Whether to keep other fields; a row's `id` becomes `source_id`.
     delimiter (Optional[str]): Delimiter of the cells, see ``read_table``.
@@ -171,9 +171,9 @@ def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: B
 
 
 def labelled_json_line(episode: Episode, name: str) -> List[str]:
-    """Write an episode as a labelled text in JSON, with all other fields.
+    """Return an episode as one line of JSON that holds a labelled text, with all other fields.
 
-    RAISES (ValueError): If it has several turns, an empty label or a field called "label".
+    RAISES (ValueError): If the episode has several turns, an empty label, or a field "label".
     """
     if len(episode) > 1:
         text = f"it has {len(episode)} turns, there is place for one"

@@ -1,4 +1,5 @@
-"""Packed files: gzip and zip are unpacked while they are read; of others, the error says how."""
+"""Unpack gzip and zip files while they are read. For other packed files, raise an error that says
+how to unpack them."""
 
 import gzip
 import io
@@ -11,18 +12,20 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from ..errors import DataError
 from .wording import short
 
-# Suffixes of data files. Other files in a folder or zip file are passed over, and so are these.
+# Suffixes of data files. Other files in a folder or zip file are skipped, and so are hidden files
+# and files whose names begin with one of ABOUT.
 DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".yml", ".yaml", ".iob",
                  ".conll", ".parquet", ".arrow", ".feather")  # fmt: skip
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX)")
 ABOUT = ("readme", "license", "licence", "changelog")
 
-# Largest size of unpacked content: that many times the packed size, or these bytes.
+# Unpacked content may be MAX_TIMES as large as the packed file, or MAX_UNPACKED bytes if that is
+# more.
 MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
 TOO_LARGE = f"unpacks to more than {MAX_TIMES} times its size: that is no text written by people"
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-# What the first bytes of other files say, and what to do.
+# First bytes of files that cannot be read here: a description of the file, and advice.
 OTHERS = {
     **dict.fromkeys((GZIP, ZIP), "is packed twice: unpack it once"),
     b"BZh": "is packed with bzip2: unpack it (bunzip2 FILE)",
@@ -47,7 +50,7 @@ TAR = "is a tar archive: unpack it (tar xf FILE), and give a file or folder of i
 
 
 def is_data(name: str) -> bool:
-    """Whether the name of a file in a folder or zip file is one of data."""
+    """Return whether a file in a folder or zip file is a data file, by its name."""
     path = PurePosixPath(name.lower().removesuffix(".gz").removesuffix(".zip"))
     is_packed = path.name != PurePosixPath(name.lower()).name
     is_known = path.suffix in DATA_SUFFIXES or (is_packed and not path.suffix)
@@ -56,12 +59,12 @@ def is_data(name: str) -> bool:
 
 @contextmanager
 def unpacked(stream: Any, path: object) -> Iterator[BinaryIO]:
-    """The content of a file, unpacked if it is packed.
+    """Yield the content of a file as a stream of bytes, unpacked if the file is packed.
 
-    stream (BufferedReader): Its bytes.
+    stream (BufferedReader): The bytes of the file.
     path (object): The file, for error messages.
-    RAISES (DataError): If it is packed in a way that cannot be read, damaged or far too large, or
-        a zip file of several files.
+    RAISES (DataError): If the kind of file is not supported, or a zip file is in a pipe, encrypted
+        or far too large, or does not have exactly one data file.
     """
     try:
         if stream.peek(4).startswith(ZIP):
@@ -89,9 +92,9 @@ def _checked(stream: Any, path: object) -> BinaryIO:
 
 
 def _member(archive: ZipFile, path: object) -> ZipInfo:
-    """The file of data in a zip file.
+    """Return the data file in a zip file.
 
-    RAISES (DataError): If there are several or none, or it is encrypted or too large.
+    RAISES (DataError): If there is not exactly one data file, or it is encrypted or too large.
     """
     members = [member for member in archive.infolist() if not member.is_dir()]
     if any(member.filename == "[Content_Types].xml" for member in members):
@@ -112,7 +115,7 @@ def _member(archive: ZipFile, path: object) -> ZipInfo:
 
 
 def name_inside(path: Union[str, Path]) -> str:
-    """The name of the file of data in a zip file; its own if there is none."""
+    """Return the name of the data file in a zip file; the path itself if there is none."""
     try:
         with ZipFile(path) as archive:
             return _member(archive, path).filename

@@ -23,7 +23,7 @@ ALIASES = {
     "evallabel": "labels",
     "textcands": "text_candidates",
 }
-# Finds the end of an episode in a line that cannot be read.
+# Matches a line that cannot be read but ends an episode.
 LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
 HINT = r"in it \n, \t and __PIPE__ mean a line end, a tab and a bar"
@@ -137,7 +137,7 @@ def _unescaped(value: str) -> str:
 
 
 def parlai_lines(episode: Episode, name: str) -> List[str]:
-    """Write an episode in ParlAI's text format, one line per message.
+    """Return the lines of an episode in ParlAI's text format, one per message.
 
     RAISES (ValueError): If the format cannot hold a field so that the same value is read back.
     """

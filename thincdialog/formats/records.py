@@ -76,9 +76,9 @@ class Located(NamedTuple):
         return found
 
     def text(self) -> str:
-        """Return the value, a string.
+        """Return the value, which must be a string.
 
-        RAISES (DataError): If the value is no string.
+        RAISES (DataError): If the value is not a string.
         """
         if not isinstance(self.value, str):
             texts = self.value.items() if isinstance(self.value, dict) else ()
@@ -88,9 +88,9 @@ class Located(NamedTuple):
         return self.value
 
     def items(self) -> Iterator["Located"]:
-        """Yield the elements of a list.
+        """Return an iterator over the elements of the value, which must be a list.
 
-        RAISES (DataError): If the value is no list.
+        RAISES (DataError): If the value is not a list.
         """
         if not isinstance(self.value, list):
             raise self.error(f"is {kind(self.value)}, not a list")

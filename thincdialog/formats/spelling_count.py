@@ -1,4 +1,4 @@
-"""Finds the most frequent of the spellings of a name, which is then the right one."""
+"""Count the spellings of each name in files, to accept the most frequent spelling."""
 
 from contextlib import suppress
 from typing import Any, Callable, Iterable, Optional, Sequence
@@ -17,13 +17,15 @@ def count_spellings(
     speakers: Spellings,
     classes: Optional[Spellings] = None,
 ) -> None:
-    """Read files once more than is needed, so that of two spellings the rarer one is left out.
+    """Read files in advance, count the spellings of each name, and accept the most frequent one.
+    Data with a rarer spelling is then left out, and not the data with the later spelling.
 
-    paths (Sequence[str]): The files. A pipe can be read only once, and is not counted.
-    read (Callable): Reads a file at a bookmark `at`: its episodes.
-    encoding (Optional[str]): Of the files, see ``Bookmark``.
-    speakers (Spellings): Takes those of speakers.
-    classes (Optional[Spellings]): Takes those of labels, if they are classes.
+    paths (Sequence[str]): The files. A pipe is not counted, because it can be read only once.
+    read (Callable): Takes a path and a bookmark `at`, and yields the episodes of the file.
+    encoding (Optional[str]): Encoding of the files, see ``Bookmark``.
+    speakers (Spellings): Updated with the accepted spellings of the speakers.
+    classes (Optional[Spellings]): Updated with the accepted spellings of the labels; None if the
+        labels are not classes.
     """
     at, labels = Bookmark(encoding=encoding), Counted("label")
     at.speakers = found = Counted("speaker")
@@ -32,7 +34,7 @@ def count_spellings(
         at.bad = at.counts = BadData(path)
         if is_pipe(path):
             continue
-        with suppress(DataError):  # It comes again.
+        with suppress(DataError):  # The actual reading of the file raises it again.
             for _ in at.counted(read(path, at=at), labels if classes is not None else None):
                 pass
     speakers.main = found.main

@@ -1,4 +1,4 @@
-"""Finds names (of speakers, of classes) that differ from others only by case or blanks."""
+"""Find names of speakers or classes that differ from each other only by case or blanks."""
 
 from collections import Counter
 from contextlib import suppress
@@ -6,20 +6,21 @@ from typing import Dict, NamedTuple, Optional
 
 from ..errors import DataError
 
-# Different names that are compared: data with more speakers has nicknames, and not a few roles.
+# Largest number of different names that are compared. Data with more speakers has nicknames
+# instead of a few roles.
 MOST_SPEAKERS, MOST_LABELS = 20, 10_000
 _COMPARED = {"speaker": MOST_SPEAKERS, "label": MOST_LABELS}
 
-# Forms of what programs write for a missing value.
+# Texts that programs write for a missing value, in the form of ``folded``.
 NULLS = ("", "nan", "none", "null", "nil", "na", "n/a", "<na>", "#n/a", "undefined")
 
 
 class Place(NamedTuple):
-    """Where a name is used.
+    """Describe where a name is used.
 
-    path (object): The file, or what else the data is.
-    line (Optional[int]): Its line, if that is known.
-    within (str): The example or value there, if no line is known.
+    path (object): The file, or a description of other data.
+    line (Optional[int]): Number of the line, if it is known.
+    within (str): The example or value with the name; needed if there is no line number.
     """
 
     path: object
@@ -31,13 +32,13 @@ class Place(NamedTuple):
 
 
 class Spellings:
-    """The spellings of some names. Of two that differ only by case or blanks, the later one is an
-    error, unless ``prefer`` says otherwise.
+    """Collect names, and raise an error for a name that differs from an earlier name only by case
+    or blanks. ``prefer`` can choose the accepted spellings in advance.
 
-    what (str): What the names are of, "speaker" or "label".
+    what (str): Kind of the names, "speaker" or "label".
 
-    known (Dict[str, Place]): Each name that is no error, and where it is used first.
-    main (str): A name that is compared however many there are; "" for none.
+    known (Dict[str, Place]): Each accepted name, and the place where it is used first.
+    main (str): A name that is compared even if there are too many names; "" for none.
     """
 
     def __init__(self, what: str):
@@ -47,9 +48,9 @@ class Spellings:
         self._of_form: Dict[str, str] = {}
 
     def add(self, name: str, place: Place) -> None:
-        """Compare a name with those before it.
+        """Compare a name with the earlier names, and add it.
 
-        RAISES (DataError): If it is another spelling of one of them.
+        RAISES (DataError): If the name is another spelling of an earlier name.
         """
         is_main = len(self.known) < self.most or (self.main and folded(name) == folded(self.main))
         if name in self.known or not is_main:
@@ -63,8 +64,8 @@ class Spellings:
         raise DataError(place.path, f"{text}case or blanks: spell both the same", place.line)
 
     def prefer(self, found: "Counted") -> None:
-        """Take the most frequent spelling of each name to be right; of equally frequent ones the
-        first."""
+        """Accept the most frequent spelling of each name, or the first one of several equally
+        frequent spellings. If there are too many names, compare only the spellings of ``main``."""
         if len(found.counts) > self.most:
             self.most = 0
         for name, _ in found.counts.most_common():
@@ -73,7 +74,7 @@ class Spellings:
 
 
 class Counted(Spellings):
-    """Counts how often each spelling comes; none is an error."""
+    """Count how often each spelling occurs. No spelling is an error."""
 
     def __init__(self, what: str):
         super().__init__(what)
@@ -86,10 +87,11 @@ class Counted(Spellings):
 
 
 def is_null_like(label: str) -> bool:
-    """Whether a label is what programs write for a missing value, rather than a class."""
+    """Return whether a label is a text that programs write for a missing value, not a class."""
     return folded(label) in NULLS
 
 
 def folded(name: str) -> str:
-    """What names have in common that differ only by case or blanks."""
+    """Return a name in lower case without blanks. The result is the same for names that differ only
+    by case or blanks."""
     return "".join(name.split()).casefold()

@@ -1,4 +1,4 @@
-"""Rows of several splits in one file, which a column tells apart."""
+"""Select the rows of one split from a file that names the split of each row in a column."""
 
 from typing import Any, Callable, Dict, Iterable, Iterator, TypeVar
 
@@ -8,7 +8,7 @@ from .wording import short
 
 Row = TypeVar("Row")
 
-# What columns call a split.
+# Names of each split in a split column.
 NAMES = {
     "train": ("train", "training"),
     "dev": ("dev", "valid", "validation", "val", "development"),
@@ -20,14 +20,16 @@ _EXPECTED = ", ".join(name for names in NAMES.values() for name in names)
 def of_split(
     rows: Iterable[Row], split: str, value_of: Callable[[Row], Any], path: object, at: Bookmark
 ) -> Iterator[Row]:
-    """The rows of one split.
+    """Yield the rows of one split.
 
     split (str): "train", "dev" or "test".
-    value_of (Callable): Gives what a row has in the column.
+    value_of (Callable): Returns a row's value in the split column; raises a ``DataError`` if the
+        row has no such column.
     path (object): The file.
-    at (Bookmark): Lies where reading begins; takes rows without the column, or of a split that
-        is not known.
-    RAISES (DataError): If the whole file has no row of the split.
+    at (Bookmark): Position where reading begins; collects the errors of rows that lack the column
+        or name an unknown split.
+    RAISES (DataError): If no row of the whole file is of the split, or a row cannot be read and
+        must not be left out.
     """
     seen: Dict[str, None] = {}
     is_empty = at.is_at_begin

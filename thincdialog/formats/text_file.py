@@ -31,13 +31,13 @@ from .wording import kind, nearest, short
 
 PathOrPaths = Union[str, List[str]]
 
-# Number, from 1, and text without its line end.
+# Number of a line, from 1, and its text without the line end.
 Line = Tuple[int, str]
 
 # Longest line in bytes. A longer line is hardly text, and would have to fit into memory.
 MAX_LINE = 1 << 26
 
-# Largest file in bytes that is read as a whole. A small gzip file can hold any number.
+# Largest content in bytes that is read as a whole. A small gzip file can unpack to any size.
 MAX_FILE = 1 << 31
 
 LONE_CR = "a line ends with CR alone: save the file with LF or CRLF, or put the text in quotes"
@@ -81,7 +81,7 @@ def suffix_of(file: File) -> str:
 
 
 def is_json_lines(file: File) -> bool:
-    """Return whether a file's suffix is one of files with a record in each line."""
+    """Return whether a file may hold JSON lines, by its suffix: .jsonl, .json or .ndjson."""
     return suffix_of(file) in (".jsonl", ".json", ".ndjson")
 
 
@@ -234,9 +234,10 @@ def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
 
 
 def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> None:
-    """Check that a value from JSON has no half of a surrogate pair, which no file can hold.
+    """Check that a value from JSON has no lone surrogate (half of a pair), which no file in UTF-8
+    can hold.
 
-    RAISES (DataError): If it has one.
+    RAISES (DataError): If the value has a lone surrogate.
     """
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -250,7 +251,7 @@ def check_readable(path: Union[str, Path], or_folder: bool = False) -> None:
     """Check that a file can be read, without opening it, because it may be a pipe.
 
     or_folder (bool): Whether a directory is allowed, too.
-    RAISES (DataError): If it is missing, a directory, or the user has no permission to read it.
+    RAISES (DataError): If the file is missing or a directory, or the user may not read it.
     """
     try:
         if stat.S_ISDIR(os.stat(path).st_mode) and not or_folder:

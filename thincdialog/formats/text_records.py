@@ -1,4 +1,4 @@
-"""Records of text files whose lines are no JSON and no table, as a layout cuts them."""
+"""Read records of text files that are neither JSON lines nor tables, as a layout describes them."""
 
 import re
 from itertools import chain
@@ -9,25 +9,25 @@ from .layout_file import CorpusLayout
 from .text_file import LostLine, read_lines
 from .wording import short
 
-# What a comment of a block says, such as "# intent: greet".
+# Matches a comment of a block with a name and a value, such as "# intent: greet".
 COMMENT = re.compile(r"#\s*([\w-]+)\s*[:=]\s*(.*)")
 
-# Line number and value, and what all records up to a blank line have in common, or "".
+# Line number, value, and a key that all records up to the next blank line share ("" for no key).
 Keyed = Tuple[int, Any, str]
 
 
 def is_of_lines(layout: CorpusLayout) -> bool:
-    """Whether a layout says how lines of a text are cut."""
+    """Return whether a layout describes how to cut the lines of a text file into records."""
     return bool(layout.separator or layout.pattern or layout.blocks)
 
 
 def read_text_records(path: str, layout: CorpusLayout, at: Bookmark) -> Iterator[Keyed]:
-    """Every record with the number of its first line; blank lines are none.
+    """Yield every record with the number of its first line and its key. Blank lines are skipped.
 
     path (str): The file.
-    layout (CorpusLayout): With a `separator`, a `pattern` or `blocks`.
-    at (Bookmark): Lies where to begin; its `begin` and `end` are those of each record.
-    RAISES (DataError): If the file cannot be read, or a line does not fit.
+    layout (CorpusLayout): Layout with a `separator`, a `pattern` or `blocks`.
+    at (Bookmark): Position to begin at; updated with the beginning and end of each record.
+    RAISES (DataError): If the file cannot be read, or a line does not fit the layout.
     """
     if layout.separator:
         return _separated(path, layout.separator, at)
@@ -44,8 +44,8 @@ def _separated(path: str, separator: str, at: Bookmark) -> Iterator[Keyed]:
 
 
 def _held(records: Iterator[Tuple[Spot, Keyed]], at: Bookmark) -> Iterator[Keyed]:
-    """Records that are known to be whole only when the line after them is read: meanwhile, the
-    bookmark's last line is their first."""
+    """Yield records that span lines, each with the bookmark at its first line. A record is known to
+    be complete only after the next line was read, so the bookmark is moved back for a moment."""
     for begin, record in records:
         read = at.begin, at.end
         at.begin, at.end = begin, (begin[0], record[0])
@@ -95,7 +95,7 @@ def _blocks(path: str, at: Bookmark) -> Iterator[Tuple[Spot, Keyed]]:
         if isinstance(line, LostLine):
             at.refuse(line.error, is_same=lost)
             lost = True
-        # A word may begin with "#", too; comments are above the words.
+        # Only lines above the first word are comments, because a word may begin with "#", too.
         elif line.startswith("#") and "\t" not in line and not rows:
             comment = COMMENT.match(line)
             said.update({comment[1]: comment[2].strip()} if comment else {})

@@ -1,4 +1,4 @@
-"""Tolerate problems in data while it is read, which are errors in training."""
+"""Tolerate problems in data that are errors in training, but not in other uses of the data."""
 
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,4 +1,5 @@
-"""YAML and JSON of whole files: no objects but lists, mappings and plain values."""
+"""Read whole YAML and JSON files. They hold only lists, mappings and plain values, so reading a
+file never creates other objects."""
 
 import json
 from pathlib import Path
@@ -13,10 +14,10 @@ from .text_file import MAX_FILE, check_surrogates, read_text, suffix_of
 
 
 def read_value(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> Any:
-    """The value of a JSON or YAML file, or None if it is JSON lines. Arguments as of
-    ``read_text``.
+    """Return the value in a JSON or YAML file; None if the file is JSON lines. The arguments are
+    those of ``read_text``.
 
-    RAISES (DataError): If it cannot be read.
+    RAISES (DataError): If the file cannot be read.
     """
     content = read_text(path, at, most)
     if suffix_of(path) in (".yml", ".yaml"):
@@ -36,31 +37,31 @@ def read_value(path: Union[str, Path], at: Optional[Bookmark] = None, most: int 
 
 
 def parse_yaml(text: str, path: object) -> Any:
-    """What a YAML text says.
+    """Return the value of a YAML text.
 
-    text (str): Of a whole file.
-    path (object): The file.
-    RAISES (DataError): If it is no YAML, or is nested too deep, or says far more than is written,
-        through aliases.
+    text (str): Content of a whole file.
+    path (object): The file, for error messages.
+    RAISES (DataError): If the text is not valid YAML, is nested too deeply, or has aliases that
+        expand to far more values than the text has characters.
     """
     try:
         value = srsly.yaml_loads(text)
     except (ValueError, RecursionError) as error:
-        # What YAML's own error says names another file.
+        # The message of the YAML error names another file, so only its cause is shown.
         cause = error.__context__
         mark, problem = (getattr(cause, name, None) for name in ("problem_mark", "problem"))
         what = " ".join(str(problem or error)[:300].split()).removeprefix("Invalid YAML: ")
         if mark is not None and problem:
             raise DataError(path, f"not valid YAML: {what}", mark.line + 1) from None
         raise DataError(path, f"not readable as YAML: {what}") from None
-    # Without aliases there is a letter or more for each value.
+    # Without aliases, each value takes at least one character.
     if _n_values(value, {}, path) > 2 * len(text):
-        raise DataError(path, "not readable as YAML: its aliases say far more than is written")
+        raise DataError(path, "not readable as YAML: its aliases expand to far too many values")
     return value
 
 
 def _n_values(value: Any, known: Dict[int, int], path: object, depth: int = 0) -> int:
-    """Values inside a value, and itself; what an alias says counts each time."""
+    """Count a value and all values inside it. The values of an alias count each time it is used."""
     if not isinstance(value, (dict, list)):
         return 1
     if depth > MAX_NESTED:
