@@ -1,4 +1,4 @@
-"""Teachers: agents whose acts come from data, one source of data per file."""
+"""Teachers: agents whose acts come from data. Each file has the teacher of one kind of data."""
 
 from ..registry import import_files
 from .iterable import IterableTeacher

@@ -1,4 +1,4 @@
-"""The arguments that registered teachers share."""
+"""The arguments that registered teachers share, and the reading of files with them."""
 
 import copy
 import os
@@ -30,7 +30,7 @@ from ..messages import Episode
 from .held_out import HeldOut
 from .other_format import with_other_teacher
 
-# Mutators as a list, or as the named sub-sections of a config give them.
+# Mutators as a list, or as a mapping from the names of a config's sections.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
 
 # Bytes of the pieces of lines that several processes read in turn (see ``FileSource.section``).
@@ -53,21 +53,24 @@ class FileOptions:
     """Hold the arguments that all teachers of files have; also `teacher`, the teacher's registered
     name, and `layout_file`, the file with the layout that its reader uses ("" for none).
 
-    train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
-    dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
-    test (Optional[Union[str, List[str]]]): The same for the split `test`.
-    dev_share (float): Share of the training conversations (or examples) to hold out as split
-        `dev`, 0.0 to less than 1.0; only if no dev is given. Each is drawn by a hash of dev_seed
-        and its name, or its number if it has no name.
-    test_share (float): The same for the split `test`.
-    dev_seed (int): Seed of that draw.
+    train (Optional[Union[str, List[str]]]): File or files of the split `train`: plain or
+        compressed (gzip, zip), a folder, or a pattern such as "data/*.csv".
+    dev (Optional[Union[str, List[str]]]): File or files of the split `dev`.
+    test (Optional[Union[str, List[str]]]): File or files of the split `test`.
+    dev_share (float): Fraction of the training conversations (or examples) to hold out as split
+        `dev`, 0.0 to less than 1.0; only if no dev is given. Each conversation is drawn by a hash
+        of dev_seed and its name, or its number if it has no name.
+    test_share (float): Fraction of the training conversations (or examples) to hold out as split
+        `test`, drawn in the same way; only if no test is given.
+    dev_seed (int): Seed of the draws for dev_share and test_share.
     on_bad_data (str): Whether unreadable data is an "error", or is left out and listed ("skip").
         "skip" always leaves out a whole conversation.
-    max_bad_share (float): Share of a file's conversations (or examples) that may be left out, 0.0
-        to 1.0; more is an error.
+    max_bad_share (float): Fraction of a file's conversations (or examples) that may be left out,
+        0.0 to 1.0; more is an error.
     encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
         if a byte order mark indicates it.
-    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
+        `[tasks.x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one per line, numbered or
         not; `\\n` means a line end.
     streaming (bool): Read the files for every epoch instead of holding them in memory.
@@ -167,7 +170,8 @@ class FileSource:
 
     @property
     def size(self) -> int:
-        """Number of pieces of the files, roughly; each packed byte counts as one byte."""
+        """Approximate number of pieces in the files; files that are packed count by their packed
+        size."""
         return sum(map(os.path.getsize, self.paths)) // PIECE
 
     def section(self, number: int, n: int) -> "FileSource":
@@ -219,7 +223,8 @@ class FileSource:
         cutting = Bookmark(at.mark(), encoding=at.encoding)
         place = own  # A position within a file is the beginning of a piece of this section.
         for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
-            if not mark["byte"]:  # Each file begins with another section.
+            # Files begin with different sections, so that small files do not all go to the first.
+            if not mark["byte"]:
                 place = mark["file"]
             if letters and place % n == own:
                 at.open(mark["file"])
@@ -269,8 +274,10 @@ class FileSource:
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
     ) -> Optional[DataError]:
-        """Return the error to raise for an error that ended a file; None if it is collected.
+        """Return the error to raise after an error that ended the reading of a file; None if the
+        error is collected instead.
 
+        bad (Optional[BadData]): The collected errors of the file; None if errors are raised.
         is_unread (bool): Whether no example of the file could be read.
         """
         if is_unread:
@@ -294,9 +301,9 @@ class FileSource:
 
 
 def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:
-    """Check that the separator of cells is one character.
+    """Check that the delimiter of cells is one character.
 
-    RAISES (ConfigError): If it is not.
+    RAISES (ConfigError): If the delimiter is longer, or a quote or line end.
     """
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         text = f"'delimiter' of {teacher} is {delimiter!r}"
@@ -305,7 +312,7 @@ def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:
 
 @dataclass
 class CandidateFile:
-    """Read the fixed candidates in a file, one per line, when they are needed.
+    """Read the fixed candidates in a file, one per line, only when they are needed.
 
     path (str): The file.
     """
@@ -313,5 +320,5 @@ class CandidateFile:
     path: str
 
     def __call__(self) -> List[str]:
-        """Read them."""
+        """Return the candidates."""
         return read_candidates(self.path)

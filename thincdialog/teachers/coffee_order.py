@@ -1,4 +1,5 @@
-"""A dialogue task that needs no download: ordering in a cafe with its own names for things."""
+"""A dialogue task that needs no download: guests order in a cafe with its own names for drinks,
+cups and toppings."""
 
 import random
 from functools import lru_cache, partial
@@ -13,8 +14,9 @@ from ..messages import Episode, Message
 from ..registry import registry
 from .teacher import Teacher
 
-# What guests and barista say. Drinks, temperatures, cups, extras and greetings map the barista's
-# words to the guests': drinks and cups in the order of their prices, the default first.
+# Sentences and words of guests and barista. Drinks, temperatures, cups, extras and greetings map
+# the barista's words to the guests' words. Drinks and cups are in the order of their prices; the
+# default extra and temperature are first.
 MENU: Dict[str, Any] = srsly.read_json(Path(__file__).with_name("coffee_menu.json"))
 N_CANDIDATES = 20
 DRINKS, TEMPERATURES = list(MENU["drinks"]), list(MENU["temperatures"])
@@ -48,8 +50,8 @@ def CoffeeOrder(
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Guests greet, order, change their minds, pay and say goodbye; the barista answers. Dialogues
-    of 4 to 8 turns are generated from a seed.
+    """Generate dialogues of 4 to 8 turns from a seed: guests greet, order, change their minds, pay
+    and say goodbye; the barista answers.
 
     Each turn has 20 candidates. In an order, they are the same sentence with other drinks, cups,
     toppings, people or prices; in small talk, they are other replies. Guests and barista use
@@ -61,7 +63,8 @@ def CoffeeOrder(
     n_dev (int): Number of dialogues of the split `dev`, 1 or more.
     n_test (int): Number of dialogues of the split `test`, 1 or more.
     seed (int): Seed of the generator; another seed gives other dialogues.
-    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
+        `[tasks.x.mutators.name]`.
     streaming (bool): Generate the dialogues again for every epoch instead of keeping them.
     RAISES (ConfigError): If a split has no dialogue, or more than 10 million.
     """
@@ -91,7 +94,7 @@ def coffee_orders(n_dialogues: int, seed: str) -> Iterator[Episode]:
 
 
 class CoffeeDialogue:
-    """One guest and the order so far.
+    """Generate the dialogue of one guest, and hold the order so far.
 
     rng (random.Random): Draws the guest's choices and all sentences.
     """
@@ -103,9 +106,9 @@ class CoffeeDialogue:
         self.greets = rng.random() < 0.5
 
     def turns(self) -> Episode:
-        """The dialogue: perhaps a greeting; drink, cup and topping; one or two of (another cup,
-        another temperature, where to wait, why the names) in any order; the bill; perhaps
-        thanks and a goodbye."""
+        """Return the turns of the dialogue: perhaps a greeting; the drink; the cup and topping; one
+        or two of (another cup, another temperature, the place to wait, the reason for the names)
+        in any order; the bill; perhaps thanks and a goodbye."""
         draw = self.rng.random
         middle = self.rng.sample((self._resize, self._reheat, self._where, self._why), 2)
         steps = [self._greet] if self.greets else []
@@ -119,7 +122,7 @@ class CoffeeDialogue:
         return self._talk(text, "greet", greeting=greeting)
 
     def _greeting(self) -> Tuple[str, str]:
-        """The barista's greeting, and the guest's."""
+        """Return the barista's greeting and the guest's greeting."""
         greeting = self.rng.choice(VALUES["greeting"])
         return greeting, self.rng.choice(MENU["greetings"][greeting])
 
@@ -178,7 +181,7 @@ class CoffeeDialogue:
         return self._talk(self._say(MENU["goodbyes"]), "bye")
 
     def _serve(self, text: str, kind: str, **values: List[str]) -> Message:
-        """A turn whose candidates are one sentence with all combinations of some values."""
+        """Return a turn whose candidates are one sentence with all combinations of some values."""
         sentence, place = self.rng.choice(MENU["replies"][kind]), DRINKS.index(self.drink)
         right = {
             "drink": self.drink,
@@ -193,7 +196,7 @@ class CoffeeDialogue:
         return self._turn(text, label, _all_filled(sentence, values))
 
     def _talk(self, text: str, kind: str, **right: str) -> Message:
-        """A turn of small talk: a single one of its candidates answers it."""
+        """Return a turn of small talk. Only one of its candidates fits the guest's text."""
         sentence = self.rng.choice(MENU["replies"][kind])
         candidates = _all_filled(sentence, {name: VALUES[name] for name in right})
         others = (_replies(other) for other in SMALL_TALK if other != kind)
@@ -204,7 +207,7 @@ class CoffeeDialogue:
         return self._turn(text, _filled(sentence, *right.items()), candidates)
 
     def _turn(self, text: str, label: str, candidates: List[str]) -> Message:
-        # Rotated, which puts the label anywhere and takes a fifth of the time of a shuffle.
+        # A rotation puts the label anywhere, and takes a fifth of the time of a shuffle.
         first = self.rng.randrange(N_CANDIDATES)
         return Message(
             text=text, labels=[label], label_candidates=candidates[first:] + candidates[:first]
@@ -215,14 +218,15 @@ class CoffeeDialogue:
         return text[0].upper() + text[1:]
 
     def _some(self, names: List[str], own: str, n_names: int) -> List[str]:
-        """Neighbours on a list, with the guest's own choice among them."""
+        """Return neighbours in a list of names, with the guest's own choice among them."""
         first = names.index(own) - self.rng.randrange(n_names)
         return [names[(first + place) % len(names)] for place in range(n_names)]
 
 
 @lru_cache(maxsize=None)
 def _filled(sentence: str, *words: Any) -> str:
-    """A sentence with words in the places of their names; cached, for there are few."""
+    """Fill the placeholders of a sentence with words. The results are cached, because there are
+    few different ones."""
     return sentence.format(**dict(words))
 
 
@@ -233,7 +237,7 @@ def _all_filled(sentence: str, values: Dict[str, List[str]]) -> List[str]:
 
 @lru_cache(maxsize=None)
 def _replies(kind: str) -> List[str]:
-    """Every reply of a kind."""
+    """Return all replies of a kind."""
     found = []
     for sentence in MENU["replies"][kind]:
         used = {name: each for name, each in VALUES.items() if f"{{{name}}}" in sentence}
@@ -243,7 +247,7 @@ def _replies(kind: str) -> List[str]:
 
 @lru_cache(maxsize=None)
 def _serving_replies() -> List[str]:
-    """Every reply that is no small talk, in a fixed random order."""
+    """Return all replies that are not small talk, in a fixed random order."""
     kinds = (kind for kind in MENU["replies"] if kind not in SMALL_TALK)
     found = list(chain.from_iterable(map(_replies, kinds)))
     random.Random(0).shuffle(found)

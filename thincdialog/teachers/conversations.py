@@ -1,4 +1,4 @@
-"""Conversations in JSONL, as turns with speakers or in ParlAI's format."""
+"""A teacher of conversations in JSONL, as turns with speakers or in ParlAI's format."""
 
 from functools import partial
 
@@ -24,6 +24,6 @@ def Conversations(options: FileOptions, label_speaker: str = "second") -> Teache
         out and counted; a file in which the speaker does not occur is an error.
     """
     reader = partial(read_conversations, label_speaker=label_speaker)
-    # With both sides every turn is a label once, and most are a text as well.
+    # With "both", every turn is a label once, so the labels hold every text.
     text_fields = ("labels",) if label_speaker == "both" else ("text", "labels")
     return read_files(options, lambda _: reader, lambda _: True, text_fields=text_fields)

@@ -1,4 +1,4 @@
-"""Examples of any data set that Python knows: an iterable, an indexable, an Arrow file."""
+"""A teacher of data sets that are Python objects (iterables or indexables), or Arrow files."""
 
 import os
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from .other_format import with_other_teacher
 from .teacher import Teacher
 
 NAME = "thincdialog.Dataset.v1"
-Given = Any  # What pydantic shall not look into: it may be any object.
+Given = Any  # Any object, so that pydantic does not validate it.
 
 
 @registry.teachers("thincdialog.Dataset.v1")
@@ -40,28 +40,30 @@ def Dataset(
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     streaming: bool = False,
 ) -> Teacher:
-    """Each row of a data set is an example: a mapping, or a pair (input, label).
+    """Read a data set in which each row is an example: a mapping, or a pair (input, label).
 
     A data set is the result of a function that is registered in `registry.datasets` and named with
     `@datasets` in `[tasks.x.train]`: an iterable (which yields the same rows each time), or an
     indexable, such as a Dataset of PyTorch. Or it is the path of a .parquet or .arrow file, a
     pattern such as "data/train-*.parquet", or a folder saved by the library datasets (Hugging
-    Face); these need pyarrow.
+    Face). To read such files, pyarrow must be installed.
 
     The input of a pair is a text, or an array, which becomes `features`. Tensors become NumPy
     arrays, numbers as labels become strings. All fields stay in the messages, so that a collate
     function can use them.
 
     train (Any): The data set of the split `train`: an object, or a path.
-    dev (Any): The same for the split `dev`.
-    test (Any): The same for the split `test`.
+    dev (Any): The data set of the split `dev`.
+    test (Any): The data set of the split `test`.
     text_field (str): Name of the text's field; a row without it has the text "".
     label_field (str): Name of the label's field: a label or a list of labels.
-    dev_share (float): Share of the rows of train to hold out as split `dev`, 0.0 to less than
+    dev_share (float): Fraction of the rows of train to hold out as split `dev`, 0.0 to less than
         1.0; only if no dev is given. A row is drawn by a hash of its number and dev_seed.
-    test_share (float): The same for the split `test`.
-    dev_seed (int): Seed of that draw.
-    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    test_share (float): Fraction of the rows of train to hold out as split `test`, drawn in the
+        same way; only if no test is given.
+    dev_seed (int): Seed of the draws for dev_share and test_share.
+    mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
+        `[tasks.x.mutators.name]`.
     streaming (bool): Read the data set for every epoch instead of holding it in memory.
     RAISES (ConfigError): If a share is out of range, or given together with its split's data.
     """
@@ -91,13 +93,13 @@ def Dataset(
 
 @dataclass(eq=False)
 class DatasetRows:
-    """Make an episode of one turn of each row of a data set.
+    """Make an episode of one turn from each row of a data set.
 
     dataset (Any): See ``Dataset``.
     split (str): The split that is shown, for error messages.
     text_field, label_field (str): See ``Dataset``.
     part (str): The split that is shown, if the rows are divided into several; otherwise "".
-    held_out (HeldOut): The division.
+    held_out (HeldOut): The division of the rows into splits.
 
     about (str): Description of the part of the data set that is shown; "" for all of it.
     """
@@ -119,11 +121,14 @@ class DatasetRows:
             self.origin = self.dataset
 
     def shows(self, number: int) -> bool:
-        """Return whether a row belongs to this part."""
+        """Return whether the row with a number belongs to the split that is shown."""
         return not self.part or self.held_out.split_named(str(number)) == self.part
 
     def episode(self, row: Any, number: int) -> Episode:
-        """Make an episode of a row."""
+        """Make an episode from a row.
+
+        RAISES (DataError): If the row is malformed, or has no input.
+        """
         return [self._message(row, number)]
 
     def _message(self, row: Any, number: int) -> Message:
@@ -136,7 +141,7 @@ class DatasetRows:
                 raise DataError(self.origin, f"row {number} is {short(row)}")
             raise wrong_value(_giver(self.dataset), row, wanted)
         message = Message((str(name), _plain(value)) for name, value in row.items())
-        if isinstance(self.dataset, str):  # All columns are in each row.
+        if isinstance(self.dataset, str):  # Each row of a file has all columns, with None for null.
             message = Message({name: value for name, value in message.items() if value is not None})
             if row.get(self.text_field, "") is None and not message.keys() - {self.label_field}:
                 raise self._error(number, f"has no input: '{self.text_field}' is null")
@@ -176,7 +181,7 @@ class IteratedRows(DatasetRows):
     """Read the rows of files, or of an iterable."""
 
     def __call__(self) -> Iterator[Episode]:
-        """Read them."""
+        """Yield an episode for each row."""
         for number, row in enumerate(self._rows()):
             if self.shows(number):
                 yield self.episode(row, number)
@@ -194,12 +199,13 @@ class IteratedRows(DatasetRows):
 
 
 class NumberedRows(DatasetRows):
-    """Read any row of an indexable, so that several processes can read at once (see ``Sharded``).
-    It is asked for its length, because some of PyTorch's do not say where they end."""
+    """Read the rows of an indexable by number, so that several processes can read at once (see
+    ``Sharded``). The rows are counted by ``len()``, because not every data set of PyTorch raises
+    an error after its last row."""
 
     @cached_property
     def _shown(self) -> Any:
-        """The numbers of the rows of this part."""
+        """Numbers of the rows of the split that is shown."""
         n_rows = range(_length(self.dataset))
         return np.array([row for row in n_rows if self.shows(row)]) if self.part else n_rows
 
@@ -223,13 +229,14 @@ _LENGTH = Returned("a whole number, 0 or more", _is_length)
 
 
 def _giver(dataset: Any) -> Any:
-    """Return the method of a data set that gives its rows; its class, if that is no user's."""
+    """Return the method of a data set that returns its rows, if it is the user's code; otherwise
+    the class of the data set."""
     methods = (getattr(type(dataset), name, None) for name in ("__getitem__", "__iter__"))
     return next((each for each in methods if is_users(each)), type(dataset))
 
 
 def _look_at(dataset: Any, function: Callable) -> Any:
-    """Check that a user's function has built a data set (or names a file of one)."""
+    """Check that a user's function has returned a data set, or the path of one."""
     if not isinstance(dataset, Iterable) and not hasattr(dataset, "__getitem__"):
         raise wrong_value(function, dataset, "an iterable of rows, or their path")
     return dataset
@@ -239,7 +246,8 @@ registry.datasets.makes(Any, _look_at)
 
 
 def _plain(value: Any) -> Any:
-    """Convert an array or tensor to NumPy's, floats to float32, and a single number to Python's."""
+    """Convert an array or tensor to a NumPy array (floats to float32), and a scalar to a Python
+    number."""
     if not hasattr(value, "__array__"):
         return value
     array = np.asarray(value)

@@ -9,7 +9,7 @@ from ..registry import registry
 from .arguments import CandidateFile, FileOptions, FileSource, Reader
 from .teacher import Teacher
 
-# The arguments of ``FileOptions`` that a config can set, and their part of its docstring.
+# The arguments of ``FileOptions`` that a config can set, and their documentation.
 SHARED = {
     name: parameter
     for name, parameter in inspect.signature(FileOptions).parameters.items()
@@ -19,11 +19,11 @@ DOCUMENTATION = inspect.cleandoc(FileOptions.__doc__ or "").partition("\n\n")[2]
 
 
 def file_teacher(name: str) -> Callable[[Callable[..., Teacher]], Callable[..., Teacher]]:
-    """Register a function that takes ``FileOptions`` and arguments of its own, as a teacher that
-    takes all of these arguments.
+    """Register a function that takes ``FileOptions`` and further arguments as a teacher that takes
+    all of these arguments by name.
 
-    The signature and the docstring of the registered function show the shared arguments, too:
-    files after the required arguments, other shared arguments at the end.
+    The signature and the docstring of the registered function include the shared arguments: the
+    files after the required arguments, and the other shared arguments at the end.
 
     name (str): The name in configs.
     """
@@ -57,8 +57,8 @@ def read_files(
     made: Callable[..., Teacher] = Teacher,
     **more: Any,
 ) -> Teacher:
-    """Return the teacher of the files that the options name: with a source for each split that has
-    files, or a share of the training files.
+    """Build the teacher of the files that the options name. It has a source for each split that has
+    files, or that is held out from the training files.
 
     reader_of (Callable): Returns the reader of one file for a split.
     has_lines (Callable): Whether the reader can begin at any line of a file.

@@ -1,4 +1,4 @@
-"""The choice of conversations of the training files to hold out as `dev` and `test`."""
+"""Hold out conversations of the training files as the splits `dev` and `test`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ def conversation_of(episode: Episode) -> str:
 
 
 def both_sides(name: str) -> str:
-    """Return the name of a conversation with the episodes `<name>#first` and `<name>#second`."""
+    """Return the name of a conversation without the suffix of its episodes, `#first` or
+    `#second`."""
     return name.removesuffix("#first").removesuffix("#second")
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Put each conversation into one split, by a hash of its name (or of its number if it has no
-    name) and the seed. So nothing has to be counted, a stream is split like data in memory, and
-    conversations with the same name stay together.
+    """Assign each conversation to a split by a hash of the seed and its name (or its number if it
+    has no name). So conversations need not be counted first, a stream is split like data in
+    memory, and conversations with the same name stay together.
 
     dev_share (float): Fraction of the conversations for `dev`; 0.0 for none.
     test_share (float): Fraction of the conversations for `test`; 0.0 for none.
@@ -42,7 +43,7 @@ class HeldOut:
         return ["train", *found] if found else []
 
     def problems(self, teacher: str, given: Mapping[str, Any]) -> List[Problem]:
-        """Return the problems of the shares.
+        """Return the problems of the shares, each with advice.
 
         teacher (str): Registered name of the teacher that has the shares.
         given (Mapping[str, Any]): The data of each split, None if there is none.

@@ -1,4 +1,4 @@
-"""Episodes from Python: lists, or functions that give iterables."""
+"""A teacher of episodes from Python: lists, or functions that return iterables."""
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -25,8 +25,9 @@ class IterableTeacher(Teacher):
     splits (Dict[str, Episodes]): Split name to a list of episodes, or to a function
         that returns an iterable of the same episodes at each call (needed for streaming).
     candidates (Optional[List[str]]): Candidates for all messages.
-    mutators (Mutators): Applied in order at reading.
-    streaming (bool): Call the functions for every epoch instead of holding the episodes.
+    mutators (Mutators): Mutators to apply in order while the data is read.
+    streaming (bool): Call the functions for every epoch instead of holding the episodes in memory.
+    shuffle_window (int): Number of episodes that are shuffled together, see ``Teacher``.
     task (str): Name of the task, for error messages.
     endless (bool): In training, show the data again, in another order, whenever it ends. Such
         data is streamed and may itself be endless.
@@ -101,7 +102,7 @@ class _Source:
 
 
 def _is_example(value: Any) -> bool:
-    """A mapping, or a pair of strings."""
+    """Return whether a value is a message: a mapping, or a pair of strings."""
     is_pair = isinstance(value, (tuple, list)) and len(value) == 2
     is_pair = is_pair and all(isinstance(part, str) for part in value)
     return is_pair or isinstance(value, Mapping)

@@ -1,4 +1,4 @@
-"""Data of any layout, described in a few lines."""
+"""A teacher of data in any layout, which a short file describes."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -42,18 +42,18 @@ def JSONLayout(
     - texts with intents: `labelled`, `intents`, `rasa`, `rasa-json`, `dialogflow`, `fasttext`,
       `iob`, `conll`, `clinc`, `snips`
 
-    A JSON file that is not lines is in memory while it is read, even if it is streamed, and a run
-    that is resumed reads it from its beginning.
+    A JSON file that is not JSON lines is in memory while it is read, even if it is streamed, and a
+    run that is resumed reads the file from its beginning.
 
     layout (str): Name of a bundled layout, or path of a .yml or .json file.
     label_speaker (Optional[str]): In conversations, the speaker whose turns are the labels, see
-        `thincdialog.Conversations.v1`; None for the layout's value.
+        `thincdialog.Conversations.v1`; None for the layout's label speaker.
     system_turns (str): Use of a system's turns at the start of a conversation: "context"
         (turns before the first text, which agents read, and the field `system`), "field"
         (only the field `system` of each message) or "drop".
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
-    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";"; if None,
-        the comma, semicolon, tab or bar that is found in its first line.
+    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";". If None, it
+        is detected from the first line: a comma, semicolon, tab or bar.
     """
     path = find_layout_file(layout)
     found = read_layout(path)
@@ -81,7 +81,8 @@ def JSONLayout(
 
 
 class _LayoutTeacher(Teacher):
-    """Save a custom layout in the folders of models, so that they can read files in that layout.
+    """Save a custom layout in the folder of a model, so that the model can read files in the same
+    layout later.
 
     name (str): Name of the layout in the config.
     layout (CorpusLayout): The layout.

@@ -1,4 +1,4 @@
-"""Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
+"""A teacher of labelled texts, such as utterances with intents, in JSONL, CSV or TSV."""
 
 from functools import partial
 from typing import List, Optional, Union
@@ -28,14 +28,14 @@ def LabelledText(
     label_field (Union[str, List[str]]): Name of the label's field or column, or a list of several.
         In a list, each column holds labels, or 1, 0, true or false for whether the text has the
         label that is the column's name. Cells may be empty.
-    label_separator (Optional[str]): Separates several labels within a cell, such as "|"; null if
+    label_separator (Optional[str]): Separator of several labels within a cell, such as "|"; None if
         a cell is one label.
-    split_field (Optional[str]): Name of the field or column with the split of each row
-        (train, training; dev, valid, validation, val; test), if one file has several splits: give
-        the same file as train, dev and test.
+    split_field (Optional[str]): Name of the field or column with the split of each row (train,
+        training; dev, valid, validation, val; test), if one file has several splits. Name the same
+        file as train, dev and test then.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
-    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";"; if None,
-        the comma, semicolon, tab or bar that is found in its first line.
+    delimiter (Optional[str]): Separator between the cells of a CSV file, such as ";". If None, it
+        is detected from the first line: a comma, semicolon, tab or bar.
     """
     check_delimiter(options.teacher, delimiter)
     if label_field == [] or label_separator == "":

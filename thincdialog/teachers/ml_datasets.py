@@ -1,4 +1,4 @@
-"""The data sets of the package ml_datasets, by the names of its loaders."""
+"""A teacher of the data sets of the package ml_datasets, by the names of its loaders."""
 
 import inspect
 import random
@@ -30,25 +30,28 @@ def MLDatasets(
     seed: int = 0,
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
 ) -> Teacher:
-    """A loader of ml_datasets, or one registered with it: `mnist`, `imdb`, `quora_questions`,
-    ... Its first part is the split `train`, its second `dev` (`wikiner` has none).
+    """Read a data set of the package ml_datasets, by the name of its loader: `mnist`, `imdb`,
+    `quora_questions`, ..., or a custom loader that is registered there. The first part that the
+    loader returns is the split `train`, and the second one `dev` (`wikiner` has no `dev`).
 
-    A text, or a pair of texts joined by a line end, becomes a message's `text`; word
-    numbers and words are joined by blanks. Arrays of floats become `features`, flat,
-    with an empty text. Labels are strings, of one-hot rows the class number, of tag
-    sequences the tags joined by blanks; unless they are tags, all classes are the
-    `label_candidates`. Loaders download on first use, into ~/.keras, or /tmp/.keras where that
-    cannot be written. `mnist`, `cifar` and `reuters` unpickle what they find there, which can run
-    any code: they need `--allow-pickle` on the command line.
+    A text becomes the `text` of a message; pairs of texts are joined by a line end, and lists of
+    words or word numbers by blanks. Arrays of floats are flattened and become `features`, with an
+    empty text. Labels become strings: the class number of a one-hot row, and tags joined by
+    blanks. All classes are the `label_candidates`, unless the labels are tags.
+
+    Loaders download their data on first use, into ~/.keras, or into /tmp/.keras if ~/.keras cannot
+    be written. `mnist`, `cifar` and `reuters` unpickle files there, which can run any code, so they
+    need `--allow-pickle` on the command line.
 
     loader (str): Name of the loader.
     arguments (Optional[Dict]): Further arguments of the loader, for instance `variant`
-        of mnist, or `loc`, `train_loc`, `dev_loc` and `file_`, which are paths. `shuffle`
-        is false unless given: teachers shuffle.
-    limit (int): Examples to take of each split, the first ones; 0 for all.
+        of mnist, or `loc`, `train_loc`, `dev_loc` and `file_`, which are paths. The default of
+        `shuffle` is false here, because teachers shuffle.
+    limit (int): Number of examples to use from the beginning of each split; 0 for all.
     seed (int): Seed of the draws that some loaders make to split their data.
-    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
-    RAISES (ConfigError): If there is no such loader, or it lacks or has not an argument.
+    mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
+        `[tasks.x.mutators.name]`.
+    RAISES (ConfigError): If there is no such loader, or the arguments do not fit it.
     """
     function = _loader(loader)
     given = dict(arguments or {})
@@ -99,7 +102,7 @@ def MLDatasets(
 
 
 def _unpickles(function: Callable) -> bool:
-    """Whether a loader's module uses a package that unpickles."""
+    """Return whether the module of a loader imports a package that unpickles."""
     known = getattr(inspect.unwrap(function), "__globals__", {}).values()
     names = {each.__name__ for each in known if inspect.ismodule(each)}
     return not names.isdisjoint(_PICKLING)
@@ -119,7 +122,8 @@ def _loader(name: str) -> Callable:
 
 
 def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> List[Any]:
-    """The parts that the loader gives. Its draws are seeded, ours stay as they were."""
+    """Return the parts that a loader returns. The global random states are seeded for the loader,
+    and restored afterwards."""
     states = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
@@ -136,7 +140,7 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
     except URLError as error:
         text = f"the data could not be downloaded ({error.reason}): connect to the network once"
         raise DataError(origin, f"{text}, or give the place of a copy in 'arguments'") from None
-    except Exception as error:  # Loaders raise whatever their parsing of the files does.
+    except Exception as error:  # Loaders raise any error that occurs when they parse files.
         text = f"the loader failed with {type(error).__name__}: {error}"
         raise DataError(origin, text) from error
     finally:
@@ -145,7 +149,8 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
 
 
 def _pairs(part: Any, limit: int, origin: str) -> Iterator[Tuple[Any, Any]]:
-    """Inputs with their labels. Loaders give (inputs, labels) or a list of pairs."""
+    """Return an iterator over pairs of an input and its label. A loader returns (inputs, labels),
+    or a list of pairs."""
     if isinstance(part, tuple) and len(part) == 2:
         inputs, labels = part
         if len(inputs) != len(labels):
@@ -168,18 +173,19 @@ def _message(item: Any, labels: List[str], has_tags: bool, origin: str) -> Messa
 
 
 def _is_sequence(value: Any) -> bool:
-    """Words, or a tag for each: a list, or an array that is no one-hot row."""
+    """Return whether a value is a sequence of words or tags: a list, or an array that is not a
+    one-hot row."""
     if isinstance(value, np.ndarray):
         return value.ndim == 2 or value.dtype.kind in "iu"
     return isinstance(value, (list, tuple))
 
 
 def _classes(label: Any) -> List[str]:
-    # Sorted, because cmu takes its several labels from a set.
+    # Sorted, because the labels of cmu are in a set, which has no fixed order.
     several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
     return [_class(one) for one in several]
 
 
 def _class(label: Any) -> str:
-    """Of a one-hot row the number of its class; else the label as text."""
+    """Return a label as text; for a one-hot row, the number of its class."""
     return str(int(label.argmax())) if isinstance(label, np.ndarray) else str(label)

@@ -1,4 +1,4 @@
-"""Several tasks as one teacher, mixed by weights."""
+"""A teacher that mixes several tasks by weights."""
 
 import math
 from fractions import Fraction
@@ -16,26 +16,26 @@ from .teacher import Teacher
 
 
 class MultiTask(Teacher):
-    """Show several tasks as one; every world works with it as with any teacher.
+    """Mix several tasks into one teacher, which any world can use.
 
-    The next task is chosen for each episode that is handed out, also inside dynamic
-    batches. So, counted in ``unit``, every task has its share at any time, to within one
+    The task of each episode is chosen separately, also within dynamic batches. At any time, each
+    task has therefore had its share of the examples (or of another ``unit``), to within one
     episode. Ids begin with `<task>/`; the rest of a message is unchanged.
 
-    Without ``repeat``, every example is shown once per epoch: a task that is exhausted
-    is dropped, and the others continue in proportion. With it, such a task is shown again, in
+    Without ``repeat``, every example is shown once per epoch: a task that is exhausted is dropped,
+    and the others continue in proportion. With ``repeat``, an exhausted task is shown again, in
     another order, until every task was shown completely. Endless tasks (see ``Teacher``) do not
-    keep an epoch from ending, and continue at their positions in the next one.
+    keep an epoch from ending, and continue at their positions in the next epoch.
 
     The report has each metric for all examples together, for each task (`<task>/f1`),
     and as the mean over the tasks (`macro/f1`). It also has the loss of each task, and in
     training the accuracy, if replies have a loss or a text (see ``Agent``).
 
-    tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each keeps
-        its own position and scores, for evaluation of one task at a time.
-    weights (Optional[Sequence[int]]): Weights of the tasks, in their order, 1 or more each; None
-        for their sizes, so that all end together, or for equal weights if the size of a
-        stream is not known.
+    tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each teacher keeps
+        its own position and scores, for the evaluation of one task at a time.
+    weights (Optional[Sequence[int]]): Weights of the tasks in their order, 1 or more each. If None,
+        the sizes of the tasks, so that all end together; or equal weights if the size of a stream
+        is not known.
     unit (Unit): Unit that the weights count: "episodes", "examples", or "words" of all texts
         and labels, split at white space.
     repeat (bool): Whether to repeat a task until all tasks were shown completely.
@@ -78,25 +78,25 @@ class MultiTask(Teacher):
         return [split for split in first.splits if all(split in task.splits for task in others)]
 
     def check_sources(self) -> None:
-        """See that the files of all tasks are there.
+        """Check that the files of all tasks exist.
 
-        RAISES (DataError): If one cannot be read.
+        RAISES (DataError): If a file cannot be read.
         """
         for task in self.tasks.values():
             task.check_sources()
 
     def files(self, split: str) -> List[str]:
-        """The files of all tasks that a split is read from, one task after the other."""
+        """Return the files of a split, see ``Teacher.files``, of one task after the other."""
         return [path for task in self.tasks.values() for path in task.files(split)]
 
     def for_split(self, split: str, **settings: Any) -> Teacher:
-        """Not of a mixture: its tasks show their split already.
+        """Raise an error, because the tasks of a mixture show their split already.
 
         RAISES (ProtocolError): Always.
         """
         raise ProtocolError(
             f"{self.id}.for_split() was called on a mixture: call it on each of the tasks, "
-            "and mix what they give."
+            "and mix the teachers that it returns."
         )
 
 
@@ -107,14 +107,14 @@ def mix_tasks(
     unit: Unit = "examples",
     repeat: bool = False,
 ) -> Teacher:
-    """Several tasks as one teacher (see ``MultiTask``); a single one as it is.
+    """Return a teacher that mixes several tasks (see ``MultiTask``); of a single task, its teacher.
 
     teachers (Mapping[str, Teacher]): Task name to a teacher that shows a split.
-    weights (Optional[Mapping[str, float]]): Task name to its weight; a task of weight 0 is
-        left out. None for the tasks' sizes.
-    unit (Unit): What the weights count: "episodes", "examples" or "words".
-    repeat (bool): Whether a task is shown again until all were shown whole.
-    RAISES (ConfigError): If weights, unit or a name cannot be.
+    weights (Optional[Mapping[str, float]]): Task name to the task's weight; a task of weight 0 is
+        left out. None to weight the tasks by their sizes.
+    unit (Unit): Unit that the weights count: "episodes", "examples" or "words".
+    repeat (bool): Whether to repeat a task until all tasks were shown completely.
+    RAISES (ConfigError): If the weights, the unit or the name of a task is invalid.
     """
     problems = [*_name_problems(list(teachers)), *_weight_problems(list(teachers), weights)]
     if unit not in get_args(Unit):
@@ -163,7 +163,8 @@ def _weight_problems(names: List[str], weights: Optional[Mapping[str, float]]) -
 
 
 def _whole_numbers(weights: Sequence[float]) -> List[int]:
-    """The same proportions in whole numbers; 0.1 means a tenth, not its nearest double."""
+    """Return the smallest whole numbers in the same proportions. 0.1 counts as exactly a tenth, not
+    as the nearest double."""
     exact = [Fraction(str(weight)) for weight in weights]
     common = math.lcm(*(weight.denominator for weight in exact))
     whole = [int(weight * common) for weight in exact]

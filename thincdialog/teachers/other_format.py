@@ -1,4 +1,4 @@
-"""Which teacher reads a file that another one cannot read."""
+"""Find the teacher that can read a file, if another teacher could not read it."""
 
 from pathlib import Path
 from typing import Dict, Optional
@@ -11,7 +11,7 @@ _CONVERSATIONS = {"@teachers": "thincdialog.Conversations.v1"}
 _LABELLED = {"@teachers": "thincdialog.LabelledText.v1"}
 _NUMBERED = {"@teachers": "thincdialog.NumberedText.v1"}
 
-# Format to settings of the task that reads it.
+# Maps each format to the settings of a task that reads it.
 SETTINGS: Dict[str, Dict[str, str]] = {
     "conversations": _CONVERSATIONS,
     "parlai-conversations": _CONVERSATIONS,
@@ -25,12 +25,12 @@ SETTINGS: Dict[str, Dict[str, str]] = {
 
 
 class OtherFormatError(DataError):
-    """A file is in a format that another teacher reads.
+    """Report that a file is in a format that another teacher can read.
 
-    error (DataError): What the teacher said that could not read it.
-    format (str): What the file looks like.
-    settings (Dict[str, str]): Of the task, for the teacher that can.
-    task (str): The task's name.
+    error (DataError): The error of the teacher that could not read the file.
+    format (str): Name of the format or layout that the file seems to have.
+    settings (Dict[str, str]): Settings of the task with which the file can be read.
+    task (str): Name of the task.
     """
 
     def __init__(self, error: DataError, format: str, settings: Dict[str, str], task: str = "NAME"):
@@ -41,21 +41,23 @@ class OtherFormatError(DataError):
         Exception.__init__(self, text)
 
     def of_task(self, name: str) -> "OtherFormatError":
-        """The same, with the task's name in what is to be pasted."""
+        """Return the same error, with the task's name in the options that the user can paste."""
         return OtherFormatError(self.error, self.format, self.settings, name)
 
 
 def with_other_teacher(
     error: DataError, path: str, own: str, layout_file: str = "", encoding: Optional[str] = None
 ) -> DataError:
-    """An error of a teacher's reader, with the teacher or layout that can read the file, if any.
+    """Return an error that adds, to the error of a teacher, the teacher or layout that can read the
+    file; the same error if there is none.
 
-    path (str): The file, from which nothing could be read.
-    own (str): The teacher's registered name.
-    layout_file (str): That of its layout; "" for none.
-    encoding (Optional[str]): Of the file, see ``Bookmark``.
+    error (DataError): The error of the teacher.
+    path (str): The file, of which the teacher could read no example.
+    own (str): Registered name of the teacher.
+    layout_file (str): File of the teacher's layout; "" for none.
+    encoding (Optional[str]): Encoding of the file, see ``Bookmark``.
     """
-    # A pipe can be read once only.
+    # A pipe can be read only once.
     if not Path(path).is_file():
         return error
     name = readable_format(path, encoding)

@@ -1,4 +1,4 @@
-"""ParlAI's text format: one message a line, `key:value` fields between tabs."""
+"""A teacher of ParlAI's text format: one message per line, `key:value` fields between tabs."""
 
 from ..formats.parlai_text import read_parlai_text
 from .arguments import FileOptions
@@ -13,7 +13,7 @@ def ParlAIText(options: FileOptions) -> Teacher:
 
     Lists are split at `|`; `\\t`, `\\n` and `__PIPE__` in a value mean a tab, a
     line end and a bar. An episode ends at `episode_done:True` or with the file; empty
-    lines are ignored. Stricter than ParlAI: `episode_done:False` is false, and a
+    lines are ignored. The reader is stricter than ParlAI: `episode_done:False` is false, and a
     malformed field is an error. The file's `id`, which need not be unique, becomes
     `source_id`. Fields that ParlAI does not define stay texts.
     """

@@ -1,4 +1,4 @@
-"""The counts and scores of the replies to a teacher and its copies."""
+"""Counts and scores of the replies to a teacher and its copies."""
 
 from array import array
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -24,7 +24,7 @@ class ReplyTotals:
         self.n_right = self.n_answered = 0
 
     def add(self, labels: Optional[Sequence[str]], text: Optional[str], loss: Any) -> None:
-        """Count a reply's loss and text, if it has them."""
+        """Count the loss and the text of a reply, if it has them."""
         if loss is not None:
             self.losses.append(loss)
         if labels and text is not None:
@@ -32,7 +32,7 @@ class ReplyTotals:
             self.n_right += text == labels[0]
 
     def report(self, with_accuracy: bool) -> Dict[str, Metric]:
-        """Return the mean loss, and the accuracy if requested; without values, neither."""
+        """Return the mean loss, and the accuracy if requested; each only if it has values."""
         found: Dict[str, Metric] = {}
         if self.losses:
             found["loss"] = AverageMetric(exact_sum(self.losses), len(self.losses))
@@ -62,8 +62,8 @@ class Scores:
         self._n_examples = [0] * n_tasks
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Use these metrics from now on; they are filled in place. Each of several tasks gets its
-        own empty metrics with the same settings."""
+        """Set the metrics, which are filled in place. Each of several tasks gets its own empty
+        metrics with the same settings instead."""
         self._metrics = [list(metrics)]
         if self.tasks:
             self._metrics = [[metric.fresh() for metric in metrics] for _ in self.tasks]
@@ -75,10 +75,10 @@ class Scores:
         return fresh
 
     def add(self, labels: Optional[Sequence[str]], reply: Message, task: int = 0) -> None:
-        """Count one reply. An example without labels is counted and not compared (but see
-        ``can_score``).
+        """Count one reply. An example without labels is counted, but its reply is not scored unless
+        ``can_score`` allows it.
 
-        task (int): Number of its task, in a mixture.
+        task (int): Number of the example's task in a mixture; otherwise 0.
         """
         self._n_examples[task] += 1
         if labels is not None and can_score(labels, self._metrics[task]):
@@ -88,7 +88,7 @@ class Scores:
             self._told[task].add(labels, reply.get("text"), reply.get("loss"))
 
     def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
-        """Count the replies to a batch, one for each row."""
+        """Count the replies to a batch, one per row."""
         if batch.tasks is None:
             self._n_examples[0] += len(batch.rows)
         else:
@@ -126,8 +126,9 @@ class Scores:
         self._later.clear()
 
     def report(self) -> Dict[str, Metric]:
-        """Return `examples`, the number of replies, and the reports of the metrics; for several
-        tasks those of all together, of each task, and the mean over tasks (``merge_tasks``)."""
+        """Return `examples`, the number of replies, and the reports of the metrics. For several
+        tasks, return the reports of all tasks together, of each task, and the mean over tasks (see
+        ``merge_tasks``)."""
         reports: List[Dict[str, Metric]] = []
         for n_examples, metrics in zip(self._n_examples, self._metrics):
             reports.append({"examples": SumMetric(n_examples)})

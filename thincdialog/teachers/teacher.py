@@ -1,4 +1,4 @@
-"""The base class of all teachers: agents that act from data."""
+"""The base class of all teachers, agents whose acts come from data."""
 
 import copy
 from typing import (
@@ -65,7 +65,8 @@ class Teacher(Agent):
         and `__getitem__`) or by part (`n_parts` and `read_part`), so that several processes can
         read it; or it can be a store that holds the episodes (see ``examples.Store``).
     candidates (Optional[Callable]): Returns one list of candidates for all messages.
-    mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
+    mutators (Mutators): Mutators to apply in order while the data is read (see
+        ``mutators.mutator``).
     streaming (bool): Read the data for every epoch instead of holding it in memory. A run that is
         resumed reads files from its position on (see ``restore``).
     single_turn (bool): Whether all episodes are known to have a single turn before mutators;
@@ -120,7 +121,7 @@ class Teacher(Agent):
         self._show(None, Scores())
 
     def _show(self, order: Optional[AnyOrder], scores: Scores) -> None:
-        """Act on this order from now on."""
+        """Set the order of the episodes to show, and the scores to fill."""
         self._epoch_order, self._scores = order, scores
         self._windows: Optional[Windows] = None
         self.reset()
@@ -132,7 +133,7 @@ class Teacher(Agent):
         # Its next row in the block's store, and the row after its last.
         self._row = self._end = 0
         self._waits = False  # Whether its last act waits for a reply.
-        self._labels: Optional[Sequence[str]] = None  # Of that act.
+        self._labels: Optional[Sequence[str]] = None  # Labels of the last act.
         self._answered_by: Any = _NOBODY
         self._batch: Optional[Batch] = None  # A batch that waits for replies.
 
@@ -190,9 +191,10 @@ class Teacher(Agent):
         shared by all teachers of the split.
 
         split (str): One of ``splits``.
-        training (bool): Messages with `labels`, shuffled; else `eval_labels`, in order.
-        max_examples (int): Use a seeded sample of that many examples (of whole episodes,
-            until they have that many); 0 for all.
+        training (bool): Whether messages are shuffled and have `labels`. Otherwise, they are in the
+            order of the data and have `eval_labels`.
+        max_examples (int): Number of examples in a seeded sample to use (whole episodes, until
+            they have this number); 0 for all examples.
         n_candidates (int): In evaluation, give each example without candidates this many
             distinct `label_candidates`: its first label and other replies of the split, drawn
             by (seed, example id); 0 for none.
@@ -217,7 +219,8 @@ class Teacher(Agent):
         return teacher
 
     def shares(self: TeacherT, n_workers: int) -> List[TeacherT]:
-        """Return the shares (see ``share_of``) of threads, which read a stream together, once.
+        """Return a share (see ``share_of``) for each of several threads. A stream is read once, by
+        all threads together.
 
         n_workers (int): Number of threads.
         """
@@ -226,9 +229,10 @@ class Teacher(Agent):
     def share_of(
         self: TeacherT, worker: int, n_workers: int, reads_apart: bool = False
     ) -> TeacherT:
-        """Return a share of the data for one of several workers. Each has an n-th of the episodes
-        (of each task), the same in every epoch, so that together they show every example once. A
-        share has its own position, scores and batches, but reports the size of the whole data.
+        """Return a share of the data for one of n workers. Each share has an n-th of the episodes
+        (of each task), the same ones in every epoch, so that the workers together show every
+        example once. A share has its own position, scores and batches, but reports the size of the
+        whole data.
 
         worker (int): Number of the worker, from 0.
         n_workers (int): Number of workers.
@@ -249,10 +253,11 @@ class Teacher(Agent):
     # --- acting, turn by turn -------------------------------------------------------------
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin an epoch for all copies; the rest of the previous one is dropped.
+        """Begin an epoch for all copies; the rest of the previous epoch is dropped.
 
-        epoch (int): Counted from 0; determines, with the seed, the training order.
-        seed (int): The run's seed.
+        epoch (int): Number of the epoch, from 0. Together with the seed, it determines the order
+            in training.
+        seed (int): Seed of the run.
         """
         self.order.start(epoch, seed)
         self.reset()
@@ -403,10 +408,10 @@ class Teacher(Agent):
     def restore(
         self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[TeacherT]:
-        """Go back to the position of a ``state``; set its batcher, if any, before. A stream is
-        read from the block of episodes of that position on. Files are opened there (gzip is
-        decompressed up to there). Other data is read again from its beginning, and so is all data
-        that a mutator must see completely.
+        """Move to the position in a ``state``. If the state was made with a batcher, set the
+        batcher first. A stream is read from the block of episodes of the position on: files are
+        opened at this block (gzip is decompressed up to it). Other data is read again from its
+        beginning, and so is all data that a mutator must see completely.
 
         state (Mapping[str, Any]): From ``state``.
         places (Sequence[Optional[Place]]): Positions of the copies, each from its ``place``.
