@@ -1,1 +1,1 @@
-"""Evaluation: scores, intervals, comparison of models, predictions."""
+"""Evaluation: scores and their intervals, comparison of models, and predictions."""

@@ -1,9 +1,10 @@
-"""The bootstrap: estimates of the scores on other examples of the same kind.
+"""The bootstrap, which estimates how much scores would vary on other examples of the same kind.
 
-Efron and Tibshirani 1993, chapter 13 (percentile intervals). A resample is drawn from the
-examples with replacement, and has as many. If conversations have several turns, whole
-conversations are drawn, because turns of one are alike. A metric that is a function of
-sums (``Metric.sums``) is then computed for all resamples at once.
+A resample is drawn from the examples with replacement, and has the same number of examples. If
+conversations have several turns, whole conversations are drawn, because the turns of a
+conversation are not independent. A metric that is a function of sums (``Metric.sums``) is then
+computed for all resamples at once. Source: Efron and Tibshirani 1993, chapter 13 (percentile
+intervals).
 """
 
 from array import array
@@ -19,7 +20,8 @@ from ..metrics.macro_metric import COUNTS, MACRO
 from ..metrics.metric import Report, Sums, merged
 
 N_RESAMPLES = 1000
-# Largest size of the tables in memory: weights of one block of resamples, sums of a metric.
+# Largest number of elements in memory: of the weights of one block of resamples, and of the sums
+# of one metric.
 BLOCK_CELLS = 1 << 22
 MOST_CELLS = 30_000_000
 TAILS = (0.025, 0.975)
@@ -31,30 +33,32 @@ AllSums = Mapping[str, Optional[Sums]]
 
 @dataclass
 class Resampled:
-    """One metric in many resamples.
+    """Hold the sums of one metric in many resamples.
 
-    metric (Metric): That of all examples.
-    sums (Dict[Hashable, numpy.ndarray]): Its sums, shape (n_resamples,) each.
+    metric (Metric): The metric of all examples.
+    sums (Dict[Hashable, numpy.ndarray]): Each sum of the metric in every resample, shape
+        (n_resamples,).
     """
 
     metric: Metric
     sums: Dict[Hashable, numpy.ndarray]
 
     def values(self) -> Optional[numpy.ndarray]:
-        """Return the metric of each resample; None if it is not a function of its sums."""
+        """Return the value of the metric in each resample; None if the metric is not a function of
+        its sums, or not finite."""
         total = self.metric.sums()
         if total is None:
             return None
         known = {name: numpy.array([float(value)]) for name, value in total.items()}
         expected = self.metric.value()
         if not known or not numpy.allclose(self.metric.value_of(known), expected, rtol=1e-6):
-            return None  # A subclass with a formula of its own.
+            return None  # The metric is of a subclass with another formula.
         values = self.metric.value_of(self.sums)
         return values if numpy.isfinite(values).all() else None
 
 
 def sums_of(report: Report) -> AllSums:
-    """The sums of each metric."""
+    """Return the sums of each metric in a report; None for a metric without sums."""
     return {name: metric.sums() for name, metric in report.items()}
 
 
@@ -67,17 +71,20 @@ def resample(
 ) -> Dict[str, Resampled]:
     """Compute the metrics of one task in many resamples.
 
-    examples (Iterable[AllSums]): The ``sums_of`` each example alone.
+    examples (Iterable[AllSums]): The sums (see ``sums_of``) of each example alone.
     units (Sequence[Hashable]): The unit of each example; examples of one unit are drawn together.
     totals (Mapping[str, Metric]): The metrics of all examples together.
-    seed (int): The same seed and number of units give the same draws, for comparisons.
-    RETURNS (Dict[str, Resampled]): Metrics that are functions of sums; none of fewer than 2 units.
+    n_resamples (int): Number of resamples.
+    seed (int): Seed of the draws. The same seed and number of units give the same draws, so that
+        two models can be compared.
+    RETURNS (Dict[str, Resampled]): Name to metric, for metrics that are functions of sums; empty
+        if there are fewer than 2 units.
     """
     numbers: Dict[Hashable, int] = {}
     of_row = [numbers.setdefault(unit, len(numbers)) for unit in units]
     if len(numbers) < 2:
         return {}
-    # Metric to its sums, of each unit: shape (n_units,), float64.
+    # Metric to sum to the value in each unit, shape (n_units,), float64.
     of_units: Dict[str, Dict[Hashable, "array[float]"]]
     of_units = {name: {} for name, metric in totals.items() if metric.sums()}
     for unit, known in zip(of_row, examples):
@@ -114,8 +121,8 @@ def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]
 
 
 def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
-    """Return weights @ table, bit for bit identical with any number of threads: sums of whole
-    numbers are exact in any order; other numbers are added in a fixed order."""
+    """Return weights @ table, bit for bit identical with any number of threads. Sums of whole
+    numbers are exact in any order, and other numbers are added in a fixed order."""
     products = numpy.empty((len(weights), table.shape[1]))
     whole = (table == numpy.rint(table)).all(axis=0)
     products[:, whole] = weights @ table[:, whole]
@@ -127,9 +134,10 @@ def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
 def task_values(
     by_task: Mapping[str, Mapping[str, Resampled]], has_examples: Iterable[str]
 ) -> Values:
-    """Compute the values of all metrics in resamples of each task, by the names of ``merge_tasks``.
+    """Compute the values of all metrics in the resamples, by the names of ``merge_tasks``.
 
-    by_task (Mapping[str, Mapping[str, Resampled]]): {"": ...} of one task.
+    by_task (Mapping[str, Mapping[str, Resampled]]): Task name to the resampled metrics;
+        {"": ...} if there is only one task.
     has_examples (Iterable[str]): The tasks that have examples.
     """
     of_tasks: Dict[str, Values] = {
@@ -157,6 +165,6 @@ def task_values(
 
 
 def interval(values: numpy.ndarray) -> Tuple[float, float]:
-    """Return the middle 95 % of the values of resamples."""
+    """Return the ends of the middle 95 % of the values of resamples."""
     low, high = numpy.quantile(values, TAILS)
     return float(low), float(high)

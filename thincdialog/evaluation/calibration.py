@@ -1,7 +1,8 @@
-"""Probabilities that can be trusted: of the texts that get a class with 0.8, 80 % are right.
+"""Calibrate the probabilities of classifiers, so that of the texts that get a class with the
+probability 0.8, about 80 % are right.
 
-A classifier's logits are divided by one number, its temperature, which makes the dev data most
-probable. (Guo et al. 2017, https://arxiv.org/abs/1706.04599)
+The logits of a classifier are divided by one number, the temperature. It is chosen to make the
+labels of the dev data most probable. (Guo et al. 2017, https://arxiv.org/abs/1706.04599)
 """
 
 from typing import List, Sequence, Tuple
@@ -14,9 +15,9 @@ from .coverage import Guesses, lowest_threshold
 from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder
 
-# Dev examples that a temperature needs at least, and that are looked at at most.
+# Smallest number of dev examples to fit a temperature on, and largest number that is used.
 LEAST, MOST = 50, 50_000
-# Least probability, so that there is a logarithm.
+# Smallest probability, so that its logarithm is finite.
 FLOOR = 1e-30
 HIGHEST = 100.0
 N_HALVINGS = 60
@@ -27,7 +28,7 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
     """Divide the logits of probabilities by a temperature.
 
     P (np.ndarray): Probabilities, shape (n_examples, n_classes).
-    RETURNS (np.ndarray): The new ones, float64, same shape.
+    RETURNS (np.ndarray): The new probabilities, float64, shape (n_examples, n_classes).
     """
     Z = np.log(np.maximum(P, FLOOR)) / temperature
     powers = np.exp(Z - Z.max(axis=1, keepdims=True))
@@ -35,8 +36,8 @@ def tempered(P: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
-    """Find the temperature with the lowest mean cross-entropy, by bisection: the loss is convex in
-    the inverse of the temperature.
+    """Find the temperature with the lowest mean cross-entropy. Bisection finds it, because the loss
+    is convex in the inverse of the temperature.
 
     P (np.ndarray): Probabilities at temperature 1, shape (n_examples, n_classes).
     right (np.ndarray): Number of each example's class, shape (n_examples,).
@@ -53,7 +54,7 @@ def fit_temperature(P: np.ndarray, right: np.ndarray) -> float:
 
 def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
     """Compute the expected calibration error: the mean distance between probability and accuracy,
-    over 15 bins of equal width; arguments as of ``fit_temperature``."""
+    over 15 bins of equal width. The arguments are those of ``fit_temperature``."""
     best = P.max(axis=1)
     bins = np.maximum(np.ceil(best * N_BINS), 1).astype(int)
     gaps = np.bincount(bins, (P.argmax(axis=1) == right) - best)
@@ -61,10 +62,13 @@ def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
 
 
 def in_scope(rows: Sequence[Prediction], reject_class: str) -> Tuple[np.ndarray, np.ndarray]:
-    """Take what calibration needs from a classifier's predictions whose label is a class, and not
-    the ``reject_class``, whose share is rarely the same on dev as in use.
+    """Return the probabilities and classes to calibrate on: those of predictions whose label is a
+    class other than the ``reject_class``. The latter is left out because its share of the dev data
+    is rarely the same as in use.
 
-    RETURNS (Tuple[np.ndarray, np.ndarray]): The probabilities, and the numbers of the classes.
+    rows (Sequence[Prediction]): Predictions of a classifier.
+    RETURNS (Tuple[np.ndarray, np.ndarray]): Probabilities, shape (n_examples, n_classes), and the
+        number of each example's class, shape (n_examples,).
     """
     index = {name: n for n, name in enumerate(rows[0].reply["classes"])} if rows else {}
     known = [row for row in rows if row.labels and row.labels[0] in {*index} - {reject_class}]
@@ -76,7 +80,7 @@ def in_scope(rows: Sequence[Prediction], reject_class: str) -> Tuple[np.ndarray,
 def calibrate(experiment: Experiment) -> str:
     """Fit a classifier's temperature on the dev data, then choose its threshold, if it has none.
 
-    RETURNS (str): What could not be done and what follows, for the user; else "".
+    RETURNS (str): A warning for the user if one of these steps was not possible; otherwise "".
     """
     agent = experiment.agent
     rows = _answers(experiment)

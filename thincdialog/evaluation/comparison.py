@@ -1,8 +1,8 @@
-"""Tests whether one of two models is really better: the paired bootstrap.
+"""Test whether one of two models is really better, by the paired bootstrap.
 
-Both answered the same examples, so both are resampled together: the difference between
-examples that are easy for both or hard for both cancels out. (Koehn 2004,
-https://aclanthology.org/W04-3250)
+Both models answered the same examples, so both are resampled together. Examples that are easy
+or hard for both models then change both scores alike, and cancel out in the difference. (Koehn
+2004, https://aclanthology.org/W04-3250)
 """
 
 from collections import Counter
@@ -28,17 +28,17 @@ from .predictions_file import read_predictions
 class MetricDifference:
     """Hold the difference of two models in one metric.
 
-    metric (str): Its name.
-    a (float): The value of the first one.
-    b (float): The value of the second one.
+    metric (str): Name of the metric.
+    a (float): Value of the first model.
+    b (float): Value of the second model.
     difference (float): b - a.
     low (Optional[float]): Lower end of the 95 % interval of the difference; None if there is
         no interval, because the metric is not a function of sums over examples.
-    high (Optional[float]): Its upper end.
+    high (Optional[float]): Upper end of the interval; None if there is no interval.
     p_value (Optional[float]): Probability of a difference at least this far from 0 if the models
-        were equal; two-sided, and never below 2 / (n_resamples + 1).
-    winner (str): "A", "B", or "?" (it is not known which is better) if the interval does not
-        contain 0, else "".
+        were equal; two-sided, and never below 2 / (n_resamples + 1). None if there is no interval.
+    winner (str): The better model, "A" or "B", if the interval does not contain 0; "?" if it is
+        not known whether higher is better; "" if the interval contains 0, or does not exist.
     """
 
     metric: str
@@ -69,10 +69,10 @@ class MetricDifference:
 class Comparison:
     """Hold the result of ``compare()``.
 
-    differences (List[MetricDifference]): One for each metric.
+    differences (List[MetricDifference]): The difference in each metric.
     drawn (str): Unit of the resamples: "examples" or "conversations".
     n_drawn (int): Number of these units.
-    n_examples (int): Number of examples that both answered.
+    n_examples (int): Number of examples that both models answered.
     n_resamples (int): Number of resamples.
     """
 
@@ -90,8 +90,8 @@ class Comparison:
 
 @dataclass
 class _Side:
-    """Hold one of the two sides: its examples, its metrics (None of a file, whose lines hold their
-    values), and the totals."""
+    """Hold one of the two sides: its examples, its metrics, and their totals. The metrics are None
+    for a file of predictions, because its lines hold the values of the metrics."""
 
     name: str
     metrics: Optional[Sequence[ExampleMetric]]
@@ -118,13 +118,14 @@ def compare(
 
     a (Union[str, Path]): Folder of a saved model, or a file of predictions
         (``write_predictions``). Files hold only metrics that are means over examples.
-    b (Union[str, Path]): The same.
-    split (str): Of the models' data: "train", "dev" or "test".
+    b (Union[str, Path]): Folder of another model, or another file of predictions.
+    split (str): Split of the models' data: "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Changes to both configs.
-    code (CodeLike): Python file, or several, registering what the configs name.
-    n_resamples (int): Of the bootstrap, 1 or more.
-    RETURNS (Comparison): Metrics that both have, by the settings of a's config.
-    RAISES (DialogError): If a model or file cannot be used, or examples differ.
+    code (CodeLike): One or more Python files that register the functions that the configs name.
+    n_resamples (int): Number of resamples of the bootstrap, 1 or more.
+    RETURNS (Comparison): Differences in the metrics that both sides have. If a is a model, the
+        replies of both models are scored by the metrics of its config.
+    RAISES (DialogError): If a model or file cannot be used, or the examples differ.
     """
     first = _side(a, None, split, overrides, code)
     second = _side(b, first.metrics, split, overrides, code)
@@ -189,8 +190,8 @@ def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[
 
 
 def two_sided(drawn: numpy.ndarray) -> float:
-    """Return the p-value of differences: twice the share on the rarer side of 0, where the
-    observed difference counts as one more."""
+    """Return the two-sided p-value of differences: twice the fraction on the rarer side of 0. The
+    observed difference counts as one more resample on that side."""
     rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
 
@@ -224,9 +225,10 @@ def _report_of_line(row: Prediction) -> Report:
 
 
 def _check_same_examples(first: _Side, second: _Side) -> None:
-    """Bring the second one's examples into the order of the first one's.
+    """Check that both sides have the same examples, and sort those of the second side into the
+    order of the first side.
 
-    RAISES (DataError): If they are not the same.
+    RAISES (DataError): If the examples differ.
     """
     names = f"{first.name} and {second.name}"
     if set(first.rows) != set(second.rows):
@@ -260,7 +262,8 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
 
 
 def _keys(rows: Sequence[Prediction]) -> List[Tuple[str, int]]:
-    """Return each id with the number of earlier rows of the same id: users' ids may repeat."""
+    """Return each id with the number of earlier rows of the same id, because ids in users' data may
+    repeat."""
     seen: Counter = Counter()
     keys = []
     for row in rows:

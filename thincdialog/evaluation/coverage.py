@@ -1,5 +1,6 @@
-"""How many texts a classifier answers at which precision, and how well it finds those that are out
-of scope: labelled with its ``reject_class``, or with nothing that is a class of it."""
+"""Measure how many texts a classifier answers at which precision, and how well it finds texts that
+are out of scope. A text is out of scope if none of its labels is a class of the classifier, other
+than its ``reject_class``."""
 
 from math import nan, sqrt
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
@@ -9,19 +10,21 @@ import numpy as np
 from .predictions import Prediction
 
 PRECISIONS = (0.90, 0.95, 0.98, 0.99)
-# Standard deviations within which 95 % of a normal distribution lie.
+# 95 % of a normal distribution is within this number of standard deviations from its mean.
 Z = 1.959964
 
+# A fraction, and the ends of its interval.
 Share = Tuple[float, float, float]
 
 
 class Guesses(NamedTuple):
-    """The best class of each example; arrays of shape (n_examples,).
+    """Hold the best class of each example, in arrays of shape (n_examples,).
 
-    confidence (np.ndarray): Its probability; negative if it is the ``reject_class``, which no
-        threshold lets pass.
-    is_right (np.ndarray): Whether it is a label and not the ``reject_class``.
-    is_inside (np.ndarray): Whether a label is a class and not the ``reject_class``.
+    confidence (np.ndarray): Probability of the best class; negative if the best class is the
+        ``reject_class``, so that it is below every threshold.
+    is_right (np.ndarray): Whether the best class is a label, and not the ``reject_class``.
+    is_inside (np.ndarray): Whether the example is in scope: one of its labels is a class, and not
+        the ``reject_class``.
     """
 
     confidence: np.ndarray
@@ -30,7 +33,7 @@ class Guesses(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Prediction], reject_class: str) -> "Guesses":
-        """Those of a classifier's predictions, which all have labels."""
+        """Return the best classes in a classifier's predictions, which must all have labels."""
         columns = []
         for row in rows:
             labels = {*(row.labels or ())} - {reject_class}
@@ -41,9 +44,12 @@ class Guesses(NamedTuple):
 
 
 def share(n: int, n_all: int) -> Share:
-    """Compute a share with its 95 % interval (Wilson 1927).
+    """Compute a fraction with its 95 % interval (Wilson 1927).
 
-    RETURNS (Tuple[float, float, float]): The share, nan of nothing, and the ends of the interval.
+    n (int): Number of items that count.
+    n_all (int): Number of all items.
+    RETURNS (Tuple[float, float, float]): The fraction (nan without items), and the ends of the
+        interval.
     """
     if not n_all:
         return nan, 0.0, 1.0
@@ -53,14 +59,16 @@ def share(n: int, n_all: int) -> Share:
 
 
 def lowest_threshold(guesses: Guesses, wanted: str, least: float) -> Optional[float]:
-    """Find the lowest threshold with a share that is wanted; it answers the most texts.
+    """Find the lowest threshold that reaches a precision or recall, because it answers the most
+    texts.
 
-    wanted (str): "precision" of the texts that get a class, or "recall" of those out of scope.
-    least (float): The share.
-    RETURNS (Optional[float]): Halfway between two confidences; None if there is none.
+    wanted (str): "precision" of the texts that get a class, or "recall" of the texts out of scope.
+    least (float): The precision or recall to reach, 0.0 to 1.0.
+    RETURNS (Optional[float]): The threshold, halfway between two confidences, or 0.0 if no
+        threshold is needed; None if no threshold reaches it.
     """
     confidence, is_right, is_inside = guesses
-    # The last one rejects every text.
+    # The last tick rejects every text.
     ticks = np.append(np.unique(confidence[confidence >= 0]), np.nextafter(1.0, 2.0))
 
     def passing(which: np.ndarray) -> np.ndarray:
@@ -77,8 +85,9 @@ def lowest_threshold(guesses: Guesses, wanted: str, least: float) -> Optional[fl
 
 
 def shares_at(guesses: Guesses, threshold: float) -> Dict[str, Share]:
-    """Count what a threshold does: how many examples get a class, how many of these the right one
-    (precision), and how many of those out of scope get none."""
+    """Measure the effect of a threshold: the fractions of examples that get a class (answered), of
+    these that get the right class (precision), of examples out of scope that get no class
+    (out-of-scope recall), and so on. Each has its interval."""
     passes, inside = guesses.confidence >= threshold, guesses.is_inside
     n_right, n_found = int((passes & guesses.is_right).sum()), int((~passes & ~inside).sum())
     return {
@@ -91,10 +100,12 @@ def shares_at(guesses: Guesses, threshold: float) -> Dict[str, Share]:
 
 
 def coverage(guesses: Guesses, threshold: float) -> Dict[str, Dict[str, Any]]:
-    """Count what thresholds do: for each of ``PRECISIONS`` the one that reaches it, if any does
-    ("95%"), and the model's ("model"). Each also has its `threshold`, and the model's the `AUROC`.
+    """Measure the effect of several thresholds (see ``shares_at``).
 
-    threshold (float): The model's.
+    threshold (float): Threshold of the model.
+    RETURNS (Dict[str, Dict[str, Any]]): The fractions and the `threshold` for each of
+        ``PRECISIONS`` that a threshold can reach ("95%"), and for the model's own threshold
+        ("model"), with the `AUROC`.
     """
     chosen = {f"{p:.0%}": lowest_threshold(guesses, "precision", p) for p in PRECISIONS}
     known = {name: t for name, t in {**chosen, "model": threshold}.items() if t is not None}
@@ -104,8 +115,8 @@ def coverage(guesses: Guesses, threshold: float) -> Dict[str, Dict[str, Any]]:
 
 
 def auroc(guesses: Guesses) -> float:
-    """Compute how often an example in scope has a higher confidence than one out of scope, ties
-    counted half; nan if all are on one side."""
+    """Compute the area under the ROC curve: how often an example in scope has a higher confidence
+    than an example out of scope, with ties counted half. Return nan if there are no such pairs."""
     values, ranks = np.unique(guesses.confidence, return_inverse=True)
     inside = np.bincount(ranks[guesses.is_inside], minlength=len(values))
     outside = np.bincount(ranks[~guesses.is_inside], minlength=len(values))

@@ -1,4 +1,4 @@
-"""Evaluation in detail: scores with intervals, and the reply to every example."""
+"""Evaluate a model in detail: scores with intervals, and the reply to every example."""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence
@@ -27,16 +27,17 @@ class Evaluation:
     agent (Agent): The agent that was evaluated.
     split (str): "train", "dev" or "test".
     scores (Dict[str, float]): Metric name to value, as ``evaluate()`` returns them.
-    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap),
-        if it is a function of sums over examples, and not the same for all of them.
-    drawn (str): Unit of the resamples: "examples", or "conversations" if examples are their
-        turns.
+    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap). A
+        metric has none if it is not a function of sums over examples, or does not vary among them.
+    drawn (str): Unit of the resamples: "examples", or "conversations" if examples are the turns
+        of conversations.
     n_drawn (int): Number of these units.
     n_resamples (int): Number of resamples.
-    predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
+    predictions (Dict[str, List[Prediction]]): Task name ("" if there is only one) to the replies.
     metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
     bad_data (List[BadData]): Skipped rows and their problems, one entry for each file.
-    warning (str): The reason if the scores mean little (see ``unreachable_labels``), or "".
+    warning (str): The reason why the scores mean little (see ``unreachable_labels``); "" if there
+        is none.
     """
 
     agent: Agent
@@ -67,8 +68,9 @@ class Evaluation:
         return self.agent.rejects_below or 0.0
 
     def calibration(self) -> Dict[str, float]:
-        """Return the `temperature` of a classifier, and the expected calibration error `before`
-        it was fitted and `after`, on texts in scope; {} for other agents, or without such texts."""
+        """Return the `temperature` of a classifier, and the expected calibration error on texts in
+        scope, `before` the temperature was fitted and `after`. Return {} for other agents, or if
+        no text is in scope."""
         temperature = self.agent.temperature
         P, right = in_scope(self.labelled if temperature else [], self.agent.reject_class)
         if not temperature or not len(right):
@@ -79,7 +81,8 @@ class Evaluation:
     def guesses(self) -> Guesses:
         """Return the best class of each example with a label, to see the effect of a threshold.
 
-        RAISES (DialogError): If the model is no classifier with a class for each text.
+        RAISES (DialogError): If the model is not a classifier with one class per text, or no
+            example has a label.
         """
         if self.agent.temperature is None or not self.labelled:
             text = "a threshold is for classifiers with one class per text, and labelled data"
@@ -87,7 +90,7 @@ class Evaluation:
         return Guesses.of(self.labelled, self.agent.reject_class)
 
     def confusion(self) -> ConfusionMatrix:
-        """Count how often each class was predicted for each other.
+        """Count how often each class was predicted for examples of each class.
 
         RAISES (DataError): If the labels are not classes.
         """
@@ -106,8 +109,8 @@ class Evaluation:
         return any(metric.compares_sets for metric in self.metrics)
 
     def as_json(self) -> Dict[str, Any]:
-        """Return every score by its name, and `intervals`, `drawn`, `n_drawn`, `n_resamples`; of
-        a classifier also `calibration`."""
+        """Return every score by its name, and `intervals`, `drawn`, `n_drawn` and `n_resamples`,
+        as JSON values; for a classifier also `calibration`."""
         calibration = self.calibration()
         return {
             **self.scores,
@@ -130,10 +133,13 @@ def evaluate_in_detail(
 ) -> Evaluation:
     """Evaluate a saved model like ``evaluate()``, with intervals and every reply.
 
+    path (Union[str, Path]): Folder of the model.
     split (str): "train", "dev" or "test".
-    overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
-    n_resamples (int): Resamples of the bootstrap; 0 for no intervals.
-    labels_needed (bool): Whether examples without a label are an error; if not, they are answered
+    overrides (Optional[Mapping[str, Any]]): Changes to the model's config, such as
+        {"paths.test": "my_test.jsonl"}.
+    code (CodeLike): One or more Python files that register the functions that the config names.
+    n_resamples (int): Number of resamples of the bootstrap; 0 for no intervals.
+    labels_needed (bool): Whether examples without a label are an error. If not, they are answered
         but not scored.
     RAISES (DialogError): If the model or the data cannot be used.
     """
@@ -150,7 +156,9 @@ def agent_in_detail(
 ) -> Evaluation:
     """Evaluate an experiment's agent like ``evaluate_agent``, with intervals and every reply.
 
-    teacher (Teacher): Of the split, to evaluate on.
+    teacher (Teacher): Teacher of the split, for evaluation.
+    split (str): Name of the split.
+    n_resamples (int): Number of resamples of the bootstrap; 0 for no intervals.
     """
     metrics, recorder = experiment.metrics, Recorder()
     scores = experiment.runner.evaluate(experiment, teacher, recorder)

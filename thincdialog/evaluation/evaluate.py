@@ -1,4 +1,4 @@
-"""``evaluate``: a saved model on one split of its data."""
+"""``evaluate``: score a saved model on one split of its data."""
 
 from typing import Dict
 
@@ -10,10 +10,14 @@ def evaluate(
 ) -> Dict[str, float]:
     """Evaluate a saved model on one split of its task, or of each of its tasks.
 
+    path (Union[str, Path]): Folder of the model.
     split (str): "train", "dev" or "test".
-    overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
-    RETURNS (Dict[str, float]): Metric name to value. Of several tasks, that of all examples;
-        ``<task>/<metric>`` has that of one task, ``macro/<metric>`` the mean over tasks.
+    overrides (Optional[Mapping[str, Any]]): Changes to the model's config, such as
+        {"paths.test": "my_test.jsonl"}.
+    code (CodeLike): One or more Python files that register the functions that the config names.
+    RETURNS (Dict[str, float]): Metric name to value. With several tasks, ``<metric>`` is the value
+        for all examples, ``<task>/<metric>`` for one task, and ``macro/<metric>`` the mean over
+        tasks.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)

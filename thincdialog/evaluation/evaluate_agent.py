@@ -1,4 +1,4 @@
-"""Evaluates an agent on one split of its tasks."""
+"""Evaluate an agent on one split of its tasks."""
 
 from contextlib import nullcontext
 from itertools import chain, groupby, islice
@@ -18,23 +18,24 @@ ShowTask = Callable[[str, Teacher], Dict[str, Metric]]
 def evaluate_agent(
     agent: Agent, teacher: Teacher, make_world: WorldFactory, recorder: Optional[Recorder] = None
 ) -> Dict[str, float]:
-    """Evaluate in one pass over the teacher's examples, each exactly once.
+    """Evaluate an agent in one pass over the teacher's examples, each exactly once.
 
-    The result depends neither on the world nor on its batches: products and sums are exact.
-    (But with a batcher that truncates, the agent reads less.)
+    The result depends neither on the world nor on its batches, because the products for an example
+    are the same in any batch, and metrics are added exactly. (But if a batcher truncates examples,
+    the agent reads less.)
 
-    With several tasks, each is shown whole and by itself. A metric is then the value over all
-    examples; ``<task>/<metric>`` is that of one task, ``macro/<metric>`` the mean over tasks.
+    Several tasks are evaluated one after the other. ``<metric>`` is then the value for all
+    examples, ``<task>/<metric>`` for one task, and ``macro/<metric>`` the mean over tasks.
 
-    make_world (WorldFactory): Makes the world to evaluate in.
-    recorder (Optional[Recorder]): Records every reply.
+    make_world (WorldFactory): Makes the world in which teacher and agent meet.
+    recorder (Optional[Recorder]): Records every reply; None to record nothing.
     RETURNS (Dict[str, float]): Metric name to value.
     """
 
     def measure(name: str, task: Teacher) -> Dict[str, Metric]:
         no_ids: Dict[int, List[str]] = {}
         keeping = task.order.keeping_ids() if recorder else nullcontext(no_ids)
-        # Not a copy of the agent: only the original has batch_act().
+        # The agent is not copied, because only the original has batch_act().
         with keeping as ids, make_world(task, agent) as world:
             world.start_epoch(0, 0)
             if recorder is None:
@@ -51,9 +52,9 @@ def evaluate_agent(
 
 
 def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, float]:
-    """Evaluate like ``evaluate_agent()``, with any function that measures a task.
+    """Evaluate an agent like ``evaluate_agent()``, with any function that measures a task.
 
-    measure (ShowTask): Lets the agent answer one task.
+    measure (ShowTask): Lets the agent answer the examples of one task, and returns the report.
     RETURNS (Dict[str, float]): Metric name to value.
     """
     # The agent may be in the middle of a conversation of its training. ``reset()`` replaces the
@@ -66,7 +67,7 @@ def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, 
             task.reset_metrics()
             with agent.evaluating():
                 reports[name] = measure(name, task)
-                # It depends on the batches, and so on the number of workers.
+                # This metric depends on the batches, and so on the number of workers.
                 reports[name].pop("padding_fraction", None)
     finally:
         agent.__dict__.update(known)
@@ -80,19 +81,20 @@ def acts_of(world: World) -> Iterator[Sequence]:
     """Yield the acts of teacher and agent, parley by parley, until the epoch is done."""
     while not world.epoch_done():
         world.parley()
-        if world.acts:  # Those of teacher and agent come first; others may take part.
+        if world.acts:  # The acts of teacher and agent are first; other agents may take part.
             yield world.acts[:2]
 
 
 def sample_exchanges(
     agent: Agent, teacher: Teacher, n_conversations: int
 ) -> List[List[Tuple[Message, Message]]]:
-    """Play the first conversations of a split; of several tasks, as many of each if possible.
+    """Let an agent answer the first conversations of a split. With several tasks, the same number
+    of conversations is used from each task, if possible.
 
-    If a conversation was flattened into single examples, its turns are put together again.
+    If a conversation was flattened into single examples, its turns are joined again.
 
-    RETURNS (List[List[Tuple[Message, Message]]]): For each conversation the
-        teacher's messages and the agent's replies, in order.
+    RETURNS (List[List[Tuple[Message, Message]]]): For each conversation, pairs of the teacher's
+        message and the agent's reply, in order.
     """
     tasks = teacher.by_task()
     conversations: List[List[Tuple[Message, Message]]] = []

@@ -1,4 +1,4 @@
-"""What the trained model is worth: scores with intervals, for tables and model cards."""
+"""Score a trained model at the end of a training, with intervals, for tables and model cards."""
 
 from operator import attrgetter
 
@@ -9,15 +9,16 @@ from .intervals import find_intervals
 from .results import Result
 from .sums_recorder import SumsRecorder
 
-# Of a larger split there are no intervals at the end of a training: to draw its examples takes
-# long. ``evaluate`` does it.
+# Largest split that gets intervals at the end of a training, because resampling a larger one takes
+# long. ``evaluate`` computes its intervals.
 MOST_EXAMPLES = 50_000
 
 
 def score_split(result: Result, split: str, experiment: Experiment, teacher: Teacher) -> None:
-    """Put the scores of a split into a result; with intervals, if it is to be saved.
+    """Add the scores of a split to a result, with intervals if the result will be saved.
 
-    teacher (Teacher): Of the split, to evaluate on.
+    result (Result): The result; changed in place.
+    teacher (Teacher): Teacher of the split, for evaluation.
     """
     runner = experiment.runner
     if result.output is None or (teacher.n_examples or 0) > MOST_EXAMPLES:

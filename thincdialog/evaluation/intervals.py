@@ -1,4 +1,4 @@
-"""The intervals of scores."""
+"""Compute the intervals of scores."""
 
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
 
@@ -33,9 +33,10 @@ def find_intervals(
     """Compute the intervals of the scores of an evaluation.
 
     rows (Mapping[str, List[Prediction]]): Replies of each task, in the order of its data.
-    sums (Callable): Returns the sums of a row.
+    sums (Callable): Returns the sums of each metric for one reply.
     reports (Mapping[str, Mapping[str, Metric]]): Metrics of each task.
-    scores (Mapping[str, float]): The scores computed from the reports.
+    scores (Mapping[str, float]): The scores that were computed from the reports.
+    n_resamples (int): Number of resamples; 0 for no intervals.
     """
     resampled: Dict[str, Dict[str, Resampled]] = {}
     for number, (task, own) in enumerate(rows.items()):

@@ -1,4 +1,4 @@
-"""``predict``: a saved model's replies or classes for unlabelled data."""
+"""``predict``: answer unlabelled data with a saved model."""
 
 from contextlib import suppress
 from itertools import chain, islice
@@ -29,15 +29,15 @@ from ..formats.text_records import is_of_lines
 from ..training.experiment import CodeLike, Overrides, PathLike
 from ..training.trained_model import Reply, TrainedModel, check_wanted
 
-# Rows that are read, answered in batches and yielded together. No more are in memory at a time.
+# Number of rows that are read, answered in batches and yielded together. Memory holds no more rows.
 N_ROWS = 1024
-# Settings with which a model's tasks read their files; its input is read in the same way.
+# Settings with which the tasks of a model read their files. Input is read with the same settings.
 OF_TASKS = (
     "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns",
     "label_separator",
 )  # fmt: skip
 
-# Formats that have no file name suffix of their own, by the teachers that read them.
+# Formats without a file name suffix, by the teachers that read them.
 FORMS = {"thincdialog.ParlAIText.v1": "parlai", "thincdialog.NumberedText.v1": "babi"}
 
 Source = Union[str, Path, Iterable[Any]]
@@ -55,10 +55,10 @@ def predict(
     """Return a saved model's replies or classes for the rows of a file, in their order.
 
     path (Union[str, Path]): Folder of the model.
-    source (Union[str, Path, Iterable]): A file, folder or pattern as a teacher takes it, "-" for
-        standard input; or texts, or mappings as JSON lines hold them.
+    source (Union[str, Path, Iterable]): A file, a folder or a pattern, as for a teacher; "-" for
+        standard input; or an iterable of texts, or of mappings with the fields of JSON lines.
     overrides (Optional[Mapping[str, Any]]): Changes to the model's config.
-    code (Union[str, Path, None]): Python file that registers what its config names.
+    code (Union[str, Path, None]): Python file that registers the functions that the config names.
     **options (Any): Options of ``Answers``, such as `top`.
     RETURNS (Answers): An iterable of the rows with their answers.
     RAISES (DialogError): If the model or the file cannot be used.
@@ -78,9 +78,9 @@ class Answers:
     message has a `reply` of None: a blank line of a text, and a turn before the last one if each
     row is a turn.
 
-    ``N_ROWS`` are answered at a time: memory does not grow with the file. Rows are read with
-    those settings of ``OF_TASKS`` that are the same in all of the model's tasks that have them;
-    with the tasks' columns, if the first line is not a header.
+    ``N_ROWS`` rows are answered at a time, so memory does not grow with the file. A setting in
+    ``OF_TASKS`` is used for reading if it is the same in all tasks of the model that have it. The
+    tasks' `columns` are used only if the first line is not a header.
 
     model (TrainedModel): The saved model.
     source (Union[str, Path, Iterable]): See ``predict()``.
@@ -92,19 +92,19 @@ class Answers:
     prefix (str): Prefix of the names of the added fields.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
         if None, the first such row raises an error.
-    encoding (Optional[str]): Encoding of the file; if None, that of a byte order mark, of the
-        tasks, or UTF-8.
+    encoding (Optional[str]): Encoding of the file; if None, the encoding of a byte order mark, the
+        tasks' encoding, or UTF-8.
     output (Optional[str]): Name of the file that ``lines()`` is for: .csv, .tsv or .jsonl, each
         with or without .gz after it. If None, or with another suffix, the source's format is used.
-    **reading (Any): Fields of ``InputReading``: `format` (also the name of a layout, or its
-        file), `text_field`, `label_speaker`, `system_turns`, `columns`, `delimiter`; None counts
-        as missing.
+    **reading (Any): Fields of ``InputReading``: `format` (also the name of a layout, or the path
+        of its file), `text_field`, `label_speaker`, `system_turns`, `columns` or `delimiter`. A
+        field that is None is ignored.
     RAISES (DialogError): If there is no such format, or it cannot hold the model's input; during
         iteration, if there is a threshold and the model returns no probabilities.
 
     form (str): Format of ``lines()``: "csv", "tsv" or "jsonl".
-    bad (BadData): Number of rows that were read so far, and those that could not be read; its
-        `n_answered` is the number of answers.
+    bad (BadData): Counts of the rows that were read so far and that could not be read; its
+        attribute `n_answered` is the number of answers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""An agent's replies to all examples of a split."""
+"""Record an agent's replies to all examples of a split."""
 
 from array import array
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ class Prediction:
     labels (Optional[Sequence[str]]): The right replies. If None, the reply is not scored; if
         empty, it is scored only if a metric compares sets.
     reply (Message): The agent's reply.
-    text (Optional[str]): The text that it answers; None for features.
-    context (Sequence[Turn]): The turns before, if the example has them.
+    text (Optional[str]): Text of the example; None for features.
+    context (Sequence[Turn]): The turns before the text, if the example has them.
     task (str): Name of the task; "" if there is only one.
-    conversation (str): Common name of the examples of one conversation; for others, the id.
-    n_candidates (int): Number of candidates that the example gave; 0 if it gave none.
+    conversation (str): Common name of the examples of one conversation; the id of an example that
+        is not part of a conversation.
+    n_candidates (int): Number of candidates of the example; 0 if it has none.
     """
 
     id: str
@@ -72,12 +73,13 @@ class Prediction:
 
 
 def reply_of(reply: Message) -> Any:
-    """Return an agent's answer: a text, None for nothing, or a list of labels."""
+    """Return an agent's answer: a text, a list of labels, or None if there is no answer."""
     return reply.get("predicted_labels", reply.get("text"))
 
 
 def is_right(reply: Message, labels: Sequence[str]) -> bool:
-    """Return whether a reply is one of the labels; for a set of labels, whether it is the same."""
+    """Return whether a reply is one of the labels; if the reply is a set of labels, whether the
+    sets are equal."""
     if "predicted_labels" in reply:
         return set(reply["predicted_labels"]) == set(labels)
     return reply.get("text") in labels
@@ -106,8 +108,8 @@ class Recorder:
 
     rows (Dict[str, List[Tuple[Prediction, bool]]]): Task ("" if there is only one) to replies in
         the order in which they were recorded, and whether each ended its episode.
-    predictions (Dict[str, List[Prediction]]): The same in the order of the data.
-    reports (Dict[str, Dict[str, Metric]]): Task to all its metrics.
+    predictions (Dict[str, List[Prediction]]): Task to replies in the order of the data.
+    reports (Dict[str, Dict[str, Metric]]): Task to all metrics of the task.
     """
 
     def __init__(self) -> None:
@@ -135,14 +137,15 @@ class Recorder:
                     ids.clear()
 
     def join(self, other: "Recorder") -> None:
-        """Add the replies that another recorder has recorded for other examples."""
+        """Add the replies to other examples that another recorder has recorded."""
         for task, rows in other.rows.items():
             self.rows.setdefault(task, []).extend(rows)
 
     def arrange(self, task: str, ids: Iterable[str], report: Dict[str, Metric]) -> None:
-        """Put the replies of a task into the order of its data, after all were recorded.
+        """Sort the replies of a task into the order of its data, after all were recorded.
 
-        ids (Iterable[str]): Ids of all its examples, in this order.
+        ids (Iterable[str]): Ids of all examples of the task, in the order of the data.
+        report (Dict[str, Metric]): All metrics of the task.
         """
         self.reports[task] = report
         rows, places = self.rows.pop(task, []), dict[str, int]()
@@ -153,14 +156,15 @@ class Recorder:
         self.predictions[task] = [row for row, _ in rows]
 
     def kept(self, row: Prediction) -> Optional[Prediction]:
-        """Return the row to keep of a reply, or None."""
+        """Return the row to keep for a reply; None to keep no row."""
         return row
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
     reply = Message(reply)
     for name in ("candidate_scores", "candidate_probabilities", "probabilities"):
-        if reply.get(name) is not None:  # All replies are kept: an array takes a quarter.
+        # All replies are in memory, and an array takes a quarter of a list's memory.
+        if reply.get(name) is not None:
             reply[name] = array("d", reply[name])
     conversation = ""
     if "context" in message:  # A turn of a conversation that was flattened.
@@ -178,7 +182,7 @@ def _prediction(task: str, message: Message, reply: Message) -> Prediction:
 
 
 def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
-    """Set the conversation of each row; the rows are in the order of the data."""
+    """Set the conversation of each row, given the rows in the order of the data."""
     going = ""
     for row, is_end in rows:
         if going or not is_end:
@@ -189,6 +193,6 @@ def _name_conversations(rows: List[Tuple[Prediction, bool]]) -> None:
 
 
 def _conversation_of(example: str) -> str:
-    """Return the conversation's name in an id such as `<conversation>/<turn>`, else ""."""
+    """Return the conversation's name in an id such as `<conversation>/<turn>`; "" for other ids."""
     name, _, turn = example.rpartition("/")
     return both_sides(name) if turn.isdecimal() else ""

@@ -1,4 +1,4 @@
-"""Files of predictions: one JSON object a line, one line for each example."""
+"""Write and read files of predictions, with one JSON object per line and one line per example."""
 
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Union
@@ -20,15 +20,16 @@ def write_predictions(
     metrics: Sequence[ExampleMetric],
     n_best: int = N_BEST,
 ) -> int:
-    """Write predictions: `id`, `task` (of several), `conversation` (of turns), `context`,
-    `text`, `labels`, `reply`, `candidates` with scores, whether the reply is a label
-    (`right`), and the `metrics` of the example alone that are means over examples.
+    """Write predictions: `id`, `task` (if there are several), `conversation` (if examples are
+    turns), `context`, `text`, `labels`, `reply`, `candidates` with scores, `right` (whether the
+    reply is a label), and `metrics` (the metrics that are means over examples, for this example).
 
     path (Union[str, Path]): File to write, completely or not at all; NAME.gz is compressed.
+    predictions (Iterable[Prediction]): The predictions, in the order of the lines.
     metrics (Sequence[ExampleMetric]): The metrics to score by.
     n_best (int): Number of candidates to write for each reply.
     RETURNS (int): Number of lines.
-    RAISES (OutputError): If it cannot be written; an old file stays as it was.
+    RAISES (OutputError): If the file cannot be written; an existing file is then unchanged.
     """
     n_lines = 0
     with open_output(path, force=True) as write:
@@ -43,7 +44,7 @@ def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
 
     RETURNS (List[Dict[str, Any]]): Rows with `id` (str), `labels` (list) and `metrics` (name to
         number).
-    RAISES (DataError): If the file cannot be read, or is not such a file.
+    RAISES (DataError): If the file cannot be read, or is not a file of predictions.
     """
     lines = read_lines(path)
     rows = [_checked(path, line, number) for number, line in lines if line.strip()]

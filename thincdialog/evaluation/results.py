@@ -1,4 +1,4 @@
-"""What a training run found, and how it is shown."""
+"""Hold the result of a training run, and format its scores as tables."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,12 +8,12 @@ from ..messages import Message
 from ..metrics.usual import is_added
 
 Exchange = Tuple[Message, Message]
-# Shown first, in this order, where they were measured.
+# Metrics that tables show first, in this order, if they were measured.
 FIRST = (
     "hits@1", "accuracy", "micro_f1", "macro_f1", "exact_match", "micro_precision", "micro_recall",
     "mrr", "hits@5", "hits@10", "f1", "perplexity", "loss",
 )  # fmt: skip
-# Of the words of a reply; the f1 of classes is macro_f1 or weighted_f1.
+# Metrics of the words of a reply. The F1 of classes is macro_f1 or weighted_f1.
 OF_WORDS = ("precision", "recall", "f1")
 COUNT = "examples"
 MACRO, ALL = "macro", "all"
@@ -21,28 +21,32 @@ MACRO, ALL = "macro", "all"
 
 @dataclass
 class Result:
-    """Outcome of ``train``.
+    """Hold the result of ``train``.
 
     scores (Dict[str, Dict[str, float]]): Split to metric to value, with the best weights;
-        see ``evaluate`` for the names of several tasks.
-    baselines (Dict[str, Dict[str, Dict[str, float]]]): The same for each baseline.
+        see ``evaluate`` for the names of metrics with several tasks.
+    baselines (Dict[str, Dict[str, Dict[str, float]]]): Name of each baseline to its scores.
     score_name (str): The metric that was optimised.
-    stopped_because (str): Why training ended.
+    stopped_because (str): Reason why training ended.
     best_step (int): Step of the best weights.
-    seconds (float): Training time, evaluation not counted.
+    seconds (float): Training time in seconds, without evaluation.
     n_parameters (int): Number of weights.
     samples (List[List[Exchange]]): A few conversations with the model's replies.
-    output (Optional[Path]): Folder that holds model-best and model-last.
-    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to interval, if saved.
-    drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
-    train_examples (Dict[str, int]): Task ("" of one) to its training examples, if counted.
-    can_chat (bool): Whether the model reads nothing but text.
-    has_classes (bool): Whether its replies are classes.
+    output (Optional[Path]): Folder that holds model-best and model-last; None if nothing is saved.
+    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to the ends of its
+        interval; empty if nothing is saved.
+    drawn (Dict[str, str]): Split to a description of the resamples for its intervals, such as
+        "500 conversations, drawn 1,000 times".
+    train_examples (Dict[str, int]): Task ("" if there is only one) to its number of training
+        examples, if they were counted.
+    can_chat (bool): Whether the model reads only text.
+    has_classes (bool): Whether the model's replies are classes.
     reads_files (bool): Whether the training data is read from files.
-    choices (Dict[int, int]): Number of replies that the model can give to an example (0 if not
-        known) to the number of labelled examples with as many, in test or else in dev; empty
-        if the split is large.
-    left_out (Dict[str, int]): File to how many of its conversations, or examples, were left out.
+    choices (Dict[int, int]): Number of possible replies to an example (0 if not known) to the
+        number of labelled examples with this number of replies, in the test split, or in dev if
+        there is no test; empty if the split is large.
+    left_out (Dict[str, int]): File to the number of its conversations or examples that were left
+        out.
     """
 
     score_name: str
@@ -64,8 +68,9 @@ class Result:
     left_out: Dict[str, int] = field(default_factory=dict)
 
     def table(self) -> List[List[str]]:
-        """Header and rows: each split, the model first, then the baselines; of several
-        tasks, for each task, their mean ("macro") and all examples alike."""
+        """Return a table, header first, with rows for the model and each baseline on each split.
+        With several tasks, there are such rows for each task, for the mean over the tasks
+        ("macro"), and for all examples together ("all")."""
         parts = {split: report_parts(report) for split, report in self.scores.items()}
         has_tasks = any(list(found) != [ALL] for found in parts.values())
         first = self.score_name.rpartition("/")[2] if has_tasks else self.score_name
@@ -83,7 +88,8 @@ class Result:
 
 
 def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
-    """The parts of a report on several tasks: each task's, "macro" and "all"; of one, "all"."""
+    """Split a report on several tasks into parts: one for each task, "macro" and "all". With one
+    task, the only part is "all"."""
     tasks = [name[: -len(COUNT) - 1] for name in report if name.endswith(f"/{COUNT}")]
     prefixes = {f"{name}/": name for name in tasks}
     if prefixes:
@@ -98,7 +104,8 @@ def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
 def task_table(
     report: Mapping[str, float], intervals: Mapping[str, Tuple[float, float]]
 ) -> List[List[str]]:
-    """Header and rows of a report on several tasks: each task, their mean ("macro"), "all".
+    """Return a table of a report on several tasks, header first, with a row for each task, their
+    mean ("macro"), and all examples together ("all").
 
     intervals (Mapping): Metric name to the ends of its interval, if it has one.
     """
@@ -116,8 +123,12 @@ def task_table(
 
 
 def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int = 5) -> List[str]:
-    """Names of the metrics worth a column: the optimised one, those that the config has added,
-    and of the usual ones as many as make ``most``."""
+    """Return the names of the metrics that get a column: the optimised metric, the metrics that the
+    config has added, and usual metrics until there are ``most`` columns.
+
+    reports (Sequence[Mapping[str, float]]): The reports to show, metric name to value.
+    first (str): Name of the optimised metric; "" for none.
+    """
     found = dict.fromkeys(name for report in reports for name in report)
     added = [name for name in found if is_added(name)]
     names = [name for name in dict.fromkeys((first, *added, *FIRST)) if name in found]
@@ -125,15 +136,17 @@ def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int 
 
 
 def is_of_words(name: str, names: Container[str]) -> bool:
-    """Whether a score is one of single words where there are scores of classes, too.
+    """Return whether a score is of single words, although there are scores of classes, too.
 
-    names (Container[str]): Of all scores; of several tasks, each task has its own.
+    name (str): Name of the score.
+    names (Container[str]): Names of all scores, each with its task if there are several.
     """
     task, slash, last = name.rpartition("/")
     return last in OF_WORDS and f"{task}{slash}macro_f1" in names
 
 
 def cells(report: Mapping[str, float], names: Sequence[str]) -> List[str]:
-    """A report's values as text, "-" where one was not measured, and its examples."""
+    """Return the cells of a row: the values of a report as text, "-" if a metric was not measured,
+    and the number of examples."""
     values = [f"{report[name]:.3f}" if name in report else "-" for name in names]
     return [*values, f"{int(report[COUNT])}" if COUNT in report else "-"]

@@ -1,4 +1,4 @@
-"""Detects splits with the same examples, because they are read from the same file."""
+"""Detect splits that have the same examples, because they are read from the same file."""
 
 from os.path import realpath
 from typing import Any, Tuple
@@ -13,11 +13,14 @@ _SAYS = {
 
 
 def shared_file(task: Teacher, split: str) -> str:
-    """Check whether a split is read from a file of an earlier one.
+    """Check whether a split is read from a file of an earlier split.
+
+    Different parts of one file are allowed: a part that is held out, or splits that are named in
+    the file itself.
 
     task (Teacher): The teacher of one task.
-    RETURNS (str): A line for the user, if it is; else "". Different parts of one file do not
-        count: a part that is held out, or splits that the file itself names.
+    split (str): Name of the split.
+    RETURNS (str): A warning for the user if the split shares a file; otherwise "".
     """
     known = {realpath(path): path for path in task.data[split].data_files()}
     for earlier, says in _SAYS.items():

@@ -1,5 +1,5 @@
-"""Keeps the numbers that intervals need of every reply, but not the reply: the text of a stream may
-be larger than memory."""
+"""Record the numbers that intervals need for every reply, but not the reply itself, because the
+text of a stream may be larger than memory."""
 
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Sequence, cast
@@ -15,7 +15,7 @@ from .predictions import Prediction, Recorder, report_of
 class Scored(Prediction):
     """Hold the sums of a prediction, without its texts.
 
-    sums (AllSums): As ``bootstrap.sums_of()`` returns them.
+    sums (AllSums): The sums of each metric, from ``bootstrap.sums_of()``.
     """
 
     sums: AllSums = field(default_factory=dict)
@@ -25,14 +25,14 @@ class SumsRecorder(Recorder):
     """Record replies as ``Scored``.
 
     metrics (Sequence[ExampleMetric]): The metrics that replies are scored by.
-    most (int): Most examples that are kept; if there are more, none is.
+    most (int): Largest number of examples that is kept. If there are more, no example is kept.
     """
 
     def __init__(self, metrics: Sequence[ExampleMetric], most: int):
         super().__init__()
         self.metrics, self.most = metrics, most
         self.n_seen = 0
-        # Most examples have the same sums of a metric as others: these are in memory once.
+        # Many examples have the same sums of a metric. Equal sums are in memory once.
         self._known: Dict[Optional[tuple], Optional[Sums]] = {}
 
     @property
@@ -45,7 +45,7 @@ class SumsRecorder(Recorder):
         self.n_seen += cast(SumsRecorder, other).n_seen
 
     def kept(self, row: Prediction) -> Optional[Prediction]:
-        """Return the numbers of a prediction."""
+        """Return a prediction with its sums and without its texts; None if there are too many."""
         self.n_seen += 1
         if not self.is_whole:
             self.rows.clear()

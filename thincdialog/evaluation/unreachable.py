@@ -1,4 +1,4 @@
-"""Labels that an agent can never give, because they are in no candidate list."""
+"""Find labels that an agent can never give, because they are in no candidate list."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -7,9 +7,9 @@ from typing import Dict, List
 from ..protocol import Agent
 from ..teachers import Teacher
 
-# If more than this share of labels is unreachable, the user is warned.
+# If more than this fraction of labels is unreachable, the user is warned.
 MOST_SHARE = 0.5
-# Number of examples of each task that are checked, at most.
+# Largest number of examples of each task that are checked.
 N_LOOKED_AT = 2000
 # Number of labels that are named.
 N_NAMED = 3
@@ -20,12 +20,12 @@ NOBODYS = "are in no candidate list and can never be given"
 class Unreachable:
     """Count the labels that an agent can never give, among the first examples of a task.
 
-    count (int): Number of examples of which the agent can give no label.
-    n_labelled (int): Number of examples that were checked: those with a label and a known list of
-        reachable replies.
-    share (float): ``count`` as a share of these, 0.0 to 1.0.
-    ids (List[str]): Labels of the first such examples.
-    remedy (str): Advice for the user; "" if there are no such examples.
+    count (int): Number of examples that have no label that the agent can give.
+    n_labelled (int): Number of examples that were checked, because they have a label and a known
+        list of reachable replies.
+    share (float): ``count`` as a fraction of ``n_labelled``, 0.0 to 1.0.
+    ids (List[str]): A label of each of the first ``N_NAMED`` unreachable examples.
+    remedy (str): Advice for the user; "" if every label is reachable.
     """
 
     count: int = 0
@@ -44,10 +44,10 @@ class Unreachable:
 
 
 def find_unreachable(agent: Agent, teacher: Teacher) -> Dict[str, Unreachable]:
-    """Find the right replies that an agent cannot give, by task.
+    """Count the labels that an agent cannot give, by task.
 
     agent (Agent): An agent that has at least seen the training data (``survey()``).
-    teacher (Teacher): Teacher of a split, to evaluate on.
+    teacher (Teacher): Teacher of a split, for evaluation.
     """
     return {name: _of_task(agent, task) for name, task in teacher.by_task().items()}
 
@@ -90,8 +90,8 @@ def _remedy(agent: Agent, has_own: bool) -> str:
 def unreachable_labels(agent: Agent, teacher: Teacher) -> str:
     """Check whether an agent can give the right replies at all.
 
-    teacher (Teacher): Teacher of a split, to evaluate on; its first examples are checked.
-    RETURNS (str): A line for the user, if it cannot give most of them; else "".
+    teacher (Teacher): Teacher of a split, for evaluation; the first examples are checked.
+    RETURNS (str): A warning for the user if the agent cannot give most labels; otherwise "".
     """
     of_tasks = find_unreachable(agent, teacher)
     many = {name: found for name, found in of_tasks.items() if found.share > MOST_SHARE}
