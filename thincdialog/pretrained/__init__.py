@@ -1,4 +1,4 @@
-"""Published encoders from a folder, without PyTorch."""
+"""Published encoders, read from a folder without PyTorch."""
 
 from ..registry import import_files
 

@@ -1,4 +1,4 @@
-"""Distills a table of word vectors from a published encoder."""
+"""Distill a table of word vectors from a published encoder."""
 
 import sys
 from collections import Counter
@@ -21,7 +21,7 @@ from .families import TABLE
 from .folder import CONFIG, TOKENIZER, WEIGHTS, read_folder
 from .word_vectors import vectors_of_words
 
-# A word of the frequency p has the weight _SIF / (_SIF + p).
+# A word with the relative frequency p has the weight _SIF / (_SIF + p).
 _SIF = 1e-3
 _UNKNOWN = "[UNK]"
 
@@ -29,10 +29,10 @@ _UNKNOWN = "[UNK]"
 class Distilled(NamedTuple):
     """Describe a table that was written.
 
-    folder (Path): Its folder.
-    n_words (int): Words that have a vector.
-    width (int): Numbers of each vector.
-    explained (float): Share of the variance of the encoder's vectors that was kept.
+    folder (Path): Folder of the table.
+    n_words (int): Number of words that have a vector.
+    width (int): Width of each vector.
+    explained (float): Fraction of the variance of the encoder's vectors that was kept, 0.0 to 1.0.
     """
 
     folder: Path
@@ -53,18 +53,21 @@ def distill(
 ) -> Distilled:
     """Write a table of the vectors of a corpus's words, in the layout of Model2Vec.
 
-    The encoder reads each word by itself. The principal components of the vectors are kept, and
-    the more frequent a word, the shorter its vector becomes. `thincdialog.WordVectors.v1` begins
-    an embedding table with such vectors.
+    The encoder reads each word by itself. The first principal components of the vectors are kept,
+    and vectors of frequent words are scaled down. `thincdialog.WordVectors.v1` initialises an
+    embedding table with these vectors.
 
     encoder (Union[str, Path]): The folder of an encoder, or of another table.
-    texts (Union[str, Path]): A file, folder or pattern, as ``predict`` reads it.
-    output (Union[str, Path]): The folder to write, which is not there yet.
-    width (int): Numbers of each vector, 1 or more; not more than the encoder's.
-    format (Optional[str]): Of the texts, such as "csv", or a layout; told by the file if None.
+    texts (Union[str, Path]): The corpus: a file, a folder or a pattern, as for ``predict``.
+    output (Union[str, Path]): The folder to write, which must not exist yet.
+    width (int): Width of the new vectors, 1 or more. They are never wider than the encoder's.
+    format (Optional[str]): Format of the texts, such as "csv", or a layout; None to guess it from
+        the file.
     text_field (str): Field or column of the text.
-    stderr (Optional[TextIO]): Where to show progress, if it is a terminal; sys.stderr if None.
-    RAISES (DialogError): If the encoder or the texts cannot be read, or nothing can be written.
+    stderr (Optional[TextIO]): Stream to show progress on, if it is a terminal; None for sys.stderr.
+    RETURNS (Distilled): Facts about the table.
+    RAISES (DialogError): If the encoder or the texts cannot be read, the texts have no words, or
+        the folder exists or cannot be written.
     SOURCE: Tulkens and van Dongen 2024, https://github.com/MinishLab/model2vec; weights: Arora et
         al. 2017, https://openreview.net/forum?id=SyK00v5xx
     """
@@ -103,7 +106,7 @@ def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
         if form is None:
             check_guess(path, format_of(path, reading), None, text_field)
         for row, message in read_inputs(path, reading, at):
-            # Every turn of ParlAI's formats is a row, with the turns before it.
+            # In ParlAI's formats, every turn is a row of its own, and also context of later rows.
             before = [] if form in OF_PARLAI or message is None else message.get("context", [])
             yield from (text for _, text in before)
             yield from row.get("labels", ()) if form in OF_PARLAI else ()
@@ -122,9 +125,10 @@ def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
 
 
 def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:
-    """Return the principal components, the largest first, and their share of the variance."""
+    """Return vectors as principal components, largest first, and the fraction of the variance that
+    these explain."""
     centred = (vectors - vectors.mean(0)).astype("d")
-    sizes, directions = np.linalg.eigh(centred.T @ centred)  # The smallest first.
+    sizes, directions = np.linalg.eigh(centred.T @ centred)  # The smallest is first.
     kept = directions[:, ::-1][:, :width]
     share = sizes[::-1][:width].sum() / max(sizes.sum(), np.finfo("d").tiny)
     return centred @ kept, float(share)

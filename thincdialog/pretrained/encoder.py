@@ -1,4 +1,4 @@
-"""Builds models from a published encoder: a vector for each token, or one for each text."""
+"""Build models from a published encoder, with a vector for each token or for each text."""
 
 from typing import Any, Callable, List, Literal, Optional, Tuple, cast
 from weakref import WeakValueDictionary
@@ -24,23 +24,26 @@ from .frozen import TextVectors, frozen_encoder, some_texts
 from .saved_encoder import SavedEncoder
 
 Pooling = Literal["folder", "mean", "max", "first"]
-# Tokens of a batch of `encode`: their rows of the widest layer stay in a core's cache.
+# Number of tokens in a batch of `encode`. It is small, so that the rows of the widest layer stay in
+# the cache of a core.
 _TOKENS_AT_ONCE = 1024
-# Frozen encoders of models that are in memory.
+# Text vectors of the frozen encoders that models in memory use.
 _in_use: "WeakValueDictionary[Tuple, TextVectors]" = WeakValueDictionary()
 
 
 @registry.models("thincdialog.PretrainedTokens.v1")
 def PretrainedTokens(folder: str, dropout: float = 0.1) -> Model[Ragged, Ragged]:
-    """A published encoder: a vector for each token, trained further like any other model.
+    """Build a published encoder that returns a vector for each token, and is trained further like
+    any other model.
 
-    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder.
+    It needs the tokenizer ``thincdialog.Pretrained.v1`` with the same folder.
 
-    folder (str): The encoder's: config.json, tokenizer.json and model.safetensors.
-    dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
+    folder (str): Folder of the encoder: config.json, tokenizer.json and model.safetensors.
+    dropout (float): Probability of zeroing an element of the embeddings, and of the output of each
+        sublayer.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments are ignored.
-    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width of the encoder).
-    RAISES (ModelError): If the folder holds no encoder that is supported.
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width of the encoder), float32.
+    RAISES (ModelError): If the folder holds no supported encoder.
     SOURCE: Devlin et al. 2019, https://arxiv.org/abs/1810.04805
     """
     found = read_folder(folder)
@@ -60,29 +63,32 @@ def PretrainedEncoder(
     max_gb: float = 8.0,
     include_encoder: bool = True,
 ) -> Model[Ragged, Floats2d]:
-    """A published encoder: one vector for each text, as sentence-transformers gives it.
+    """Build a published encoder that returns one vector for each text, the same vector as
+    sentence-transformers.
 
-    Needs the tokenizer ``thincdialog.Pretrained.v1`` of the same folder. Frozen, it reads each
-    turn of a conversation by itself; ``train`` computes the vectors of all distinct texts first,
-    and keeps them on disk for later runs.
+    It needs the tokenizer ``thincdialog.Pretrained.v1`` with the same folder. A frozen encoder
+    reads each turn of a conversation by itself; ``train`` computes the vectors of all distinct
+    texts first, and keeps them on disk for later runs.
 
-    folder (str): The encoder's: config.json, tokenizer.json and model.safetensors, and
-        sentence-transformers' modules where there are some (pooling, dense, normalisation).
-    frozen (bool): Whether the weights stay as they are; they are no parameters of the model then.
-    pooling (str): How vectors of tokens become one: "mean", "max", "first" ([CLS]), or "folder":
-        what modules.json says, or the mean.
-    dropout (float): Probability of zeroing a cell, if it is trained.
-    n_segments (int): Of a frozen encoder, the turns whose vectors are side by side, the current
-        one first; the last place holds the mean of all older turns.
-    vectors (Optional[str]): Folder for the vectors of a frozen encoder; thincdialog/vectors in the
-        user's cache (~/.cache or $XDG_CACHE_HOME) if None.
-    max_gb (float): Largest size of that folder; what was used least recently is removed.
-    include_encoder (bool): Whether a saved model contains the encoder. If not, it refers to
+    folder (str): Folder of the encoder: config.json, tokenizer.json and model.safetensors, and if
+        there are any, sentence-transformers' modules (pooling, dense, normalisation).
+    frozen (bool): Whether the weights are not trained. They are no parameters of the model then.
+    pooling (str): How to pool the vectors of tokens: "mean", "max", "first" (the [CLS] token), or
+        "folder" (the pooling in modules.json; without it, the mean).
+    dropout (float): Probability of zeroing an element, as in ``PretrainedTokens``; only for an
+        encoder that is trained.
+    n_segments (int): For a frozen encoder, the number of vectors that are concatenated: those of
+        the current turn and of the turns before it. The last one is the mean of all older turns.
+    vectors (Optional[str]): Folder for the vectors of a frozen encoder; None for
+        thincdialog/vectors in the user's cache (~/.cache or $XDG_CACHE_HOME).
+    max_gb (float): Largest size of that folder in GB; the files that were used least recently are
+        removed.
+    include_encoder (bool): Whether a saved model contains the encoder. If not, the model refers to
         ``folder`` and to a checksum.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width), or (n_examples,
-        n_segments * width).
-    RAISES (ModelError): If the folder holds no encoder that is supported.
+        n_segments * width) if the encoder is frozen, float32.
+    RAISES (ModelError): If the folder holds no supported encoder.
     SOURCE: Reimers and Gurevych 2019, https://arxiv.org/abs/1908.10084
     """
     found = read_folder(folder)
@@ -100,7 +106,11 @@ def PretrainedEncoder(
 def text_encoder(
     folder: PretrainedFolder, pooling: Pooling = "folder", dropout: float = 0.0
 ) -> Model[Ragged, Floats2d]:
-    """Build the layers of ``PretrainedEncoder``; ``initialize`` reads the weights."""
+    """Build the layers of ``PretrainedEncoder``. The weights are read by ``initialize``.
+
+    folder (PretrainedFolder): Folder of the encoder.
+    pooling, dropout: See ``PretrainedEncoder``.
+    """
     how: Any = folder.pooling if pooling == "folder" else pooling
     layers: List[Model] = [_tokens(folder, dropout), pool(how)]
     for each in folder.dense:
@@ -116,12 +126,12 @@ def text_encoder(
 
 
 def encode(model: Model[Ragged, Floats2d], ids: Any, lengths: Any) -> np.ndarray:
-    """Compute the vectors of texts, without gradients; texts of similar length share a batch.
+    """Compute the vectors of texts, without gradients. Texts of similar length share a batch.
 
-    model (Model[Ragged, Floats2d]): Initialized, such as a ``text_encoder``.
-    ids (np.ndarray): Of all texts, one after the other, shape (n_tokens,), int32.
-    lengths (np.ndarray): Tokens of each text, shape (n_texts,).
-    RETURNS (np.ndarray): Shape (n_texts, width), float32, on the host.
+    model (Model[Ragged, Floats2d]): An initialized encoder, such as a ``text_encoder``.
+    ids (np.ndarray): Ids of all texts, one after the other, shape (n_tokens,), int32.
+    lengths (np.ndarray): Number of tokens of each text, shape (n_texts,).
+    RETURNS (np.ndarray): The vectors, shape (n_texts, width), float32, on the host.
     """
     lengths = np.asarray(lengths, dtype=np.int64)
     vectors = np.empty((len(lengths), model.get_dim("nO")), dtype="f")

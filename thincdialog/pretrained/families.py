@@ -1,5 +1,5 @@
-"""Describes families of encoders: the sizes in config.json, and the names and shapes of
-parameters."""
+"""Describe the families of encoders that are supported: the sizes in config.json, and the names and
+shapes of parameters."""
 
 import json
 import re
@@ -13,7 +13,7 @@ FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 # A table of vectors, one for each piece of text: the model_type of Model2Vec.
 TABLE = "model2vec"
 WORDS = "embeddings.word_embeddings.weight"
-LARGEST = 1 << 20  # of a number in config.json
+LARGEST = 1 << 20  # Largest number allowed in config.json.
 # BERT's names in config.json, and DistilBERT's.
 _NUMBERS = {
     "n_pieces": ("vocab_size", "vocab_size"),
@@ -36,7 +36,7 @@ LAYER = (
 )
 # Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
 _TABLES = ("embeddings", "embedding.weight")
-# What else is called otherwise: in DistilBERT, and in the first BERTs.
+# Other parts of names, in DistilBERT and in the first BERTs, with their names in BERT.
 _OTHERS = (
     ("transformer.layer.", "encoder.layer."),
     ("LayerNorm.gamma", "LayerNorm.weight"),
@@ -48,11 +48,16 @@ _OTHERS = (
 class Sizes:
     """Hold the sizes in config.json.
 
-    n_pieces (int): Rows of the embedding table.
+    family (str): The `model_type`: one of ``FAMILIES``, or ``TABLE``.
+    n_pieces (int): Number of rows of the embedding table.
+    width (int): Width of a token's vector.
+    depth (int): Number of layers.
+    n_heads (int): Number of attention heads of each layer.
+    hidden (int): Width of the hidden layer in each feed-forward network.
     n_places (int): Longest text, in tokens: the number of positions.
     first_place (int): Row of the first position in the table of positions.
     activation (str): "gelu" or "relu".
-    eps (float): What layer normalisation adds to the variance.
+    eps (float): Constant that layer normalisation adds to the variance.
     """
 
     family: str
@@ -88,7 +93,7 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     if numbers["width"] % numbers["n_heads"]:
         text = f"{path}  the width, {numbers['width']}, is no multiple of"
         raise ModelError(f"{text} {numbers['n_heads']} heads.")
-    # RoBERTa's first place is the one after padding's id.
+    # RoBERTa's first position is the row after the id of the padding token.
     first_place = 0
     if "roberta" in family:
         first_place = 1 + read_number(path, config, "pad_token_id", 1, numbers["n_places"] - 2)
@@ -98,11 +103,14 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
 
 
 def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
-    """Read a number above 0, of the same type as ``most``; null means the default.
+    """Read a number above 0 of the same type as ``most``.
 
+    path (Path): Path of config.json, for errors.
+    config (Dict[str, Any]): Contents of the file.
+    name (str): Name of the setting.
+    default (Any): The number if the setting is missing or null.
     most (Any): The largest number allowed.
-
-    RAISES (ModelError): If it is no such number.
+    RAISES (ModelError): If the value is not such a number.
     """
     value = default if config.get(name) is None else config[name]
     if type(value) is not type(most) or not 0 < value <= most:
@@ -115,7 +123,7 @@ def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, mos
 def check_known(path: Path, name: str, value: Any, known: Collection[Any]) -> None:
     """Check that a setting has a supported value.
 
-    RAISES (ModelError): If it does not.
+    RAISES (ModelError): If the value is not in ``known``.
     """
     if value not in list(known):
         text = f"{path}  {name} = {json.dumps(value)[:60]}. Supported"
@@ -123,7 +131,7 @@ def check_known(path: Path, name: str, value: Any, known: Collection[Any]) -> No
 
 
 def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
-    """Yield the parameters of an encoder by BERT's names, with their shapes; -1 is any number."""
+    """Yield BERT's name and the shape of each parameter of an encoder; -1 means any size."""
     yield WORDS, (sizes.n_pieces, sizes.width)
     if sizes.family == TABLE:
         return
@@ -141,8 +149,8 @@ def shapes_of(sizes: Sizes) -> Iterator[Tuple[str, Tuple[int, ...]]]:
 
 
 def name_of_bert(name: str) -> str:
-    """Return BERT's name of a parameter. Files may have other names: DistilBERT's or a table's,
-    names that begin with the model's, or those of the first BERTs (gamma, beta)."""
+    """Return BERT's name of a parameter. Files may use other names: those of DistilBERT or of a
+    table, names with the model's name before them, or those of the first BERTs (gamma, beta)."""
     if name in _TABLES:
         return WORDS
     name = re.sub(r"^(distilbert|bert|roberta)\.", "", name)

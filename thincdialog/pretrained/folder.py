@@ -1,4 +1,4 @@
-"""Reads the folder of a published encoder, in Hugging Face's and sentence-transformers' layout."""
+"""Read the folder of a published encoder, as Hugging Face and sentence-transformers lay it out."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from .weights import find_tensors, read_tensors, reading
 
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
-# Of sentence-transformers.
+# Files of sentence-transformers.
 MODULES, LIMITS, PROMPTS = (
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 )  # fmt: skip
@@ -42,10 +42,10 @@ class Dense(NamedTuple):
 
 @dataclass
 class PretrainedFolder:
-    """Hold the settings of an encoder, checked; ``tensors`` reads the weights.
+    """Hold the checked settings of an encoder. The weights are read by ``tensors``.
 
     path (Path): The folder.
-    sizes (Sizes): From config.json.
+    sizes (Sizes): The sizes in config.json.
     weights (str): Name of the file of the weights.
     pieces (str): Name of the file of the tokenizer.
     pooling (str): "first" (the [CLS] token), "mean" or "max".
@@ -69,12 +69,13 @@ class PretrainedFolder:
 
     @property
     def width(self) -> int:
-        """Return the width of a text's vector."""
+        """Width of the vector of a text."""
         return len(self.dense[-1].b) if self.dense else self.sizes.width
 
     @cached_property
     def checksum(self) -> str:
-        """Return the SHA-256 of all files: another one means other ids or vectors."""
+        """SHA-256 of all files, as hexadecimal digits. Another checksum means that ids or vectors
+        may differ."""
         found = sha256()
         for name in self.files:
             with reading(self.path / name) as path, open_plain(path) as file:
@@ -82,19 +83,21 @@ class PretrainedFolder:
         return found.hexdigest()
 
     def tensors(self) -> Dict[str, np.ndarray]:
-        """Read the weights, float32, under BERT's names ("encoder.layer.0.output.dense.bias").
+        """Read the weights as float32 arrays, by BERT's names, such as
+        "encoder.layer.0.output.dense.bias".
 
-        RAISES (ModelError): If some are missing, have another shape or are not finite.
+        RAISES (ModelError): If a parameter is missing, has another shape or is not finite.
         """
         return read_tensors(self.path / self.weights, shapes_of(self.sizes))
 
 
 def read_folder(path: str) -> PretrainedFolder:
-    """Read the settings of an encoder's folder; of its weights, only names and shapes are checked.
+    """Read the settings in the folder of an encoder, and check the names and shapes of its weights
+    without reading them.
 
     path (str): The folder: config.json, tokenizer.json and model.safetensors, and
-        sentence-transformers' modules.json where there is one.
-    RAISES (ModelError): If something is missing, damaged, or not supported.
+        sentence-transformers' modules.json if there is one.
+    RAISES (ModelError): If a file is missing or damaged, or a setting is not supported.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
     folder = Path(path)
@@ -107,7 +110,7 @@ def read_folder(path: str) -> PretrainedFolder:
 
 
 def _read_table(folder: Path) -> Optional[PretrainedFolder]:
-    """Read a table in the layout of Model2Vec or WordLlama; None if it is something else.
+    """Read a table in the layout of Model2Vec or WordLlama; return None if the folder has none.
 
     SOURCE: https://github.com/MinishLab/model2vec, https://github.com/dleemiller/WordLlama
     """
@@ -145,7 +148,7 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
             )
     sizes = read_sizes(folder / place / CONFIG, _read_json(folder / place / CONFIG))
     for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes)):
-        pass  # Each one is checked, and none is read.
+        pass  # The loop checks each parameter, and reads none.
     found = PretrainedFolder(folder, sizes, str(place / WEIGHTS), str(place / TOKENIZER))
     for kind, part in modules:
         if kind == "Pooling":

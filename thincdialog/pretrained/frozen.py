@@ -1,4 +1,4 @@
-"""Provides the vectors of an encoder that is not trained; each text is computed once."""
+"""Provide the vectors of an encoder that is not trained. Each text is encoded only once."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ from ..ops.devices import host_tokens, no_gradient
 from .folder import PretrainedFolder
 from .vector_files import VectorFiles, default_folder
 
-# Texts that are remembered in memory, of those that are not on disk.
+# Largest number of texts whose vectors stay in memory because they are not on disk.
 _MOST_RECENT = 1 << 14
-# Texts whose vectors are computed, and written to disk, together.
+# Number of texts whose vectors are computed and written to disk together.
 _AT_ONCE = 1 << 10
 
 
 @dataclass(eq=False)
 class TextVectors:
-    """Find the vectors of texts on disk or in memory, or compute them. Copies of a model share one
-    object.
+    """Find the vectors of texts on disk or in memory, or compute them. All copies of a model share
+    the same object.
 
     folder (PretrainedFolder): Folder of the encoder.
     pooling (str): Pooling, as in the config.
     encode (Callable): Computes vectors, given ids and lengths.
-    place (Optional[str]): Folder of the vectors on disk; the user's cache if None.
-    max_gb (float): Largest size of that folder.
+    place (Optional[str]): Folder of the vectors on disk; None for the user's cache.
+    max_gb (float): Largest size of that folder in GB.
     """
 
     folder: PretrainedFolder
@@ -58,17 +58,17 @@ class TextVectors:
 
     @cached_property
     def files(self) -> VectorFiles:
-        """Open the vectors on disk when they are first needed."""
+        """The files of vectors on disk, which are opened at first use."""
         root = default_folder() if self.place is None else Path(self.place)
         encoder = sha256(f"{self.folder.checksum} {self.pooling}".encode()).hexdigest()[:16]
         return VectorFiles(root, encoder, self.folder.width, int(self.max_gb * 1e9))
 
     def of(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return the vectors of texts; those that have to be computed stay in memory.
+        """Return the vectors of texts. Vectors that had to be computed stay in memory.
 
         ids (np.ndarray): Ids of all texts, one after the other, shape (n_tokens,), int32.
-        lengths (np.ndarray): Tokens of each text, shape (n_texts,).
-        RETURNS (np.ndarray): Shape (n_texts, width), float32.
+        lengths (np.ndarray): Number of tokens of each text, shape (n_texts,).
+        RETURNS (np.ndarray): The vectors, shape (n_texts, width), float32.
         """
         keys = _keys(ids, lengths)
         with self._lock:
@@ -82,9 +82,10 @@ class TextVectors:
         return np.array([found[key] for key in keys], dtype="f").reshape(shape)
 
     def keep(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        """Compute the vectors of those texts that are not on disk, and write them there.
+        """Compute the vectors of the texts that are not on disk, and write them to disk. Arguments
+        are those of ``of``.
 
-        RAISES (OutputError): If they cannot be written.
+        RAISES (OutputError): If the vectors cannot be written.
         """
         keys = _keys(ids, lengths)
         new = self._compute(ids, lengths, keys, {key: self.files.get(key) for key in keys})
@@ -94,9 +95,9 @@ class TextVectors:
     def _compute(
         self, ids: np.ndarray, lengths: np.ndarray, keys: List[bytes], known: Dict[bytes, Any]
     ) -> Dict[bytes, np.ndarray]:
-        """Compute the vectors of those texts that are not known yet, by their keys.
+        """Compute the vectors of the texts that are not known yet, and return them by key.
 
-        known (Dict[bytes, Any]): Key to vector, or to None if it is not known.
+        known (Dict[bytes, Any]): Key to vector; None if the vector is not known.
         """
         rows = {key: row for row, key in enumerate(keys) if known[key] is None}
         if not rows:
@@ -112,10 +113,11 @@ class TextVectors:
 
 
 def frozen_encoder(vectors: TextVectors, n_segments: int) -> Model[Ragged, Floats2d]:
-    """Build a layer that returns the vectors of texts and learns nothing.
+    """Build a layer that returns the vectors of texts, and has no parameters.
 
-    n_segments (int): Vectors side by side: that of the current turn is first, and the last is the
-        mean of all older turns.
+    vectors (TextVectors): The vectors.
+    n_segments (int): Number of vectors that are concatenated: the first is of the current turn, the
+        last is the mean of all older turns.
     """
     return Model(
         "frozen_encoder",
@@ -131,11 +133,12 @@ def _forward(
     vectors: TextVectors = model.attrs["vectors"]
     n_segments, n_examples = model.get_dim("nS"), len(X.lengths)
     ids, examples, segments = _pieces(X)
-    # A text is what follows each other in a segment.
+    # Neighbouring tokens of the same example and segment are one text.
     begins = np.flatnonzero(np.diff(examples, prepend=-1) | np.diff(segments, prepend=-1))
     found = vectors.of(ids, np.diff(begins, append=len(ids)))  # (n_texts, width)
     slots = examples[begins] * n_segments + np.minimum(segments[begins], n_segments - 1)
-    firsts = np.flatnonzero(np.diff(slots, prepend=-1))  # Older turns lie next to each other.
+    # Texts of the same slot (the older turns) are neighbours.
+    firsts = np.flatnonzero(np.diff(slots, prepend=-1))
     Y: Any = np.zeros((n_examples * n_segments, found.shape[1]), dtype="f")
     Y[slots[firsts]] = np.add.reduceat(found, firsts)
     Y[slots[firsts]] /= np.diff(firsts, append=len(slots))[:, None]
@@ -152,13 +155,14 @@ def encode_ahead(
     texts: Iterable[str],
     progress: Optional[Callable[[int], None]] = None,
 ) -> None:
-    """Compute the vectors that a model will ask for in training, and keep them on disk.
+    """Compute the vectors that a model will need in training, and write them to disk.
 
-    model (Any): Of an agent: a Thinc model, or nothing that has an encoder.
-    tokenizer (Tokenizer): The model's, built already.
-    texts (Iterable[str]): Of the data; equal ones are computed once.
+    model (Any): Model of an agent. If it is not a Thinc model, or has no frozen encoder, nothing is
+        computed.
+    tokenizer (Tokenizer): Tokenizer of the model, ready to use.
+    texts (Iterable[str]): Texts of the data; the vector of equal texts is computed once.
     progress (Optional[Callable]): Called with the number of texts done so far.
-    RAISES (OutputError): If they cannot be written.
+    RAISES (OutputError): If the vectors cannot be written.
     """
     n_done, left = 0, iter(texts)
     is_needed = isinstance(model, Model) and any("vectors" in node.attrs for node in model.walk())
@@ -174,7 +178,7 @@ def encode_ahead(
 
 
 def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:
-    """Find the frozen encoders of a model, each with the tokens that it reads."""
+    """Return the vectors of each frozen encoder in a model, with the tokens that it reads."""
     if "vectors" in model.attrs:
         return {model.attrs["vectors"]: X}
     views = [tokens_of(ids, X) for ids in model.attrs.get("views", {}).values()]
@@ -183,9 +187,10 @@ def _readers(model: Model, X: Ragged) -> Dict[TextVectors, Ragged]:
 
 
 def _pieces(X: Ragged) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the encoder's ids, with the number of the example and the segment of each."""
+    """Return the ids that the encoder reads, with the number of the example and the segment of each
+    id."""
     tokens, lengths = host_tokens(X)
-    is_own = tokens[:, 0] >= N_SPECIAL  # The agent may have put <turn> between turns.
+    is_own = tokens[:, 0] >= N_SPECIAL  # The agent may have put the special <turn> between turns.
     return tokens[is_own, 0], bag_numbers(lengths)[is_own], tokens[is_own, 1]
 
 

@@ -1,7 +1,7 @@
-"""Writes and checks the encoders of saved models.
+"""Write and check the encoders of saved models.
 
-encoders.json          each encoder's folder, as the config names it, and its checksum
-encoders/CHECKSUM/     its files, if the model contains it
+encoders.json          the folder of each encoder, as the config names it, and a checksum
+encoders/CHECKSUM/     the files of an encoder, if the model contains it
 """
 
 import os
@@ -21,9 +21,9 @@ FILE, FOLDER = "encoders.json", "encoders"
 
 
 class SavedEncoder(NamedTuple):
-    """Describe an encoder for saved models; an attribute of its layer.
+    """Describe an encoder for saved models. Layers keep it as an attribute.
 
-    given (str): Its folder, as the config names it.
+    given (str): Folder of the encoder, as the config names it.
     folder (PretrainedFolder): The contents of that folder.
     is_included (bool): Whether saved models contain the encoder.
     """
@@ -34,12 +34,12 @@ class SavedEncoder(NamedTuple):
 
 
 def write_encoders(model: Any, folder: Path, before: Optional[Path] = None) -> None:
-    """Write which encoders a model has, and the files of those that it contains.
+    """Write a list of the encoders of a model, and the files of those that the model contains.
 
-    model (Any): Of an agent: a Thinc model, or nothing that has an encoder.
-    folder (Path): Of the saved model, or of a checkpoint.
-    before (Optional[Path]): The saved model that this one replaces; the files that both have are
-        linked, not written again. None for a checkpoint, which contains no encoder.
+    model (Any): Model of an agent; only a Thinc model can have encoders.
+    folder (Path): Folder of the saved model, or of a checkpoint.
+    before (Optional[Path]): The saved model that this one replaces. Files of encoders that both
+        have are linked instead of copied. None for a checkpoint, which contains no encoder.
     """
     facts = []
     for given, encoder, is_included in _encoders_of(model):
@@ -57,14 +57,16 @@ def _write_file(given: Path, path: Path, before: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(before, path)
-    except OSError:  # It is new, or the file system has no links.
+    except OSError:  # The file is new, or the file system has no links.
         shutil.copyfile(given, path)
 
 
 def check_encoders(model: Any, folder: Path) -> None:
-    """Check that a model, built from its config, has the encoders that it was saved with.
+    """Check that a model that was built from its config has the encoders that it was saved with.
 
-    RAISES (ModelError): If an encoder is another one.
+    model (Any): Model of an agent; only a Thinc model can have encoders.
+    folder (Path): Folder of the saved model.
+    RAISES (ModelError): If an encoder differs.
     """
     for each, facts in zip(_encoders_of(model), _facts(folder)):
         if each.folder.checksum != facts["checksum"]:
@@ -73,10 +75,11 @@ def check_encoders(model: Any, folder: Path) -> None:
 
 
 def encoder_places(folder: Path, config: Mapping[str, Any]) -> Dict[str, str]:
-    """Return overrides with which a config finds the encoders inside a saved model: dotted name to
-    folder.
+    """Return the overrides with which a config finds the encoders inside a saved model, from dotted
+    name to folder.
 
-    config (Mapping[str, Any]): Config of the saved model, variables as written.
+    folder (Path): Folder of the saved model.
+    config (Mapping[str, Any]): Config of the saved model, before variables are interpolated.
     RAISES (ModelError): If the model refers to an encoder that is missing.
     """
     places: Dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Encodes texts with the tokenizer of a published encoder."""
+"""Encode texts with the tokenizer of a published encoder."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -21,15 +21,16 @@ _FILE = "checksum.json"
 
 @registry.tokenizers("thincdialog.Pretrained.v1")
 class PretrainedTokenizer(Tokenizer):
-    """The tokenizer that an encoder was trained with: a text's ids begin with its [CLS] token and
-    end with its [SEP] token, and are no more than the encoder can read.
+    """Encode texts with the tokenizer that a published encoder was trained with. The ids of a text
+    begin with the [CLS] token and end with the [SEP] token, and are cut to the longest text that
+    the encoder can read.
 
-    Each id is the encoder's, plus the number of our special tokens.
+    Each id is the encoder's id plus ``N_SPECIAL``, the number of our special tokens.
 
-    folder (str): The encoder's: config.json, tokenizer.json and model.safetensors.
-    prompt (Optional[str]): What is put before each text, such as "query: "; the folder's default
-        if None.
-    RAISES (ModelError): If the folder holds no such encoder.
+    folder (str): Folder of the encoder: config.json, tokenizer.json and model.safetensors.
+    prompt (Optional[str]): Text to put before each text, such as "query: "; None for the folder's
+        default.
+    RAISES (ModelError): If the folder holds no supported encoder.
     RAISES (MissingPackageError): If tokenizers is not installed.
     """
 
@@ -53,13 +54,13 @@ class PretrainedTokenizer(Tokenizer):
             pieces = Pieces.from_buffer(content)
             pieces.no_padding()
             pieces.enable_truncation(self.max_tokens)
-            # The post-processor has ids of its own.
+            # The post-processor may add ids that are not in the vocabulary.
             highest = max([*pieces.get_vocab().values(), *pieces.encode("").ids], default=0)
         if highest >= self.n_pieces:
             text = f"has ids up to {highest:,}, but the encoder {self.n_pieces:,} rows"
             raise ModelError(f"{self._path}  {text}: they belong to different encoders.")
         self._pieces: Any = pieces
-        # Pieces that a table has no vector for.
+        # The id of pieces that a table has no vector for.
         unknown = getattr(pieces.model, "unk_token", None)
         self._unknown = pieces.token_to_id(unknown) if unknown else None
 
@@ -84,7 +85,7 @@ class PretrainedTokenizer(Tokenizer):
         return np.array(ids, dtype=np.int32) + np.int32(N_SPECIAL), lengths
 
     def _clean(self, text: str) -> str:
-        # Lone surrogates have no UTF-8, which tokenizers reads.
+        # The library tokenizers reads UTF-8, which cannot hold lone surrogates.
         return f"{self.prompt}{text}".encode("utf-8", "replace").decode("utf-8")
 
     def decode(self, ids: Iterable[int]) -> str:

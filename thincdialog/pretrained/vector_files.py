@@ -1,9 +1,9 @@
-"""Keeps the vectors of texts on disk, by key, so that later runs need not compute them.
+"""Keep the vectors of texts on disk, by key, so that later runs need not compute them.
 
-    FOLDER/ENCODER/NAME.keys       16 bytes a text, and the CRC-32 of its vector
-    FOLDER/ENCODER/NAME.vectors    its vector, float32
+    FOLDER/ENCODER/NAME.keys       for each text, a key of 16 bytes and the CRC-32 of the vector
+    FOLDER/ENCODER/NAME.vectors    for each text, the vector, float32
 
-Each process appends to files of its own. So processes do not wait for each other, and if one is
+Each process appends to its own files. So processes do not wait for each other, and if a process is
 killed, only its last record is lost.
 """
 
@@ -24,7 +24,7 @@ _REMEDY = "Free some space, or set 'vectors' in the encoder's section to another
 
 
 def default_folder() -> Path:
-    """Return the folder of the vectors, in the user's cache, if the config names none."""
+    """Return the folder of the vectors if the config names none. It is in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "thincdialog" / "vectors"
 
@@ -32,18 +32,18 @@ def default_folder() -> Path:
 class VectorFiles:
     """Read and write the vectors of one encoder.
 
-    folder (Path): Folder of all encoders; it is made when something is written.
-    encoder (str): Name of the encoder's folder in it.
+    folder (Path): Folder of the vectors of all encoders; created at the first write.
+    encoder (str): Name of the encoder's folder inside that folder.
     width (int): Width of a vector.
-    max_bytes (int): Largest size of all encoders together; beyond it, the files that were used
-        least recently are removed.
+    max_bytes (int): Largest size of the vectors of all encoders together. If they are larger, the
+        files that were used least recently are removed.
     """
 
     def __init__(self, folder: Path, encoder: str, width: int, max_bytes: int):
         self.root, self.folder, self.max_bytes = folder, folder / encoder, max_bytes
         self.width, self._own, self._n_own = width, self.folder / uuid4().hex, 0
         self._arrays: Dict[Path, Any] = {}
-        # Which of the arrays holds a vector, in which row, and its checksum.
+        # Key to the array and the row that hold the vector, and the checksum of the vector.
         self._places: Dict[bytes, Tuple[Path, int, int]] = {}
         for path in sorted(self.folder.glob("*.keys")):
             with suppress(OSError):  # Another process has removed it.
@@ -60,13 +60,14 @@ class VectorFiles:
     def add(self, keys: List[bytes], vectors: np.ndarray) -> None:
         """Write the vectors of new keys.
 
-        RAISES (OutputError): If they cannot be written, or are more than the folder may hold.
+        RAISES (OutputError): If the vectors cannot be written, or exceed the size of the folder.
         """
         checks = [zlib.crc32(vector) for vector in vectors]
         with writing(self.folder, _REMEDY):
             self.folder.mkdir(parents=True, exist_ok=True)
             known = np.array(list(zip(keys, checks)), dtype=_KEY)
-            # Vectors first: a key without one would be another text's next time.
+            # Vectors are written first, because a key without a vector would get the vector of the
+            # next text.
             for kind, rows in (".vectors", vectors.astype("<f4")), (".keys", known):
                 with self._own.with_suffix(kind).open("ab") as file:
                     file.write(rows.tobytes())
@@ -74,7 +75,8 @@ class VectorFiles:
             self._n_own = self._read(self._own, self._n_own)
 
     def _read(self, path: Path, first: int = 0) -> int:
-        """Find the records of a file, beginning with number ``first``; RETURNS how many it has."""
+        """Look up the records of a file from number ``first`` on. RETURNS the number of all records
+        in the file."""
         keys, vectors = path.with_suffix(".keys"), path.with_suffix(".vectors")
         n_vectors = vectors.stat().st_size // (4 * self.width)
         found = np.fromfile(keys, _KEY, n_vectors - first, offset=first * _KEY.itemsize).tolist()

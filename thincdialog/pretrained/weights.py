@@ -1,4 +1,4 @@
-"""Reads the parameters of an encoder from a file of safetensors."""
+"""Read the parameters of an encoder from a file of safetensors."""
 
 import os
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ Shapes = Iterable[Tuple[str, Tuple[int, ...]]]
 
 
 def read_tensors(path: Path, shapes: Shapes) -> Dict[str, np.ndarray]:
-    """Read parameters as float32 arrays, by BERT's names; arguments and errors as of
+    """Read parameters as float32 arrays, by BERT's names. Arguments and errors are those of
     ``find_tensors``.
 
-    RAISES (ModelError): If a number is not finite.
+    RAISES (ModelError): Also if a number is not finite.
     """
     found = {name: part[:].astype(np.float32) for name, part in find_tensors(path, shapes)}
     for name, array in found.items():
@@ -31,8 +31,10 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
     """Check the names, shapes and types of parameters, and yield each without reading it.
 
     path (Path): Path of the file.
-    shapes (Shapes): BERT's names, with the shapes expected; -1 is any number.
-    RAISES (ModelError): If the file is damaged, or a parameter is missing or of another shape.
+    shapes (Shapes): BERT's name and the expected shape of each parameter; -1 means any size.
+    RETURNS (Iterator[Tuple[str, Any]]): BERT's name of each parameter, and a slice that reads it.
+    RAISES (ModelError): If the file is damaged, or a parameter is missing or has another shape or
+        an unsupported type.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
     try:
@@ -57,14 +59,17 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Path]:
-    """Turn every error while a file is read into one line for the user. YIELDS the file's real
-    path, because the folder of a hub holds links."""
+    """Turn every error while a file is read into an error of one line for the user.
+
+    YIELDS (Path): Real path of the file, because folders from a hub contain links.
+    RAISES (ModelError): If the file cannot be read, or is damaged.
+    """
     try:
         yield Path(os.path.realpath(path))
     except OSError as error:
         raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
     except DialogError:
         raise
-    except Exception as error:  # Of which kind, tokenizers does not say.
+    except Exception as error:  # The library tokenizers raises plain Exceptions.
         reason = " ".join(str(error)[:200].split())
         raise ModelError(f"{path}  is damaged ({reason}). Download it again.") from None

@@ -1,4 +1,4 @@
-"""Begins an embedding table with word vectors from a file, or from a table's folder."""
+"""Initialise an embedding table with word vectors from a file, or from the folder of a table."""
 
 import os
 from typing import Callable, Collection, Iterator, Sequence
@@ -22,20 +22,22 @@ _WORDS_AT_ONCE = 1024
 
 @registry.initializers("thincdialog.WordVectors.v1")
 def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
-    """A table of embeddings that begins with word vectors: from a file of word2vec (text or
-    binary), fastText (.vec) or GloVe, also gzipped, or from the folder of a table in the layout
-    of Model2Vec or WordLlama, such as ``thincdialog distill`` writes. The other rows are
-    drawn, and all vectors are scaled by one factor to be as large on average. All rows are trained
-    further.
+    """Initialise a table of embeddings with word vectors: from a file of word2vec (text or binary),
+    fastText (.vec) or GloVe, also compressed with gzip, or from the folder of a table in the layout
+    of Model2Vec or WordLlama, such as ``thincdialog distill`` writes.
 
-    The table must be as wide as the vectors of a file; of those of a folder, it takes the first
-    columns. Words are looked up as the tokenizer cuts them, so that its `lower` decides on the
-    case. A folder's tokenizer cuts a word into pieces, and its vector is their mean. Of a
-    tokenizer with hashed rows, a word is any of the training data, which is read once more;
-    n-grams and pieces of words have none.
+    Rows of words without a vector are drawn at random, and all vectors are scaled by one factor so
+    that they are as large as these rows on average. All rows are trained further.
 
-    path (str): The file or folder. It is read when a training begins, unless `init_from` gives
-        the table; a saved model needs it no more.
+    The table must be as wide as the vectors of a file. Vectors of a folder may be wider; the table
+    then takes their first columns. Words are looked up in the form in which the tokenizer returns
+    them, so the tokenizer's `lower` determines the case. The folder's own tokenizer may cut a word
+    into pieces; the vector of the word is then the mean of their vectors. If the model's tokenizer
+    has hashed rows, all words of the training data are looked up, so the data is read once more;
+    n-grams and pieces of words get no vector.
+
+    path (str): The file or folder. It is read when a training begins, unless the table is set by
+        `init_from`. A saved model does not need it.
     RETURNS (Callable): ``init(ops, shape) -> table``.
     """
     read = read_table if os.path.isdir(path) else read_word_vectors
@@ -43,9 +45,12 @@ def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
 
 
 def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row]:
-    """Read the vectors of words from a folder's table, as ``read_word_vectors`` does from a file.
+    """Yield the vectors of words from a folder's table, as ``read_word_vectors`` does from a file.
 
-    RAISES (DialogError): If the folder holds no table, or one that is not wide enough.
+    path (str): The folder.
+    wanted (Collection[bytes]): The words, in UTF-8.
+    width (int): Number of elements of each vector; wider vectors of the table are cut.
+    RAISES (DialogError): If the folder holds no table, or its vectors are not wide enough.
     """
     folder = read_folder(path)
     if folder.sizes.family != TABLE:
@@ -60,13 +65,15 @@ def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row
 
 
 def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
-    """Encode words, each by itself; zeros if the encoder has no piece of a word.
+    """Encode words, each by itself.
 
     path (str): The folder of an encoder or a table.
-    YIELDS (np.ndarray): The vector of the next word, shape (width,), float32.
+    words (Sequence[str]): The words.
+    YIELDS (np.ndarray): The vector of the next word, shape (width,), float32; zeros if a table has
+        no piece of the word.
     """
     folder, tokenizer = read_folder(path), PretrainedTokenizer(path)
-    if folder.sizes.family == TABLE:  # The length of a vector says how much its piece matters.
+    if folder.sizes.family == TABLE:  # The length of a vector is the weight of its piece.
         folder.normalise = False
     model = text_encoder(folder)
     model.initialize()
