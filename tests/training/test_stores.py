@@ -586,7 +586,7 @@ def test_trial_runs_read_an_existing_store_and_build_none(files):
 
 def test_a_stream_without_an_end_is_refused(tmp_path):
     config = TWO_TASKS.replace("turns = [1, 3,", "endless = true\nturns = [1, 3,")
-    with pytest.raises(DialogError, match="data without an end"):
+    with pytest.raises(DialogError, match="endless data, which cannot be stored"):
         made(config, **{"loader.store": str(tmp_path)})
 
 

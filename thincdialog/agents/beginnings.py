@@ -1,4 +1,4 @@
-"""How an agent begins with what another run has saved, in place of weights that are drawn."""
+"""Initialise an agent from a saved model instead of random weights."""
 
 from pathlib import Path
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
@@ -12,10 +12,11 @@ from ..teachers import Teacher
 
 
 class Carried(NamedTuple):
-    """What an agent has from another one, besides weights.
+    """Describe what an agent took over from a saved agent, apart from weights.
 
-    lines (Sequence[str]): For the user.
-    grown (Tuple[int, int]): Classes of that one, which come first; classes of this one.
+    lines (Sequence[str]): Messages for the user.
+    grown (Tuple[int, int]): Number of classes of the saved agent, and of the new agent. The classes
+        of the saved agent are first in the new agent.
     """
 
     lines: Sequence[str] = ()
@@ -30,15 +31,15 @@ def begin_from(
     seed: int,
     progress: Optional[Callable[[int], None]],
 ) -> List[str]:
-    """Let an agent take the tokenizer of a saved model of any agent, its classes or candidates
-    (``carry_over``), and the weights that fit.
+    """Initialise an agent from a saved model of any agent: take over its tokenizer, its classes or
+    candidates (see ``carry_over``), and the weights that fit. Draw the other weights.
 
-    folder (Path): Of the saved model.
-    agent (ModelAgent): Has no weights yet.
-    train, tokenizer, seed, progress: As for ``Agent.initialize``.
-    RETURNS (List[str]): The results, a line each.
-    RAISES (ConfigError): If text is to be read and there is no tokenizer.
-    RAISES (ModelError): If nothing fits.
+    folder (Path): Folder of the saved model.
+    agent (ModelAgent): The agent, which has no weights yet.
+    train, tokenizer, seed, progress: See ``Agent.initialize``.
+    RETURNS (List[str]): Messages for the user about each part, one line each.
+    RAISES (ConfigError): If the agent reads text and there is no tokenizer.
+    RAISES (ModelError): If no weights fit.
     """
     check_fitting(folder, agent.id)
     agent.survey(train)
@@ -52,7 +53,8 @@ def begin_from(
     fit = fit_weights(folder, agent.parameters, carried.grown)
     wanted = [shape for _, shape in rows.unread]
     if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
-        # A table that was to come did not fit.
+        # A table of word vectors that was expected from the saved model does not fit after all, so
+        # the weights are drawn again, and its file of vectors is read.
         rows = agent.draw_weights(train, tokenizer, seed)
         fit = fit_weights(folder, agent.parameters, carried.grown)
     for name in dict.fromkeys(name for name, _ in rows.unread):

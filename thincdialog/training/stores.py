@@ -1,10 +1,11 @@
-"""The stores of a config's data: ``[loader] store``. Built once, then read instead of the data.
+"""Build and read the stores of a config's data (``[loader] store``). A store is built once, and
+then read instead of the data.
 
     STORE/TASK/SPLIT/examples/          the teacher's examples, after its mutators
     STORE/TASK/SPLIT/tokens-XXXXXXXX/   the token ids of one encoder
-    STORE/tokenizer-XXXXXXXX/           a tokenizer that was built from them (``kept_tokenizer``)
+    STORE/tokenizer-XXXXXXXX/           a tokenizer built from the examples (``kept_tokenizer``)
 
-A store records its sources (see ``made_of``). It is read only as long as they have not changed.
+A store records its sources (see ``made_of``), and is read only if they have not changed.
 """
 
 import shutil
@@ -46,18 +47,18 @@ from .reading_bar import reading_bar
 
 Building = Literal["none", "new", "all"]
 _CONTINUE = "The files written so far are kept: start again to continue."
-# Errors of a manifest that is JSON, but not that of a store.
+# Errors that occur if a manifest is valid JSON, but not the manifest of a store.
 _NO_MANIFEST = (LookupError, ValueError, TypeError, AttributeError)
 
 
 class Built(NamedTuple):
-    """A store, or its tokens, and whether it was built.
+    """Describe a store, or the tokens of a store, and whether it was built now.
 
-    name (str): "TASK/SPLIT", or "TASK/SPLIT tokens".
-    folder (Path): Its folder.
-    reason (str): Why it was built; "" if it was there.
+    name (str): "TASK/SPLIT" for a store, "TASK/SPLIT tokens" for tokens.
+    folder (Path): Folder of the store or the tokens.
+    reason (str): Reason why it was built; "" if a valid one existed.
     examples (int): Number of examples.
-    size (int): Bytes on disk.
+    size (int): Size on disk, in bytes.
     """
 
     name: str
@@ -68,13 +69,13 @@ class Built(NamedTuple):
 
 
 class Stores:
-    """The stores of all tasks and splits of an experiment.
+    """Build and open the stores of all tasks and splits of an experiment.
 
     root (Path): The folder of ``[loader] store``.
-    tasks (Dict[str, Teacher]): By name.
-    settings (Dict[str, Any]): ``[tasks]``, by name.
-    code (List[str]): Files that the config's functions come from.
-    outside_labels (bool): Whether labels may be missing from their candidates.
+    tasks (Dict[str, Teacher]): Task name to teacher.
+    settings (Dict[str, Any]): Task name to the settings of the task's section in the config.
+    code (List[str]): Files of code that define the functions of the config.
+    outside_labels (bool): Whether labels that are not among their candidates are allowed.
     carry_out (CarryOut): Runs the tokenization, in this process or in workers.
     preprocessing (Optional[Preprocessing]): Lets the agent observe examples before they are stored.
     """
@@ -106,13 +107,15 @@ class Stores:
     # --- examples -------------------------------------------------------------------------
 
     def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
-        """Read the stores instead of the data.
+        """Let the teachers read from stores instead of the data.
 
-        stderr (TextIO): Where to show progress.
-        building (str): Which stores to build: "new": those that are missing; "all": those that are
-            missing, out of date or damaged; "none": splits without a valid store are read from
-            their data.
-        RAISES (DataError): If a store is out of date, and only new ones are built.
+        stderr (TextIO): Stream to show progress on.
+        building (str): Which stores to build: "new" (stores that are missing), "all" (stores that
+            are missing, out of date or damaged) or "none" (splits without a valid store are read
+            from their data).
+        RETURNS (List[Built]): The stores that are read.
+        RAISES (ConfigError): If data is endless, because it cannot be stored.
+        RAISES (DataError): If a store is out of date and ``building`` is "new", or is damaged.
         """
         found = [self._use(*each, stderr, building) for each in self._all()]
         if self.preprocessing is not None and None not in found:
@@ -124,7 +127,7 @@ class Stores:
     ) -> Optional[Built]:
         folder, name = self.folder(task, split) / "examples", f"{task}/{split}"
         if data.endless:
-            text = f"[tasks.{task}] has data without an end, of which no store can be made"
+            text = f"[tasks.{task}] has endless data, which cannot be stored"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
         manifest, reason = _manifest_to_use(folder, building, "it is new")
         wanted = self._made_of(task, split, data, manifest)
@@ -135,8 +138,8 @@ class Stores:
         if reason and building == "none":
             return None
         if reason and manifest is not None and building == "new":
-            text = f"was built of something else: {reason}"
-            raise DataError(folder, f"{text}. Build it again: the command build, with this config")
+            text = f"was built from other sources: {reason}"
+            raise DataError(folder, f"{text}. Build it again: run build with this config")
         if reason:
             self._build(task, split, folder, data, wanted, stderr)
         store = self._opened[task, split] = _open_store(folder)
@@ -170,7 +173,7 @@ class Stores:
     def _made_of(
         self, task: str, split: str, data: Split, manifest: Optional[Dict[str, Any]]
     ) -> Dict[str, Any]:
-        """See ``made_of``."""
+        """Return the sources of a split's store (see ``made_of``)."""
         settings = self._settings(task, split)
         return made_of(settings, data, self.code, self.outside_labels, manifest)
 
@@ -203,8 +206,8 @@ class Stores:
         """Return the folder of the tokenizer that is built from the training data; None if not all
         tasks are read from stores.
 
-        settings (Any): ``[tokenizer]``, as JSON.
-        names (Sequence[str]): Names of the tasks that are shown in training.
+        settings (Any): The section ``[tokenizer]`` of the config, as JSON values.
+        names (Sequence[str]): Names of the tasks to train on.
         """
         if not all((task, "train") in self._opened for task in names):
             return None
@@ -215,10 +218,14 @@ class Stores:
     def use_tokens(
         self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"
     ) -> List[Built]:
-        """Let the agent read tokens instead of texts; make tokens that are missing.
+        """Let the agent read stored tokens instead of texts. Tokens that are missing or out of date
+        are computed first.
 
         encoder (Optional[TextEncoder]): The agent's encoder, ready to use; None if it has none.
-        building (str): "none": examples without stored tokens are tokenized when they are read.
+        stderr (TextIO): Stream to show progress on.
+        building (str): Which tokens to compute: "new" (missing or out of date), "all" (also
+            damaged) or "none" (examples without stored tokens are tokenized when they are read).
+        RETURNS (List[Built]): The stored tokens that are read.
         RAISES (DataError): If tokens are damaged.
         """
         if encoder is None or encoder.key is None:
@@ -245,7 +252,7 @@ class Stores:
         manifest, reason = _manifest_to_use(folder, building, "they are new")
         if manifest is not None:
             if manifest.get("fingerprint") != wanted:
-                reason = "the examples are others"
+                reason = "the examples have changed"
             elif building == "all":
                 look = partial(_open_tokens, folder, store, encoder)
                 reason = _damage(folder, manifest, look)
@@ -261,8 +268,8 @@ class Stores:
 
 
 def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
-    """Return the counts of skipped data (``BadData.numbers``), by file, including those from before
-    a build was interrupted."""
+    """Return the counts of skipped data of each file (see ``BadData.numbers``), including counts
+    from before a build was interrupted."""
     before = (writer.next or {}).get("left_out", {})
     return {**before, **{bad.path: bad.numbers() for bad in data.bad_data()}}
 
@@ -270,7 +277,7 @@ def _left_out(data: Split, writer: StoreWriter) -> Dict[str, Sequence[Any]]:
 def _open_store(folder: Path) -> MappedStore:
     """Open the store in a folder, and check its numbers.
 
-    RAISES (DataError): If it is damaged.
+    RAISES (DataError): If the store is damaged.
     """
     try:
         store = MappedStore(folder, read_manifest(folder) or {})
@@ -283,7 +290,7 @@ def _open_store(folder: Path) -> MappedStore:
 def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> MappedTokens:
     """Open the tokens of a store, and check their numbers.
 
-    RAISES (DataError): If they are damaged.
+    RAISES (DataError): If the tokens are damaged.
     """
     try:
         manifest = read_manifest(folder) or {}
@@ -299,9 +306,9 @@ def _open_tokens(folder: Path, store: MappedStore, encoder: TextEncoder) -> Mapp
 def _manifest_to_use(
     folder: Path, building: Building, new: str
 ) -> Tuple[Optional[Dict[str, Any]], str]:
-    """Return the contents of a folder's manifest; or None and why there is none to use.
+    """Return the contents of a folder's manifest and "", or None and the reason to build it.
 
-    new (str): What to say if there is none at all.
+    new (str): The reason if there is no manifest.
     RAISES (DataError): If the manifest is damaged, and damaged stores are not built again.
     """
     try:
@@ -314,9 +321,11 @@ def _manifest_to_use(
 
 
 def _damage(folder: Path, manifest: Dict[str, Any], look: Callable[[], Any]) -> str:
-    """Say what is wrong with files that were built; "" if nothing is.
+    """Describe the damage of a folder that was built; "" if there is none.
 
-    look (Callable): Opens them.
+    folder (Path): Folder of a store or of tokens.
+    manifest (Dict[str, Any]): Contents of the folder's manifest.
+    look (Callable): Opens the folder; raises an error if it is damaged.
     """
     try:
         found = find_damage(folder, manifest["files"])
