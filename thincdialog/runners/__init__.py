@@ -1,4 +1,4 @@
-"""Runners: they make the steps of training, in one process or in many."""
+"""Runners, which make the steps of training in one process or in several."""
 
 from .alone import Alone
 from .cluster import build_ray

@@ -1,4 +1,4 @@
-"""A runner that makes all steps in this process, one after the other."""
+"""The runner that trains in a single process, one step after the other."""
 
 from typing import Any, Callable, Dict, List, Mapping
 
@@ -15,16 +15,16 @@ from .step import one_step
 
 @registry.runners("thincdialog.Alone.v1")
 def build_alone() -> Runner:
-    """Train in a single process, one step after the other: a run is reproducible bit for bit."""
+    """Train in a single process, one step after the other. Runs are reproducible bit for bit."""
     return Alone()
 
 
 class Alone(Runner):
-    """See ``build_alone``.
+    """Make all steps in this process, one after the other (see ``build_alone``).
 
-    experiment (Experiment): Holds the agent that is trained, and its optimizer.
+    experiment (Experiment): The run's experiment, with the agent to train and its optimizer.
     learner (Learner): The experiment's agent.
-    world (World): Connects the training teacher and the ``learner``.
+    world (World): World of the training teacher and the ``learner``.
     """
 
     experiment: Experiment
@@ -66,7 +66,7 @@ class Alone(Runner):
         return [report] if report.examples else []
 
     def sign_of_life(self) -> Any:
-        return self.world.heard  # Replaced by each parley.
+        return self.world.heard  # Each parley replaces this list.
 
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None

@@ -1,5 +1,5 @@
-"""A pool of workers: each executes calls in a thread of its own, and the time to wait for them
-is bounded."""
+"""A pool of workers, each of which executes calls in its own thread. Waiting for a worker has a
+time limit."""
 
 import contextvars
 import threading
@@ -13,17 +13,17 @@ from ..loader.failure import Failure
 from ..training.interruption import Interruption
 from .patience import LOOK_SECONDS, Patience
 
-# The remedy if the system refuses to start more threads or processes.
+# Advice for the user if the system cannot start more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
 
 class WorkerMessage(NamedTuple):
-    """A message from a worker.
+    """Hold a message from a worker.
 
-    worker (int): The worker's number, from 0.
-    value (Any): An interim message of ``run`` (see ``Crew``); else the return value of the call,
-        or a ``Failure``.
-    is_answer (bool): Whether the call is over.
+    worker (int): Number of the worker, from 0.
+    value (Any): An interim message of ``run`` (see ``Crew``), the return value of the call, or a
+        ``Failure``.
+    is_answer (bool): Whether the call has ended, so that ``value`` is its result.
     """
 
     worker: int
@@ -32,28 +32,31 @@ class WorkerMessage(NamedTuple):
 
 
 def answer_of(worker: Any, tell: Callable[[Any], None], call: str, arguments: Sequence[Any]) -> Any:
-    """Call a method of a worker; RETURNS the result, or a ``Failure``.
+    """Call a method of a worker and catch its errors.
 
-    tell (Callable[[Any], None]): Sends an interim message of ``run``.
+    tell (Callable[[Any], None]): Function that sends an interim message; passed to ``run`` only.
+    call (str): Name of the method.
+    arguments (Sequence[Any]): Its arguments.
+    RETURNS (Any): The return value, or a ``Failure`` if the method raised an error.
     """
     is_run = call == "run"
     given = (tell, *arguments) if is_run else arguments
     try:
         return getattr(worker, call)(*given)
-    except BaseException as error:  # Also SystemExit, which would end only a thread.
+    except BaseException as error:  # Including SystemExit, which would end only this thread.
         return Failure.of(error, worker.world if is_run else None)
 
 
 class Crew:
-    """Hold workers that each execute one call at a time.
+    """Run workers in threads. Each worker executes one call at a time.
 
-    workers (Sequence[Any]): Objects with the methods that are called. The first argument of
-        ``run`` is a function that sends an interim message; a worker's ``world`` says which
-        examples it is working on.
-    stop (Callable[[], None]): Makes workers return from ``run``.
-    interruption (Interruption): Knows whether the run must end, for example after a signal.
-    note (Callable[[str], None]): Shows the user one line of text.
-    times (float): See ``Patience``.
+    workers (Sequence[Any]): Objects whose methods are called. The first argument of a worker's
+        ``run`` is a function that sends an interim message; its ``world`` knows which examples it
+        is working on, for error messages.
+    stop (Callable[[], None]): Function that makes workers return from ``run``.
+    interruption (Interruption): Says whether the run must end, for example after a signal.
+    note (Callable[[str], None]): Function that shows the user one line of text.
+    times (float): Time limits, passed to ``Patience``.
     """
 
     def __init__(
@@ -66,18 +69,21 @@ class Crew:
     ):
         self.workers, self.stop, self.interruption = workers, stop, interruption
         self.patience = Patience(interruption, note, **times)
-        # Workers whose answer is due.
+        # Numbers of the workers that are executing a call.
         self.busy: List[int] = []
         self._told: "SimpleQueue[WorkerMessage]" = SimpleQueue()
-        # Each thread waits for calls. A new thread for each call would delay the call of the next
-        # worker, because ``Thread.start`` returns only when the thread runs.
+        # Threads are kept between calls. Starting a thread for each call would delay the call of
+        # the next worker, because ``Thread.start`` returns only when the thread is running.
         self._threads: Dict[int, threading.Thread] = {}
         self._calls: List["SimpleQueue[Any]"] = [SimpleQueue() for _ in workers]
-        self._heard = time.monotonic()  # Time of the last call or message.
+        self._heard = time.monotonic()  # When the last call or message was sent.
 
     def ask(self, worker: int, call: str, *arguments: Any) -> None:
-        """Call a method of a worker that is not busy; ``listen`` returns its messages.
+        """Start a call of a worker that is not busy; ``listen`` returns its messages.
 
+        worker (int): Number of the worker.
+        call (str): Name of the method.
+        arguments (Any): Its arguments.
         RAISES (WorkerError): If the system cannot start another thread.
         """
         if worker not in self._threads:
@@ -85,14 +91,14 @@ class Crew:
                 target=self._serve,
                 args=(worker,),
                 name=f"worker {worker}",
-                daemon=True,  # A thread that hangs must not keep the program from ending.
+                daemon=True,  # A thread that hangs must not prevent the program from ending.
             )
             try:
                 thread.start()
             except RuntimeError as error:
                 raise WorkerError(worker, f"{error}. {FEWER}") from None
             self._threads[worker] = thread
-        # Context variables, such as Thinc's current ops, are the same in the worker's thread.
+        # Give the worker's thread the same context variables, such as Thinc's current ops.
         self._calls[worker].put((contextvars.copy_context(), call, arguments))
         self.busy.append(worker)
         self._heard = time.monotonic()
@@ -111,11 +117,11 @@ class Crew:
         told.put(WorkerMessage(number, answer_of(worker, tell, call, arguments)))
 
     def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
-        """Return the messages that workers have sent.
+        """Return the messages that workers have sent since the last call.
 
-        seconds (float): How long to wait for the first one.
+        seconds (float): How long to wait for the first message.
         RAISES (WorkerError): If a worker has failed, or if no message arrives in time.
-        RAISES (Interrupted): If a worker hangs after a signal: nothing more can be saved.
+        RAISES (Interrupted): If a worker hangs after a signal, so that no more can be saved.
         """
         told: List[WorkerMessage] = []
         with suppress(Empty):
@@ -134,9 +140,11 @@ class Crew:
         return told
 
     def each(self, call: str, *arguments: Any) -> List[Any]:
-        """Call a method of every worker; none of them is busy.
+        """Call a method of every worker, and wait for the results. No worker may be busy.
 
-        arguments (Any): Each is for all workers, but a list has one item for each worker.
+        call (str): Name of the method.
+        arguments (Any): Its arguments. An argument that is a list holds one item for each worker;
+            any other argument is passed to all workers.
         RETURNS (List[Any]): The return value of each worker.
         """
         answers: List[Any] = [None] * len(self.workers)
@@ -149,7 +157,7 @@ class Crew:
         return answers
 
     def end(self) -> None:
-        """Stop the workers, in bounded time; do not wait longer for those that hang."""
+        """Stop the workers. Wait at most 5 seconds for them, or 1 second after a signal."""
         self.stop()
         for calls in self._calls:
             calls.put(None)

@@ -1,4 +1,4 @@
-"""Checksums that show whether another process, here or on another machine, reads the same data."""
+"""Checksums to check that another process, on this machine or another, reads the same data."""
 
 import hashlib
 from itertools import islice
@@ -7,19 +7,20 @@ from typing import Dict, Iterator
 from ..files.fingerprint import fingerprint
 from ..teachers import Teacher
 
-# Texts that are hashed at once.
+# Number of texts that are hashed at once.
 CHUNK = 4096
-# Episodes of a stream that are compared. These are enough: if the order differs between processes
-# (as of a set of texts), it differs from the beginning.
+# Number of episodes of a stream that are compared. More are not needed: if the order differs
+# between processes, for example because a reader iterates over a set, it differs from the start.
 N_FIRST = 256
 
 
 def data_prints(teacher: Teacher) -> Dict[str, str]:
-    """Return a checksum of each task's data, in the order in which this process has read it; of a
-    stream, the checksum of its first episodes and its files (see ``fingerprint``).
+    """Return a checksum of each task's data, which depends on the order of the examples in this
+    process. The checksum of a stream covers its first episodes and the ``fingerprint`` of its
+    files.
 
     teacher (Teacher): Teacher of a split of the data.
-    RETURNS (Dict[str, str]): Task to checksum.
+    RETURNS (Dict[str, str]): Task name to checksum.
     """
     return {name: _print_of(task) for name, task in teacher.by_task().items()}
 

@@ -1,4 +1,4 @@
-"""Many workers make steps on the same weights, without locks.
+"""The Hogwild runner: several workers update the same weights, without locks.
 
 SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
 """
@@ -34,25 +34,25 @@ from .step_numbers import StepNumbers
 from .worker import Worker
 from .worker_process import worker_processes
 
-# How long ``take`` waits for steps, before the loop looks at the time again.
+# How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.1
-# A larger number is a mistake: the workers would take hours to start.
+# Largest number of workers. More are a mistake: they would take hours to start.
 MOST = 1024
-# A parameter of glibc's mallopt.
+# Number of a parameter of glibc's ``mallopt``.
 M_ARENA_MAX = -8
 
 
 @registry.runners("thincdialog.Hogwild.v1")
 def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "thread") -> Runner:
-    """Train the same weights with several workers at once, without locks (CPU only). Each has a
-    share of the data, a copy of the agent and a world of its own.
+    """Train the same weights with several workers at once, without locks (CPU only). Each worker
+    has its own world, with a copy of the agent and a share of the data.
 
-    workers (int): Number of workers, 1 to 1024; at most as many as there are CPU cores make
-        steps at the same time. Set learn_rate for one worker: with more workers, Adam makes
-        shorter steps by itself.
-    executor (str): "thread": threads of this process, which scale best with
-        system.ops = "fast". "process": processes, which also run Python code in parallel; each
-        of them loads the data.
+    workers (int): Number of workers, 1 to 1024; no more than there are CPU cores make steps at the
+        same time. Choose learn_rate as for one worker: with more workers, Adam's steps are
+        shortened automatically.
+    executor (str): "thread": workers are threads of this process, which scale best with
+        system.ops = "fast". "process": workers are processes, which also run Python code in
+        parallel; each process loads the data.
     RAISES (ConfigError): If workers is out of range.
     """
     if not 1 <= workers <= MOST:
@@ -62,20 +62,21 @@ def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "th
 
 
 def _share_one_heap() -> None:
-    """Let all threads allocate from the heap of the main thread. The heaps that glibc makes for
-    other threads return each large array to the system, and a BiLSTM then spends up to a quarter of
-    its time on new pages. Other C libraries have no such call."""
+    """Make all threads allocate from the main thread's heap. glibc's heaps for other threads return
+    each large array to the system, and a BiLSTM then spends up to a quarter of its time on new
+    pages. C libraries without this call are left alone."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 class Hogwild(Runner):
-    """See ``build_hogwild``. Each step has the settings of the optimizer that it would have
-    with one worker, except those that ``stale_settings`` changes because gradients are stale.
+    """Train with several workers that share the weights (see ``build_hogwild``). Each step uses the
+    optimizer settings that the same step would use with one worker, except for the settings that
+    ``stale_settings`` changes because gradients are stale.
 
-    times (float): As of ``Crew``.
+    times (float): Time limits, passed to ``Crew``.
     crew (Crew): The workers.
-    numbers (StepNumbers): Gives workers the numbers of steps.
+    numbers (StepNumbers): Counter from which workers draw the numbers of their steps.
     """
 
     harmless = ("executor",)
@@ -152,7 +153,7 @@ class Hogwild(Runner):
         self._told_schedules: Dict[str, Any] = {}
         # For each worker, whether it has finished its share.
         self.is_done = [True] * n
-        # The epoch that workers begin at the next ``take``; None if they have begun it.
+        # Number of the epoch that the next ``take`` begins; None if workers have begun it.
         self._begins: Optional[int] = None
         if at_once < n:
             few = f"{at_once} of {n} workers at a time"
@@ -183,7 +184,7 @@ class Hogwild(Runner):
         return self._reports(TAKE_SECONDS)
 
     def _tell_schedules(self) -> None:
-        """Send workers the learning rates that schedules have chosen after evaluations."""
+        """Send workers the states of schedules that evaluations have changed."""
         states = schedule_states(self.experiment.optimizer)
         if states != self._told_schedules:
             self.crew.each("restore_schedules", states)
@@ -197,7 +198,7 @@ class Hogwild(Runner):
         return reports
 
     def _reports(self, seconds: float) -> List[StepReport]:
-        """Return the reports of new steps, after updating the run's optimizer to include them.
+        """Return the reports of new steps, after advancing the run's optimizer by these steps.
 
         seconds (float): How long to wait for the first message.
         """
@@ -217,7 +218,7 @@ class Hogwild(Runner):
     def evaluate(
         self, experiment: Experiment, teacher: Teacher, recorder: Any = None
     ) -> Dict[str, float]:
-        # Threads evaluate, each with a replica of the agent, even if processes make the steps.
+        # Evaluate with threads, each with a replica of the agent, even if processes make the steps.
         make_world = with_threads(experiment, self.n_workers, self.interruption)
         return evaluate_agent(experiment.agent, teacher, make_world, recorder)
 
@@ -233,7 +234,7 @@ class Hogwild(Runner):
     def restore(self, state: Mapping[str, Any]) -> None:
         states = state.get("workers", [None])
         if len(states) != self.n_workers:
-            text = f"[runner] workers is {self.n_workers}, but what was saved is of {len(states)}"
+            text = f"[runner] workers is {self.n_workers}, but the saved run has {len(states)}"
             hint = f"set it to {len(states)}, or start from scratch"
             raise ConfigError([Problem("", text, hint)])
         self.is_done = self.crew.each("restore", states)

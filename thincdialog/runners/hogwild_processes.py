@@ -1,4 +1,4 @@
-"""Hogwild's workers as processes: each makes its own data reader and agent from the config."""
+"""Hogwild workers in processes, which build their own agent and read the data from the config."""
 
 import os
 import sys
@@ -32,11 +32,13 @@ def share_with_processes(
 ) -> Tuple[StepNumbers, MappedArrays, Dict[str, Any]]:
     """Move the run's weights and the optimizer's state into memory that processes share.
 
+    experiment (Experiment): The run's experiment.
     teacher (Teacher): Teacher of the training data.
+    n_workers (int): Number of workers.
     at_once (int): Number of workers that make steps at the same time.
-    RETURNS (Tuple[StepNumbers, MappedArrays, Dict[str, Any]]): The counter of steps, the memory,
-        and the arguments of ``make_process_worker`` except `folder`.
-    RAISES (DialogError): If memory is short, or if the system is Windows.
+    RETURNS (Tuple[StepNumbers, MappedArrays, Dict[str, Any]]): The counter of steps, the shared
+        memory, and the arguments of ``make_process_worker`` except ``number`` and ``folder``.
+    RAISES (DialogError): If there is too little memory, or if the system is Windows.
     """
     if os.name == "nt":
         text = '[runner] executor = "process" needs Linux or macOS'
@@ -65,10 +67,11 @@ def share_with_processes(
 
 @contextmanager
 def folder_of(agent: Learner, place: Path) -> Iterator[str]:
-    """Save an agent to a temporary folder, from which processes read it.
+    """Save an agent to a temporary folder, from which processes load it, while the context is open.
 
-    place (Path): The folder in which it is made.
-    RAISES (DialogError): If it cannot be written.
+    agent (Learner): The agent to save.
+    place (Path): Folder in which the temporary folder is created.
+    RAISES (DialogError): If the agent cannot be written.
     """
     with ExitStack() as stack:
         folder = place
@@ -96,17 +99,18 @@ def make_process_worker(
     drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
-    """Make the worker of a process, from the same config as its parent. ``share_with_processes``
-    gives the arguments that are not described here.
+    """Build the worker of this process from the same config as in the parent.
+    ``share_with_processes`` returns the arguments that are not described here.
 
     number (int): Number of the worker, from 0.
-    folder (str): Folder of the saved agent; not needed afterwards.
+    folder (str): Folder of the saved agent, which is only read during this call.
     RAISES (DialogError): If the config names functions that are not registered in this process.
-    RAISES (DataError): If this process reads other training data than the run.
+    RAISES (DataError): If this process reads different training data than the parent, or reads it
+        in another order.
     """
     try:
         experiment = Experiment.from_config(config, code=code)
-    except ConfigError as error:  # The parent accepted the config: it has more functions.
+    except ConfigError as error:  # The parent, which accepted the config, has more functions.
         problems = "; ".join(problem.text for problem in error.problems)
         raise DialogError(
             f"{problems}. A process knows only functions that it has imported itself: put your "

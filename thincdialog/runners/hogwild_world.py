@@ -1,4 +1,4 @@
-"""Hogwild as a world: threads share the data and the weights."""
+"""A world that runs conversations in several threads, which share the data and the weights."""
 
 from collections import deque
 from functools import cached_property, partial
@@ -21,8 +21,8 @@ from ..worlds import PartnerWorld, World, WorldFactory
 from .crew import Crew
 from .worker import ShareWorker
 
-# Maximum number, per worker, of parleys that are released and not yet shown: enough that no worker
-# waits for the thread that releases them. (With 2, evaluations took a fifth longer.)
+# Maximum number of parleys per worker that are released and not yet shown. It is large enough that
+# no worker waits for the thread that releases parleys. (With 2, evaluations took a fifth longer.)
 AHEAD = 16
 
 
@@ -30,11 +30,11 @@ AHEAD = 16
 def build_hogwild_world(
     n_workers: int = 2, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Evaluate with several workers: threads, each with a share of the data. (To train with
+    """Evaluate with several threads, each of which answers a share of the data. (To train with
     several workers, set ``[runner]``.)
 
-    n_workers (int): Number of workers, 1 or more.
-    conversation (Optional[WorldFactory]): The world of each worker, such as
+    n_workers (int): Number of threads, 1 or more.
+    conversation (Optional[WorldFactory]): World of each thread, such as
         "thincdialog.BatchWorld.v1"; null: "thincdialog.PartnerWorld.v1".
     """
     make_world = conversation or PartnerWorld
@@ -44,10 +44,14 @@ def build_hogwild_world(
 def with_threads(
     experiment: Experiment, n_workers: int, interruption: Optional[Interruption]
 ) -> WorldFactory:
-    """Return a function that makes a world for evaluations with several threads, which come to the
-    same scores as one thread. It makes the world of the config, without threads, for an agent on
-    a GPU, for one whose replies depend on the batches, and for a custom one that has a ``report``
-    but no ``replica`` of its own."""
+    """Return a factory of worlds that evaluate with several threads and give the same scores as one
+    thread. If threads could change the scores or are of no use, return the config's own factory:
+    for an agent on a GPU, an agent whose replies depend on the batches, and a custom agent that
+    overrides ``report`` but not ``replica``.
+
+    n_workers (int): Number of threads.
+    interruption (Optional[Interruption]): Says whether the run must end.
+    """
     agent, make_world = experiment.agent, experiment.evaluation["world"]
     counts_alone = type(agent).replica is Agent.replica and type(agent).report != Agent.report
     is_on_cpu = experiment.ops.device_type == "cpu"
@@ -58,27 +62,27 @@ def with_threads(
 
 
 class HogwildWorld(World):
-    """Share a teacher's data among workers, threads of this process: each has a world of its own
-    with a replica of the agent. (ParlAI has a world of this name.)
+    """Share a teacher's data among worker threads, each with its own world and a replica of the
+    agent. (ParlAI has a world of this name.)
 
-    ``parley`` lets one worker make a parley of its world. It waits only if too many parleys are
-    in progress, or if workers have taken all data. ``acts`` are those of a parley that has ended,
-    or empty if none has. ``shutdown`` joins the workers.
+    ``parley`` lets one worker make a parley in its world, and does not wait for the result unless
+    too many parleys are in progress or the workers have taken all data. ``acts`` holds the acts of
+    a parley that has ended, and is empty if none has. ``shutdown`` joins the threads.
 
         with HogwildWorld(train, agent, 2, optimizer) as world:
             while not world.epoch_done():
                 world.parley()
             print(world.report())
 
-    teacher (Teacher): Gives the messages.
-    agent (Agent): Answers them. It is on the CPU.
-    n_workers (int): Number of workers, 1 or more.
-    optimizer (Optional[Optimizer]): With one, each worker updates the weights, which all of
-        them share, after each of its parleys; so do not call ``agent.update``.
-    make_world (WorldFactory): Makes the world of each worker.
-    interruption (Optional[Interruption]): Knows whether the run must end.
+    teacher (Teacher): The agent whose messages come from data.
+    agent (Agent): The agent that answers the messages, on the CPU.
+    n_workers (int): Number of threads, 1 or more.
+    optimizer (Optional[Optimizer]): Required for training: each worker updates the shared weights
+        after each of its parleys, so do not call ``agent.update``.
+    make_world (WorldFactory): Factory of the workers' worlds.
+    interruption (Optional[Interruption]): Says whether the run must end.
     RAISES (ProtocolError): If the agent is trained without an optimizer, or with one whose state
-        cannot be shared; if the agent is evaluated, and its replies depend on the batches.
+        workers cannot share; or if the agent is evaluated and its replies depend on the batches.
     """
 
     def __init__(
@@ -108,7 +112,7 @@ class HogwildWorld(World):
             _ReleasedWorker(make_world, share, agent, twin)
             for share, twin in zip(teacher.shares(n_workers), twins)
         ]
-        # A crew notes something only if a signal ends the run.
+        # A crew calls ``note`` only if a signal ends the run, so nothing is shown here.
         ending = interruption or Interruption()
         self._crew = Crew(self._workers, self._call_back, ending, lambda line: None)
         self._at_once = min(n_workers, n_cores())
@@ -116,19 +120,19 @@ class HogwildWorld(World):
         self._begin()
 
     def _begin(self) -> None:
-        """Reset the state to that at the beginning of an epoch."""
-        # Arguments of ``ShareWorker.step``.
+        """Reset this world to the state at the beginning of an epoch."""
+        # For each released parley, the arguments of ``ShareWorker.step``.
         self._released: "SimpleQueue[Any]" = SimpleQueue()
         self.__dict__.pop("_left", None)
         for worker in self._workers:
             worker.released = self._released
         self._n_under_way = 0
-        # The acts of parleys that have ended and were not shown yet.
+        # The acts of parleys that have ended and have not been shown yet.
         self._ended: Deque[Sequence] = deque()
 
     @cached_property
     def _left(self) -> Set[int]:
-        """Workers that have not finished their shares; to know this of a stream, it is read."""
+        """Numbers of the workers whose shares are not done. To find out, a stream is read."""
         workers = enumerate(self._workers)
         return {number for number, worker in workers if not worker.world.epoch_done()}
 
@@ -169,7 +173,7 @@ class HogwildWorld(World):
                 self.agent.weights_changed()
                 self.optimizer.nr_update[KEY] += 1
                 self.optimizer.step_schedules()
-        if not self._left:  # No worker takes the parleys that were released in excess.
+        if not self._left:  # No worker will take the released parleys that remain.
             self._n_under_way = 0
 
     def _settle(self) -> None:
@@ -178,7 +182,7 @@ class HogwildWorld(World):
             self._listen()
 
     def _call_back(self) -> None:
-        """Let workers return from ``run`` once their parleys have ended."""
+        """Make workers return from ``run`` after their current parleys."""
         try:
             while True:
                 self._released.get_nowait()
@@ -190,19 +194,19 @@ class HogwildWorld(World):
         return not (self._left or self._ended)
 
     def report(self) -> Dict[str, Metric]:
-        """Return the metrics of all workers, once their parleys have ended (see
+        """Wait for parleys in progress, then return the merged metrics of all workers (see
         ``World.report``)."""
         self._settle()
         return merge_reports(*(worker.world.report() for worker in self._workers))
 
     def reset_metrics(self) -> None:
-        """Reset the metrics of all workers, once their parleys have ended."""
+        """Wait for parleys in progress, then reset the metrics of all workers."""
         self._settle()
         for worker in self._workers:
             worker.world.reset_metrics()
 
     def shutdown(self) -> None:
-        """Let the workers end their parleys, and join them."""
+        """Join the threads after their current parleys, and shut down their worlds."""
         super().shutdown()
         self._crew.end()
         for worker in self._workers:
@@ -210,16 +214,20 @@ class HogwildWorld(World):
 
 
 class _ReleasedWorker(ShareWorker):
-    """Makes a parley, and an update of the weights if it has an optimizer, for each item of
-    ``released``.
+    """Make a parley for each item of ``released``, and an update of the weights if there is an
+    optimizer.
 
-    released (SimpleQueue): The arguments of ``step``; None: there are no more.
+    released (SimpleQueue): Arguments of ``step`` for each parley; None ends the queue.
     """
 
     released: "SimpleQueue[Any]"
 
     def run(self, tell: Callable[[Any], None]) -> None:
-        """Work until the share is done, or until there are no more items."""
+        """Work until the share is done or ``released`` ends.
+
+        tell (Callable[[Any], None]): Function that is called after each parley with its acts,
+            whether the share is done, and whether the weights were updated.
+        """
         self.limit_threads()
         is_done = False
         while not is_done and (released := self.released.get()) is not None:

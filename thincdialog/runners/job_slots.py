@@ -7,11 +7,12 @@ from typing import Any, Tuple
 
 
 class JobSlots:
-    """A semaphore for several processes: a pipe that holds one byte per free slot. A worker takes
-    a byte to enter, waiting for it if there is none, and puts it back when it leaves. (make's job
-    server works like this. A named semaphore would remain on the system if the run is killed.)
+    """Provide a semaphore for several processes. It is a pipe that holds one byte per free slot: a
+    process reads a byte to enter, waiting until there is one, and writes it back to leave. (make's
+    job server works the same way. A named semaphore would be left on the system if the run is
+    killed.)
 
-    at_once (int): Number of slots; 1 for a lock.
+    at_once (int): Number of slots; 1 makes a lock.
     """
 
     def __init__(self, at_once: int):

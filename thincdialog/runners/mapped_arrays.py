@@ -1,4 +1,4 @@
-"""Arrays in memory that unrelated processes of one machine can map."""
+"""Arrays in memory that any processes on the same machine can share."""
 
 import mmap
 import os
@@ -9,7 +9,7 @@ import numpy
 
 from ..errors import DialogError
 
-# Arrays begin at pages, so pages of an array that is never used take no memory.
+# Each array begins on a page of its own, so an array that is never used takes no memory.
 ALIGNMENT = 4096
 
 # Name, shape and dtype of each array.
@@ -17,12 +17,12 @@ Layout = List[Tuple[str, Tuple[int, ...], str]]
 
 
 class MappedMemory(NamedTuple):
-    """Describe the memory, so that another process can open it.
+    """Describe shared memory, so that another process can open it.
 
-    path (str): Path to open.
+    path (str): Path of the file to open.
     size (int): Size in bytes.
-    mark (bytes): Random first bytes of the memory, by which ``open`` rejects any other file.
-    layout (Layout): The arrays in it.
+    mark (bytes): Random bytes at the start of the memory, with which ``open`` recognises it.
+    layout (Layout): Name, shape and dtype of each array.
     """
 
     path: str
@@ -32,16 +32,20 @@ class MappedMemory(NamedTuple):
 
 
 class MappedArrays:
-    """Named arrays, zero at first; only pages that are written to take memory.
+    """Hold named arrays in shared memory. They are zero at first, and only pages that are written
+    to take memory.
 
-    The memory has no name (``memfd_create``), and other processes open it through this process's
-    /proc. So nothing remains of it no matter how processes end, and it does not count towards
-    the limit of /dev/shm, which is small in containers. If that does not work (``is_named``), it
-    is a temporary file, to be deleted (``forget``) when all processes have opened it.
+    The memory has no file name (``memfd_create``); other processes open it through this process's
+    folder in /proc. Therefore it is freed no matter how the processes end, and it does not count
+    towards the limit of /dev/shm, which is small in containers. Where this does not work, set
+    ``is_named``: then the memory is a temporary file, which ``forget`` deletes when all processes
+    have opened it.
 
-    remedy (str): What the user can do if memory is short.
+    layout (Layout): Name, shape and dtype of each array.
+    is_named (bool): Whether to use a temporary file.
+    remedy (str): Advice for the user, for the error if there is too little memory.
     arrays (Dict[str, numpy.ndarray]): The arrays by name.
-    RAISES (DialogError): If memory is short, or a limit forbids it.
+    RAISES (DialogError): If there is too little memory, or a limit of the system is exceeded.
     """
 
     def __init__(
@@ -83,7 +87,8 @@ class MappedArrays:
     def open(cls, mapping: MappedMemory) -> "MappedArrays":
         """Open the arrays of another process.
 
-        RAISES (OSError): If this process cannot open them.
+        mapping (MappedMemory): The attribute ``mapping`` of the other process's object.
+        RAISES (OSError): If this process cannot open the memory.
         """
         opened = object.__new__(cls)
         opened.mapping, opened._path, opened._handle = mapping, "", -1
@@ -99,13 +104,13 @@ class MappedArrays:
         return opened
 
     def forget(self) -> None:
-        """Delete the file, if there is one; call this when all processes have opened it."""
+        """Delete the temporary file, if any; call this when all processes have opened it."""
         if self._path:
             os.unlink(self._path)
             self._path = ""
 
     def close(self) -> None:
-        """Allow no further ``open``. The memory is freed when its last array is gone."""
+        """Close the memory to further processes. It is freed when its last array is deleted."""
         self.forget()
         if self._handle >= 0:
             os.close(self._handle)

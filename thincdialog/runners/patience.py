@@ -1,4 +1,4 @@
-"""Time limits for waiting for workers, so that a worker that hangs does not block a run."""
+"""Time limits for waiting, so that a worker that hangs does not block a run."""
 
 import time
 from typing import Callable, Collection
@@ -6,20 +6,20 @@ from typing import Callable, Collection
 from ..errors import WorkerError
 from ..training.interruption import Interrupted, Interruption
 
-# How often a wait is interrupted to check whether the run must end.
+# How often a waiting process checks whether the run must end.
 LOOK_SECONDS = 0.5
-# The time limits for silent workers: during a run, and once it must end.
+# Defaults of ``max_wait`` and ``end_seconds`` of ``Patience``.
 MAX_WAIT_SECONDS, MAX_END_SECONDS = 600.0, 25.0
 
 
 class Patience:
-    """Limits the time to wait for workers: it ends after a period of silence, and soon after a
-    signal even if they send messages.
+    """Limit the time to wait for workers. A wait ends after a period of silence, and soon after a
+    signal even if workers still send messages.
 
-    interruption (Interruption): Knows whether the run must end.
-    note (Callable[[str], None]): Shows the user one line of text.
-    max_wait (float): Seconds without any message, while one is due, after which the wait fails.
-    end_seconds (float): How long to wait for workers, in all, once the run must end: schedulers
+    interruption (Interruption): Says whether the run must end.
+    note (Callable[[str], None]): Function that shows the user one line of text.
+    max_wait (float): Seconds without a message, while an answer is due, after which a wait fails.
+    end_seconds (float): Seconds to wait for workers, in total, once the run must end. Schedulers
         kill a process some 30 seconds after SIGTERM.
     """
 
@@ -33,15 +33,15 @@ class Patience:
     ):
         self.interruption, self.note = interruption, note
         self.max_wait, self.end_seconds = max_wait, end_seconds
-        self._end = float("inf")  # The time at which the wait ends.
+        self._end = float("inf")  # When to give up, set once the run must end.
 
     def check(self, workers: Collection[int], heard: float) -> None:
-        """Check the time limits, when no message has arrived.
+        """Check the time limits; call this whenever no message has arrived.
 
-        workers (Collection[int]): The numbers of the workers whose answer is due.
+        workers (Collection[int]): Numbers of the workers whose answer is due.
         heard (float): Time of the last call or message (``time.monotonic``).
-        RAISES (WorkerError): If it was too long ago.
-        RAISES (Interrupted): If they hang after a signal: nothing more can be saved.
+        RAISES (WorkerError): If the last message is more than ``max_wait`` seconds ago.
+        RAISES (Interrupted): If workers hang after a signal, so that no more can be saved.
         """
         now = time.monotonic()
         if self._end == float("inf") and self.interruption.received is not None:

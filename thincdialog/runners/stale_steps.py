@@ -1,47 +1,49 @@
-"""Settings with which Adam makes steps from stale gradients, those of older weights."""
+"""Settings for Adam with stale gradients, which were computed with older weights."""
 
 from typing import Dict, Mapping
 
-# The rate of an Adam that cannot look ahead is divided by the number of workers to this power: a
-# compromise between the square root (because of their noise) and the number (their delay).
+# The learning rate of an Adam that cannot look ahead is divided by the number of workers to this
+# power. It is a compromise between 0.5, because of the noise, and 1, because of the delay.
 _RATE_POWER = 0.75
-# Number of steps, per worker, that a gradient is taken ahead.
+# Number of steps per worker by which a gradient looks ahead.
 _AHEAD = 1.25
 
 
 def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, float]:
-    """Return the settings for steps of n workers. When a worker applies its gradient, the others
-    have moved the weights about n - 1 steps since it computed the gradient.
+    """Return optimizer settings for n workers at once. When a worker applies its gradient, the
+    others have moved the weights by about n - 1 steps since it computed the gradient.
 
-    With a delay of d steps, Adam is stable with rates up to some 1 / d, divided by the
-    curvature, whatever the momentum; without delay, with momentum of 0.9, up to 38. So a
-    gradient is to be taken where the weights will be: s = 1.25 n steps of the momentum ahead.
-    Where the weights that are kept are those ahead, as with Nesterov's momentum, this is Adam
-    with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:
+    With a delay of d steps, Adam is stable for learning rates up to about 1 / d, divided by the
+    curvature, whatever the momentum; without a delay, and with a momentum of 0.9, up to 38. So a
+    gradient should be computed at the weights as they will be: s = 1.25 n steps of the momentum
+    ahead. If the stored weights are the ones ahead, as with Nesterov's momentum, this amounts to
+    Adam with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:
 
         learn_rate / n ** 0.5
         1 - beta1' = (1 - beta1) / n
         nu = 1 - s (1 - beta1') / beta1'
 
-    s is near where a quadratic allows the highest rates with such a delay; the length of the
-    momentum and the rate are a compromise of measurements with 2 and 4 workers at once
+    s is close to the value that allows the highest rates on a quadratic function with this delay.
+    The momentum and the rate are a compromise between measurements with 2 and 4 workers at once
     (tests/benchmarks/bench_hogwild_quality.py).
 
-    Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.2
-    to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,
-    since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
-    Others are left as they are.
+    Thinc's own Adam cannot look ahead; nor can LazyAdam if the momentum is so small (below 0.2 to
+    0.43) that nu would not be positive. These get learn_rate / n ** 0.75, and less momentum,
+    because a delay acts like additional momentum: 1 - beta1' = n (1 - beta1), but beta1' is at
+    least beta1 / n. Other optimizers are left as they are.
 
     settings (Mapping[str, float]): The settings for one worker, by the optimizer's names.
-    n_workers (int): Workers that make steps at the same time, 1 or more; for one, nothing changes.
-    RETURNS (Dict[str, float]): All settings.
-    SOURCE: weights foreseen by the momentum, Guan et al. 2023, https://arxiv.org/abs/2312.00839;
-        nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801. For Thinc's: Mitliagkas et al.
+    n_workers (int): Number of workers that make steps at the same time, 1 or more; with 1, nothing
+        changes.
+    RETURNS (Dict[str, float]): All settings, with these changes.
+    SOURCE: Prediction of the weights from the momentum: Guan et al. 2023,
+        https://arxiv.org/abs/2312.00839. nu: Ma and Yarats 2019,
+        https://arxiv.org/abs/1810.06801. Rate and momentum of Thinc's Adam: Mitliagkas et al.
         2016, https://arxiv.org/abs/1605.09774; Zhang et al. 2016,
         https://arxiv.org/abs/1511.05950
     """
     changed = dict(settings)
-    # Adam and its kin divide their steps by a second moment.
+    # Only Adam and its variants, which divide by a second moment, are changed.
     if n_workers == 1 or settings["b2"] <= 0:
         return changed
     b1 = settings["b1"]
@@ -57,19 +59,20 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
 
 
 def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
-    """Describe the changes of ``stale_settings`` in a line for the user; "" if there are none.
+    """Return a line for the user that describes the changes of ``stale_settings``; "" if there are
+    none.
 
     settings (Mapping[str, float]): The current settings for one worker.
-    n_workers (int): Workers that make steps at the same time, 1 or more.
+    n_workers (int): Number of workers that make steps at the same time, 1 or more.
     """
     changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
     if changed["learn_rate"] == 1.0:
         return ""
     nu = changed.get("nu", 1.0)
     ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
-    advice = "" if "nu" in settings else ". thincdialog.LazyAdam.v1 loses less by that"
+    advice = "" if "nu" in settings else ". thincdialog.LazyAdam.v1 suffers less from this"
     return (
         f"[runner] {n_workers} workers at once: gradients are some steps old, so Adam's learn_rate "
-        f"is multiplied by {changed['learn_rate']:.3g}, and its beta1 is {changed['b1']:.3g} in "
-        f"place of {settings['b1']:.3g}{ahead}{advice}"
+        f"is multiplied by {changed['learn_rate']:.3g}, and its beta1 is {changed['b1']:.3g} "
+        f"instead of {settings['b1']:.3g}{ahead}{advice}"
     )

@@ -1,4 +1,4 @@
-"""One step of training: parleys of a world, and an update of the weights."""
+"""A step of training: one or more parleys of a world, then an update of the weights."""
 
 import math
 from typing import Any
@@ -11,12 +11,14 @@ from ..worlds import World
 
 
 def gather(agent: Learner, world: World, seed: int, step: int, n: int) -> None:
-    """Accumulate an agent's gradient for one update: of ``n`` microbatches, or of those that
-    remain in the epoch, which is not done, if there are fewer.
+    """Accumulate an agent's gradient over the microbatches of one update.
 
-    agent (Learner): The world's agent; its random draws follow from seed, step and microbatch.
+    agent (Learner): The world's agent. Its random draws depend on the seed, the step and the number
+        of the microbatch.
+    world (World): World whose epoch is not done.
+    seed (int): Seed of the run.
     step (int): Number of the update, from 1.
-    n (int): Microbatches (parleys), 1 or more.
+    n (int): Number of microbatches (parleys), 1 or more; fewer if the epoch ends before.
     """
     for number in range(n):
         if number and world.epoch_done():
@@ -30,7 +32,9 @@ def one_step(
 ) -> StepReport:
     """Make one update of the weights, or none if no example had a label.
 
-    Arguments as of ``gather``.
+    agent, world, seed, step, n: See ``gather``.
+    optimizer (Any): The optimizer of the update.
+    RETURNS (StepReport): Report of the step.
     RAISES (TrainingError): If the loss or the gradient is not finite.
     """
     gather(agent, world, seed, step, n)
@@ -42,7 +46,7 @@ def one_step(
         where = f"{place_of(own)}: " if is_users(own) else ""
         text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
         raise TrainingError(text)
-    # A custom agent may count with NumPy's numbers, which JSON cannot hold.
+    # A custom agent may return NumPy's numbers, which cannot be written as JSON.
     return report._replace(
         examples=int(report.examples),
         loss=loss if loss is None or isinstance(loss, Later) else float(loss),

@@ -1,4 +1,4 @@
-"""The numbers of steps, which workers draw from one counter."""
+"""A counter from which workers draw the numbers of their steps."""
 
 from contextlib import AbstractContextManager
 from typing import Any, MutableSequence, Optional
@@ -9,16 +9,16 @@ ENDLESS = 1 << 62
 
 
 class StepNumbers:
-    """A counter from which several workers draw, up to a limit. A worker that finds the limit
-    reached returns from ``run``, so that all workers stop there.
+    """Hand out step numbers to several workers, up to a limit. A worker that gets no number returns
+    from ``run``, so all workers stop at the limit.
 
-    cells (MutableSequence[int]): The last number that was drawn, and the limit; shared by
-        all workers.
-    lock (AbstractContextManager): Shared, too. (The limit is set without it, because a worker
-        that was killed may hold it for ever.)
-    turns (AbstractContextManager): A worker enters it to make steps: it lets in no more workers
-        than there are CPU cores.
-    at_once (int): The number of workers that it lets in.
+    cells (MutableSequence[int]): The last number that was drawn, and the limit, in memory that all
+        workers share.
+    lock (AbstractContextManager): Lock that workers share. (The limit is set without the lock,
+        because a worker that was killed may hold it forever.)
+    turns (AbstractContextManager): Semaphore that a worker holds while it makes steps, so that no
+        more workers run than there are CPU cores.
+    at_once (int): Number of workers that ``turns`` admits.
     """
 
     def __init__(
@@ -31,23 +31,23 @@ class StepNumbers:
         self.cells, self.lock, self.turns, self.at_once = cells, lock, turns, at_once
 
     def begin(self, last: int, room: float) -> None:
-        """Let workers draw numbers; call this while no worker is drawing.
+        """Set the last number and the limit. Call this while no worker is drawing.
 
-        last (int): Steps made so far.
-        room (float): Number of further steps; may be infinity.
+        last (int): Number of steps made so far.
+        room (float): Number of further steps that may be made; may be infinite.
         """
         self.cells[LAST], self.cells[LIMIT] = last, int(min(ENDLESS, last + room))
 
     def end_at(self, number: float) -> None:
-        """Give out no later number, except those that workers have drawn already."""
+        """Lower the limit to ``number``. Numbers that workers have already drawn stay valid."""
         self.cells[LIMIT] = int(min(self.cells[LIMIT], number))
 
     def stop(self) -> None:
-        """Give out no more."""
+        """Hand out no more numbers."""
         self.end_at(0)
 
     def draw(self) -> Optional[int]:
-        """Return the number of a step to make, from 1, or None if the limit is reached."""
+        """Return the number of the next step, from 1, or None if the limit is reached."""
         with self.lock:
             if self.cells[LAST] >= self.cells[LIMIT]:
                 return None
@@ -55,7 +55,8 @@ class StepNumbers:
             return int(self.cells[LAST])
 
     def give_back(self) -> None:
-        """Give back a number with which no step was made, so that one more step can be made. (It
-        may get a number that another step had: numbers only select the values of schedules.)"""
+        """Return a number that was drawn but not used, so that one more step can be made. (Another
+        worker may already have drawn a later number, so two steps can have the same number. This
+        does no harm, because numbers only select the values of schedules.)"""
         with self.lock:
             self.cells[LAST] -= 1

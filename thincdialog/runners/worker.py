@@ -1,4 +1,4 @@
-"""One of several workers that train the same weights."""
+"""A worker that trains the same weights as other workers."""
 
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
@@ -19,22 +19,22 @@ from .stale_steps import stale_settings
 from .step import one_step
 from .step_numbers import StepNumbers
 
-# How long a worker collects the reports of its steps before it sends them: sending one after each
-# step would cost more than a tenth of a short step's time.
+# How long a worker collects the reports of its steps before sending them. Sending a report after
+# each step would take more than a tenth of the time of a short step.
 TELL_SECONDS = 0.05
-# Reports of steps, and the number of these that called the optimizer (some agents never call it).
+# Reports of steps, and the number of these steps that called the optimizer, as some agents do not.
 StepMessage = Tuple[List[StepReport], int]
 Tell = Callable[[StepMessage], None]
 
 
 class ShareWorker:
-    """Hold a replica of an agent in a world of its own, with a share of the data.
+    """Hold a world of one worker, with a replica of the agent and a share of the data.
 
-    make_world (WorldFactory): Makes the world.
+    make_world (WorldFactory): Factory of the world.
     share (Teacher): The worker's share of the data.
     agent (Agent): The agent whose weights all workers share.
-    optimizer (Optional[Optimizer]): Changes the shared weights (see ``for_a_worker``); None: the
-        worker only answers.
+    optimizer (Optional[Optimizer]): Optimizer of the shared weights, from ``for_a_worker``; None if
+        the worker only answers.
     """
 
     def __init__(
@@ -48,25 +48,27 @@ class ShareWorker:
         self.world = make_world(share, self.agent)
         self.optimizer = optimizer
         self._libraries = ThreadpoolController()
-        # Address of the shared weights. Only an agent with a custom ``update`` might move them.
+        # Address of the shared weights, to check that a custom ``update`` does not replace them.
         is_watched = agent.learns and is_users(cast(Learner, agent).update)
         self._shared = address(cast(Learner, agent).weights) if is_watched else None
 
     def limit_threads(self) -> None:
-        """Limit matrix multiplications in this thread to one core. Some libraries (OpenMP, MKL,
-        BLIS) have a separate limit for each thread that calls them, so each ``run`` calls this.
-        Searching for the libraries takes 1 ms, so a worker does it only once."""
+        """Limit matrix multiplications in this thread to one core. Each ``run`` calls this, because
+        some libraries (OpenMP, MKL, BLIS) keep a separate limit for each calling thread. The
+        libraries are searched for only once per worker, because that takes 1 ms."""
         self._libraries.limit(limits=1, user_api="blas")
 
     def step(
         self, number: int, settings: Mapping[str, float], at_once: int, seed: int, n: int = 1
     ) -> StepReport:
-        """Make a step.
+        """Make one step.
 
         number (int): Number of the step, from 1.
-        settings (Mapping[str, float]): The optimizer's settings for one worker.
+        settings (Mapping[str, float]): The optimizer's settings for a single worker.
         at_once (int): Number of workers that make steps at the same time.
-        seed, n: As of ``one_step``.
+        seed, n: See ``one_step``.
+        RAISES (TrainingError): If a custom ``update`` replaced the shared array of weights; for
+            other causes, see ``one_step``.
         """
         optimizer = self.optimizer
         optimizer.nr_update[KEY] = number - 1
@@ -81,11 +83,12 @@ class ShareWorker:
 
 
 class Worker(ShareWorker):
-    """Makes steps of a run.
+    """Make steps of a training run.
 
-    experiment (Experiment): Shared by all workers; in another process, made from the same config.
+    experiment (Experiment): The experiment that all workers of this process share; in another
+        process, one made from the same config.
     share (Teacher): The worker's share of the training data.
-    settings (Mapping[str, float]): The current settings of the run's optimizer.
+    settings (Mapping[str, float]): Current settings of the run's optimizer.
     numbers (StepNumbers): The counter from which all workers draw.
     """
 
@@ -103,20 +106,20 @@ class Worker(ShareWorker):
         self.settings = StepSettings(schedules, settings)
 
     def start_epoch(self, epoch: int) -> None:
-        """Begin a pass over the share."""
+        """Begin a pass over the worker's share."""
         self.world.start_epoch(epoch, self.experiment.seed)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Restore the schedules of the run's optimizer (``schedule_states``) after evaluations
+        """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
         have changed them."""
         self.settings.restore_schedules(states)
 
     def run(self, tell: Tell, epoch: Optional[int] = None) -> bool:
-        """Make steps until there are no more numbers, or until the share is done.
+        """Make steps until ``numbers`` reaches its limit or the share is done.
 
-        tell (Tell): Called from time to time with the reports of steps, and at the end with the
-            rest of them.
-        epoch (Optional[int]): The pass over the share to begin first; None: continue the last one.
+        tell (Tell): Function that is called from time to time with the reports of new steps, and at
+            the end with the remaining ones.
+        epoch (Optional[int]): Epoch to begin first; None continues the current epoch.
         RETURNS (bool): Whether the share is done.
         """
         reports: List[StepReport] = []
@@ -151,9 +154,10 @@ class Worker(ShareWorker):
             return None
 
     def restore(self, state: Mapping[str, Any]) -> bool:
-        """Go back to where ``state`` was taken.
+        """Restore the state of the world.
 
-        RETURNS (bool): Whether the share is done there.
+        state (Mapping[str, Any]): A result of ``state``.
+        RETURNS (bool): Whether the share is done.
         """
         self.world.restore(state)
         return self.world.epoch_done()

@@ -1,4 +1,4 @@
-"""A worker that is a process of its own."""
+"""Workers in separate processes."""
 
 import atexit
 import multiprocessing
@@ -26,13 +26,13 @@ REMEDY = 'set executor = "thread"'
 
 
 class WorkerProcess:
-    """Represents a worker of another process: each method that is called here is called there.
-    An error there is returned as a ``Failure``, and so is the end of the process.
+    """Represent a worker in another process, to which all method calls are forwarded. If a method
+    fails or the process ends, the call returns a ``Failure``.
 
     number (int): Number of the worker, from 0.
-    make_worker (Callable[..., Worker]): A function of a module, called there with the number
-        and the arguments.
-    arguments (Dict[str, Any]): By name; they must be picklable.
+    make_worker (Callable[..., Worker]): Function at the top level of a module, which is called in
+        the process with the number and the arguments.
+    arguments (Dict[str, Any]): Picklable arguments by name.
     RAISES (WorkerError): If the system cannot start another process.
     """
 
@@ -58,14 +58,17 @@ class WorkerProcess:
             raise WorkerError(number, f"{text}. {FEWER}") from None
 
     def begin(self) -> Any:
-        """Wait until the worker exists."""
+        """Wait until the process has made its worker.
+
+        RETURNS (Any): None, or a ``Failure``.
+        """
         return self._answer(self._note_start)
 
     def _note_start(self, _: Any) -> None:
         self._has_started = True
 
     def run(self, tell: Callable[[Any], None], *arguments: Any) -> Any:
-        """As that of a worker (see ``Crew``)."""
+        """Call ``run`` of the worker (see ``Crew``)."""
         return self._call("run", *arguments, tell=tell)
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
@@ -88,11 +91,14 @@ class WorkerProcess:
             return Failure(ended)
 
     def exit_code(self, seconds: float) -> Optional[int]:
-        """Return the exit code, or None if the process still runs after ``seconds``, or if its
-        object is closed."""
+        """Wait for the process to end, up to ``seconds``.
+
+        RETURNS (Optional[int]): The exit code; None if the process still runs, or if its object is
+            closed.
+        """
         with suppress(ValueError):  # Closed.
             if connection.wait([self._process.sentinel], seconds):
-                # If two threads waited for the process at once, one would find no such process.
+                # If two threads joined the process at once, one of them would find no process.
                 with self._reaping:
                     self._process.join()
                     return self._process.exitcode
@@ -103,16 +109,17 @@ class WorkerProcess:
 def worker_processes(
     n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
 ) -> Iterator[List[WorkerProcess]]:
-    """Run one process per worker, started with "spawn", while the context is open. A process
-    ends as soon as its parent is gone; it leaves SIGINT, SIGTERM and SIGHUP to the parent.
+    """Run one process per worker, started with "spawn", while the context is open. Each process
+    ends as soon as its parent ends, and leaves SIGINT, SIGTERM and SIGHUP to the parent.
 
-    make_worker, arguments: As of ``WorkerProcess``.
-    RAISES (ConfigError): In a process that still imports a script.
+    n_workers (int): Number of workers.
+    make_worker, arguments: See ``WorkerProcess``.
+    RAISES (ConfigError): If this process is itself a worker that is importing the script.
     """
     check_script_is_guarded('[runner] executor = "process"', REMEDY)
     workers: List[WorkerProcess] = []
     end = partial(_end, workers)
-    # Runs at the end of the program, before multiprocessing waits for processes without a limit.
+    # End processes at exit, before multiprocessing waits for them without a time limit.
     atexit.register(end)
     try:
         with starting_processes():
@@ -125,7 +132,7 @@ def worker_processes(
 
 
 def _end(workers: List[WorkerProcess]) -> None:
-    """End processes, in bounded time; work in progress is lost."""
+    """End the processes, killing them after one second in total; work in progress is lost."""
     for worker in workers:
         worker._pipe.close()
     until = time.monotonic() + 1.0
@@ -142,11 +149,11 @@ def _end(workers: List[WorkerProcess]) -> None:
 
 
 def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
-    """Make a worker and answer calls until the pipe is closed. If the parent ends, this process
+    """Make a worker and execute calls until the pipe is closed. If the parent ends, this process
     ends at once.
 
-    pipe (Connection): Receives calls and sends answers: (value, is_answer).
-    make_worker (Callable[[], Worker]): Called first.
+    pipe (Connection): Pipe that brings calls and takes pairs (value, is_answer).
+    make_worker (Callable[[], Worker]): Function that makes the worker.
     """
     leave_signals_to_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -178,7 +185,7 @@ def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent is gone, then end this process, whatever it is doing."""
+    """Wait until the parent has ended, then end this process, whatever it is doing."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
