@@ -93,7 +93,7 @@ def test_gpus_of_ray_workers_take_nccl_where_it_is(cluster, tmp_path, monkeypatc
         patch.setattr(Team, "each", without)
         run(tmp_path / "auto", few)
         assert "join_shared" in taken and "join_nccl" not in taken
-        with pytest.raises(ConfigError, match='"nccl" does not go: CuPy finds no NCCL where'):
+        with pytest.raises(ConfigError, match='"nccl" does not work on the workers: CuPy'):
             run(tmp_path / "nccl", {**few, "plane": "nccl"})
     monkeypatch.setattr(
         Team, "each", lambda team, name, *given: taken.append(name) or ask(team, name, *given)

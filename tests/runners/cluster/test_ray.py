@@ -314,7 +314,7 @@ def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monk
 def test_ray_more_workers_than_microbatches_are_told(cluster, tmp_path, alone):
     found = run(tmp_path / "four", {"num_workers": 4})
     assert found[:2] == alone[:2]
-    assert "a step has 2 microbatches for 4 workers: some have nothing to learn" in found[2]
+    assert "a step has 2 microbatches for 4 workers: some have nothing to do" in found[2]
     assert "microbatches for" not in alone[2]
 
 
@@ -643,7 +643,7 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
     with pytest.raises(DialogError, match="node node7: .*talks.txt.*same path"):
         make_experiment(recipe, "node7")
     file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
-    with pytest.raises(DataError, match="training data is another one on node node7"):
+    with pytest.raises(DataError, match="training data on node node7 is not the data"):
         make_experiment(recipe, "node7")
 
 
@@ -654,7 +654,7 @@ def test_ray_streamed_data_may_be_copied_and_is_compared(tmp_path):
     make_experiment(recipe, "node7")
     content = file.read_text()
     file.write_text(content[:5] + "x" + content[6:])
-    with pytest.raises(DataError, match="training data is another one on node node7"):
+    with pytest.raises(DataError, match="training data on node node7 is not the data"):
         make_experiment(recipe, "node7")
 
 
@@ -670,7 +670,7 @@ def test_ray_other_dev_data_is_named_with_the_node(tmp_path):
     other.call("make", recipe)
     dev.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
     error = other.call("evaluate", "dev", 0, 1, data, None, {}, None).error(3)
-    where = f"dev data is another one on node {socket.gethostname()}"
+    where = f"dev data on node {socket.gethostname()} is not the data of the run"
     assert isinstance(error, DataError) and where in str(error)
     assert str(error).startswith(str(dev))
 

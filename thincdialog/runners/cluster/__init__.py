@@ -1,4 +1,4 @@
-"""Workers on one machine or many, which Ray places, watches and starts again."""
+"""Training on a Ray cluster, with workers on one machine or on several."""
 
 from .runner import build_ray
 

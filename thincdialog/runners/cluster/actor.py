@@ -1,4 +1,4 @@
-"""A worker as an actor of Ray: its calls always return, even if they fail."""
+"""The Ray actor of a worker. Its calls return errors instead of raising them."""
 
 import os
 import socket
@@ -32,25 +32,28 @@ from .store_plane import Mailbox, StorePlane
 
 
 class WorkerActor:
-    """A worker's process. ``call`` calls any other method; an exception is returned as a
-    ``Failure``.
+    """Run a worker in a process of its own. ``call`` calls any other method, and returns an
+    exception as a ``Failure``.
     """
 
     def __init__(self) -> None:
         self._era, self._mailbox, self._communicator = 0, Mailbox(), Communicator()
-        # The last era in which other workers are known to be gone.
+        # The last era that was abandoned because other workers are gone.
         self._lost = 0
         self.experiment: Optional[Experiment] = None
         self.teacher: Any = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
-        self._n_parleys = 0  # Those of evaluations.
+        self._n_parleys = 0  # Parleys of evaluations.
         threadpool_limits(1, user_api="blas")
 
     def call(self, name: str, *given: Any) -> Any:
-        """Call a method of this actor, or of the peer.
+        """Call a method of this actor, or of its ``Peer`` or ``StatelessWorker``.
 
-        RETURNS (Any): The return value; a ``Failure`` if it fails, None if other workers gave up.
+        name (str): Name of the method.
+        given (Any): Its arguments.
+        RETURNS (Any): The return value; a ``Failure`` if the method fails; None if the other
+            workers have given up.
         """
         try:
             method = getattr(self, name, None) or getattr(self.peer, name)
@@ -67,7 +70,8 @@ class WorkerActor:
     def make(self, recipe: Recipe) -> int:
         """Build the experiment and the teacher of the training data.
 
-        RETURNS (int): The id of this process.
+        recipe (Recipe): The recipe of the run.
+        RETURNS (int): The process id.
         """
         self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
         self._unlabelled = recipe.unlabelled
@@ -77,7 +81,7 @@ class WorkerActor:
         self._n_parleys += 1
 
     def progress(self) -> int:
-        """Return the number of batches so far: while it changes, this worker does not hang."""
+        """Return the number of batches so far. As long as it changes, this worker does not hang."""
         return self._n_parleys + (0 if self.peer is None else self.peer.walk.n_before)
 
     def node(self) -> str:
@@ -87,7 +91,7 @@ class WorkerActor:
         return ray.get_runtime_context().get_node_id()
 
     def _make_peer(self) -> Experiment:
-        """Become one of the workers that make steps together; RETURNS the experiment."""
+        """Make the ``Peer`` of this worker, unless it exists, and return the experiment."""
         assert self.experiment is not None
         if self.peer is None:
             with self.experiment.working():
@@ -97,8 +101,12 @@ class WorkerActor:
     def join_shared(
         self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
     ) -> bool:
-        """Work with other workers of the same machine.
+        """Join workers on the same machine, with a ``SharedPlane``.
 
+        memory (MappedMemory): The shared memory; has a ``shared_layout``.
+        worker (int): Number of this worker, from 0.
+        slots (Slots): Assignment of microbatches to workers.
+        state (Mapping[str, Any]): State of the optimizer, without arrays.
         RETURNS (bool): Whether the memory can be opened from here.
         """
         try:
@@ -114,11 +122,13 @@ class WorkerActor:
         self, worker: int, slots: Slots, others: Sequence[Any], era: int, state: Mapping[str, Any],
         weights: Any, arrays: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Work with other workers on any machine.
+        """Join workers on any machine, with a ``StorePlane``.
 
-        others (Sequence[ActorHandle]): All workers.
-        era (int): Number of times that workers have joined: messages of other eras are dropped.
-        weights, arrays: Their current values.
+        worker, slots, state: See ``join_shared``.
+        others (Sequence[ActorHandle]): All workers, in the order of their numbers.
+        era (int): Counts how often workers have joined. Messages of other eras are dropped.
+        weights (Floats1d): Current values of all parameters.
+        arrays (Mapping[str, Any]): Current arrays of the optimizer, by name.
         """
         self._era, self._mailbox = era, Mailbox()
         calls = [other.give.options(num_returns=0) for other in others]
@@ -134,21 +144,22 @@ class WorkerActor:
             self.peer.join(placed(plane, self.peer.learner.weights), state)
 
     def why_no_nccl(self) -> str:
-        """See the function."""
+        """Return why this worker cannot use NCCL; "" if it can."""
         return why_no_nccl()
 
     def unique_id(self) -> Any:
-        """See the function."""
+        """Return an id with which the workers connect through NCCL."""
         return unique_id()
 
     def join_nccl(
         self, worker: int, slots: Slots, meeting: Any, era: int, state: Mapping[str, Any],
         weights: Any, arrays: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Work with other workers that have GPUs, too.
+        """Join workers that each have a GPU, with an ``NcclPlane``.
 
-        meeting (Tuple[int, ...]): From ``unique_id``.
-        RAISES (Aborted): If one of them is gone already.
+        worker, slots, era, state, weights, arrays: See ``join_store``.
+        meeting (Tuple[int, ...]): Id from ``unique_id`` of one worker.
+        RAISES (Aborted): If another worker is gone already.
         """
         experiment: Any = self._make_peer()
         self._era, self._communicator = era, Communicator()
@@ -165,12 +176,15 @@ class WorkerActor:
             self.peer.join(plane, state)
 
     def give(self, era: int, key: Any, *parts: Any) -> None:
-        """Take a message from another worker."""
+        """Put a message from another worker into the mailbox, unless its era is over."""
         if self._era == era:
             self._mailbox.put(key, opened(parts))
 
     def abandon(self, era: int) -> None:
-        """Stop waiting for workers of an era, as some are gone; may come before this one joins."""
+        """Stop waiting for the workers of an era, because some are gone.
+
+        This may be called before this worker joins.
+        """
         self._lost = max(self._lost, era)
         if self._era == era:
             self._mailbox.abandon()
@@ -180,11 +194,14 @@ class WorkerActor:
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
         origin: Mapping[str, Any], first: int,
     ) -> bool:  # fmt: skip
-        """Work for a gradient server.
+        """Become a worker of a gradient server.
 
+        worker (int): Number of this worker, from 0.
         server (ActorHandle): Handle of a ``ServerActor``.
-        memory (Optional[MappedMemory]): Has a ``server_layout``; None if there is no shared memory.
-        origin, first: Describe the epoch (see ``StatelessWorker``).
+        n_microbatches (int): Number of microbatches in a unit of work.
+        memory (Optional[MappedMemory]): Shared memory with a ``server_layout``; None if all data
+            goes through Ray.
+        origin, first: The current epoch (see ``StatelessWorker.go_to``).
         RETURNS (bool): Whether the memory can be opened from here.
         """
         assert self.experiment is not None
@@ -200,7 +217,7 @@ class WorkerActor:
         return True
 
     def work(self) -> bool:
-        """Train on units of work until the server has none.
+        """Train on units of work until the server has no more.
 
         RETURNS (bool): Whether the server can still be reached.
         """
@@ -211,8 +228,8 @@ class WorkerActor:
         return True
 
     def pieces(self) -> List[Any]:
-        """Return each piece that this worker owns: its slice of the parameters, its values, and
-        its arrays of the optimizer."""
+        """Return, for each piece that this worker owns, its slice of the parameters, its values,
+        and the optimizer's arrays for it."""
         plane, owned = self.peer.plane, self.peer.owned
         kept = owned.kept()
         found = []
@@ -226,13 +243,16 @@ class WorkerActor:
         self, split: str, worker: int, n_workers: int, data: Mapping[str, str],
         weights: Any, chosen: Mapping[str, Any], recorder: Optional[Recorder],
     ) -> Share:  # fmt: skip
-        """Answer a share of the data to evaluate on.
+        """Evaluate the agent on a share of a split.
 
-        worker (int): Number of the share.
-        data (Mapping[str, str]): Checksums of all of the data (``data_prints``).
-        weights (Optional[Floats1d]): Weights to answer with; None: the current ones.
+        split (str): Name of the split.
+        worker (int): Number of the share, from 0.
+        n_workers (int): Number of shares.
+        data (Mapping[str, str]): Checksums of the whole split (``data_prints``).
+        weights (Optional[Floats1d]): Weights to evaluate; None for the current ones.
         chosen (Mapping[str, Any]): Attributes of the agent that were chosen on the dev data.
-        recorder (Optional[Recorder]): Is filled with every reply.
+        recorder (Optional[Recorder]): Records every reply.
+        RETURNS (Share): The metrics, and the recorder.
         """
         experiment = self.experiment
         assert experiment is not None

@@ -20,8 +20,8 @@ from .remote_server import RemoteServer
 
 
 class AsyncRunner(RayRunner):
-    """See ``build_ray``. One server holds the weights; workers get units of work from it, one
-    after the other, and return gradients."""
+    """Train asynchronously (see ``build_ray``): one server holds the weights; workers get units of
+    work from the server, one after the other, and return gradients."""
 
     harmless = (*RayRunner.harmless, "staleness")
 
@@ -47,7 +47,7 @@ class AsyncRunner(RayRunner):
 
     @property
     def bound(self) -> int:
-        """The maximum age of a gradient, in versions of the weights."""
+        """Maximum age of a gradient, in versions of the weights."""
         return max(0, self.num_workers - 1) + self.settings["staleness"]
 
     def first_snapshot(self) -> Dict[str, Any]:

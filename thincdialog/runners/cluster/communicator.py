@@ -1,4 +1,4 @@
-"""NCCL, by way of CuPy, between workers that have a GPU each."""
+"""Communication through NCCL (by CuPy) between workers that each have a GPU."""
 
 import os
 import threading
@@ -11,17 +11,16 @@ import numpy
 from ...errors import DialogError
 from .lone_plane import Aborted
 
-# The first version with send and recv: 2.7.
+# NCCL 2.7, the first version with send and recv.
 LEAST_VERSION = 2700
-# How long ``abandon`` waits for calls of NCCL that return by themselves, and for those that were
-# aborted.
+# How long ``abandon`` waits for calls of NCCL: before it aborts them, and after.
 CALL_SECONDS, ABORT_SECONDS = 1.0, 20.0
-# CuPy's exceptions for errors of NCCL and CUDA: a KeyError if it has no text for the error.
+# CuPy's exceptions for errors of NCCL and CUDA; a KeyError is an error that CuPy has no text for.
 _ERRORS = (RuntimeError, KeyError)
 
 
 def why_no_nccl() -> str:
-    """Return why workers cannot use NCCL in this process; "" if they can."""
+    """Return why this process cannot use NCCL; "" if it can."""
     try:
         from cupy.cuda import nccl
     except ImportError:
@@ -33,15 +32,15 @@ def why_no_nccl() -> str:
 
 
 def unique_id() -> Tuple[int, ...]:
-    """Return an id with which workers connect, once; call this in worker 0's process."""
+    """Return an id with which all workers connect once; call this in worker 0's process."""
     from cupy.cuda import nccl
 
     return nccl.get_unique_id()
 
 
 class Communicator:
-    """Exchanges arrays on GPUs with other workers, in the order of the current stream. Call
-    ``get`` to wait for a result. Another thread may end the exchange (``abandon``)."""
+    """Exchange arrays on GPUs with other workers, in the order of the current stream. Call ``get``
+    to wait for a result. Another thread may end the exchange (``abandon``)."""
 
     def __init__(self) -> None:
         self._comm: Any = None
@@ -49,10 +48,12 @@ class Communicator:
         self.n_workers, self.is_abandoned, self._is_waiting = 0, False, False
 
     def connect(self, n_workers: int, name: Tuple[int, ...], worker: int) -> None:
-        """Connect with the other workers; wait until all of them call this.
+        """Connect with the other workers, waiting until all of them call this.
 
-        name (Tuple[int, ...]): From ``unique_id``.
-        RAISES (DialogError): If NCCL refuses, for example because two workers have the same GPU.
+        n_workers (int): Number of workers.
+        name (Tuple[int, ...]): Id from ``unique_id``.
+        worker (int): Number of this worker, from 0.
+        RAISES (DialogError): If NCCL fails, for example because two workers have the same GPU.
         RAISES (Aborted): If the exchange was abandoned.
         """
         from cupy.cuda import nccl
@@ -64,7 +65,7 @@ class Communicator:
             numpy.dtype("i8").char: nccl.NCCL_INT64,
         }
         with self._waiting():
-            # If ``abandon`` is called after this check, it finds this thread waiting.
+            # If ``abandon`` is called after this check, it sees that this thread is waiting.
             if self.is_abandoned:
                 raise Aborted
             try:
@@ -82,7 +83,7 @@ class Communicator:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Carry out the calls within this context together.
+        """Execute the calls within this context together.
 
         RAISES (Aborted): If the exchange was abandoned.
         """
@@ -97,20 +98,24 @@ class Communicator:
                     self._nccl.groupEnd()
 
     def send(self, array: Any, worker: int) -> None:
-        """Send an array to a worker; within a ``group``."""
+        """Send an array to a worker. Call this within a ``group``."""
         self._comm.send(*self._cells(array), worker, _stream())
 
     def recv(self, array: Any, worker: int) -> None:
-        """Receive a worker's array into one of the same size; within a ``group``."""
+        """Receive a worker's array into an array of the same size. Call this within a ``group``."""
         self._comm.recv(*self._cells(array), worker, _stream())
 
     def broadcast(self, array: Any, root: int) -> None:
-        """Replace all workers' arrays by that of worker ``root``; within a ``group``."""
+        """Copy worker ``root``'s array to all workers' arrays. Call this within a ``group``."""
         pointer, *rest = self._cells(array)
         self._comm.broadcast(pointer, pointer, *rest, root, _stream())
 
     def gather(self, xp: Any, numbers: List[int]) -> Any:
-        """Return the numbers of all workers, on the host: int64, a row of equal length for each."""
+        """Return the numbers of all workers.
+
+        numbers (List[int]): This worker's numbers, as many as any other worker has.
+        RETURNS (Array2d): int64, on the host, shape (n_workers, len(numbers)).
+        """
         own = xp.asarray(numpy.array(numbers, dtype="i8"))
         found = xp.empty((self.n_workers, len(numbers)), dtype="i8")
         with self.group():
@@ -119,13 +124,13 @@ class Communicator:
         return self.get(found)
 
     def add_up(self, array: Any) -> None:
-        """Add the arrays of all workers, in place; each cell is zero in all but one of them."""
+        """Sum the arrays of all workers, in place. Each cell must be zero in all but one worker."""
         with self.group():
             pointer, *rest = self._cells(array)
             self._comm.allReduce(pointer, pointer, *rest, self._nccl.NCCL_SUM, _stream())
 
     def get(self, array: Any) -> Any:
-        """Return a copy on the host, of an array that depends on other workers.
+        """Copy an array that depends on other workers to the host.
 
         RAISES (Aborted): If the exchange was abandoned.
         """
@@ -151,11 +156,11 @@ class Communicator:
         return array.data.ptr, array.size, self._kinds[array.dtype.char]
 
     def abandon(self) -> None:
-        """End the exchange, because other workers are gone: a thread that waits for them gets
-        ``Aborted``. If NCCL does not release it, as while it waits for others to connect, this
-        ends the process."""
+        """End the exchange, because other workers are gone. A thread that is waiting for them gets
+        ``Aborted``. If NCCL does not release the thread, for example while it is waiting for
+        others to connect, this ends the process."""
         self.is_abandoned = True
-        # Let a call of NCCL that returns by itself do so before its communicator is aborted.
+        # Give a call of NCCL time to return by itself, before the communicator is aborted.
         has_lock = self._lock.acquire(timeout=CALL_SECONDS)
         self._abort()
         if has_lock:

@@ -1,4 +1,4 @@
-"""The driver's side of a plane, by which workers exchange gradients and parameters."""
+"""The driver's side of the planes through which workers exchange gradients and parameters."""
 
 from functools import partial
 from itertools import count
@@ -12,17 +12,17 @@ from .shared_memory import shared_memory
 from .shared_plane import VALUES, abort, shared_layout
 from .slots import Slots
 
-# Numbers of the times that workers joined to exchange messages.
+# Numbers for each time that workers join to exchange messages.
 _eras = count(1)
 
 
 class SharedPlanes:
-    """Workers on one machine, whose weights and optimizer state are in memory that this process
-    shares: nothing is copied.
+    """Connect this process with workers on the same machine. Weights and optimizer state are in
+    memory that all of them share, so nothing is copied.
 
-    runner (RayRunner): The run's.
-    memory (MappedArrays): Has a ``shared_layout``; workers have opened it.
-    kept (List[str]): Names of the optimizer's arrays so far.
+    runner (RayRunner): Runner of the run.
+    memory (MappedArrays): Memory with a ``shared_layout``, which workers have opened.
+    kept (List[str]): Names of the arrays that the optimizer has so far.
     """
 
     def __init__(self, runner: Any, memory: MappedArrays, kept: List[str]):
@@ -32,33 +32,34 @@ class SharedPlanes:
         self.made(kept)
 
     def made(self, kept: List[str]) -> None:
-        """Note that steps were made, and that the optimizer has the arrays ``kept``."""
+        """Record that workers made steps. ``kept`` names the arrays that the optimizer now has."""
         self.runner.bind(self.memory.arrays, kept)
 
     def gather(self) -> None:
-        """Do nothing: this process sees the changes of workers."""
+        """Do nothing, because this process sees the changes of workers."""
 
     def to_evaluate(self, weights: Any) -> Any:
-        """Return the argument from which workers get these weights; None if they have them."""
+        """Return None, because workers have these weights."""
         return None
 
     def abort(self) -> None:
-        """Let no worker wait for another one any longer."""
+        """Make workers stop waiting for each other."""
         abort(self.memory)
 
     def close(self) -> None:
-        """Release memory."""
+        """Release the memory."""
         self.memory.close()
 
 
 class GatheredPlanes:
-    """Workers on several machines, or on GPUs: weights and state are copied to them, and back when
-    they are needed.
+    """Connect this process with workers on several machines, or on GPUs. Weights and state are
+    copied to the workers, and copied back when they are needed.
 
+    runner (RayRunner): Runner of the run.
     team (Team): The workers.
     snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
-    abort (Callable[[], None]): Lets no worker wait for another one any longer.
-    close (Callable[[], None]): Releases memory.
+    abort (Callable[[], None]): Function that makes workers stop waiting for each other.
+    close (Callable[[], None]): Function that releases memory.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class GatheredPlanes:
         runner.take_over(snapshot, self.arrays)
 
     def made(self, kept: List[str]) -> None:
-        """Note that steps were made, and that the optimizer has the arrays ``kept``."""
+        """Record that workers made steps. ``kept`` names the arrays that the optimizer now has."""
         self._is_behind = True
         for name in kept:
             if name not in self.arrays:
@@ -83,7 +84,7 @@ class GatheredPlanes:
         self.runner.bind(self.arrays, kept)
 
     def gather(self) -> None:
-        """Show this process the changes of workers."""
+        """Copy the current weights and state from the workers, if they have made steps."""
         if not self._is_behind:
             return
         learner = self.runner.learner
@@ -96,7 +97,7 @@ class GatheredPlanes:
         self._is_behind = False
 
     def to_evaluate(self, weights: Any) -> Any:
-        """Return the argument from which workers get these weights."""
+        """Return a reference with which workers get these weights."""
         return self.team.ray.put(weights)
 
 
@@ -106,9 +107,12 @@ Planes = Union[SharedPlanes, GatheredPlanes]
 def make_planes(
     runner: Any, team: Any, stretches: Sequence[Segment], snapshot: Mapping[str, Any]
 ) -> Planes:
-    """Let all workers of a team begin together, with the plane that the settings choose, or the
-    first that works.
+    """Connect all workers of a team, with the plane that the settings choose, or with the first
+    plane that works.
 
+    runner (RayRunner): Runner of the run.
+    team (Team): The workers.
+    stretches (Sequence[Segment]): Segments that make up the parameters.
     snapshot (Mapping[str, Any]): State that workers begin with (``RayRunner.snapshot``).
     RAISES (ConfigError): If the chosen plane does not work.
     """
@@ -139,10 +143,10 @@ def make_planes(
 def _joined_by_messages(
     runner: Any, team: Any, slots: Slots, snapshot: Mapping[str, Any], join: str, others: Any
 ) -> GatheredPlanes:
-    """Let workers exchange messages from now on, through Ray or NCCL.
+    """Connect workers so that they exchange messages through Ray or NCCL.
 
-    join (str): The method of a worker that connects it with the others.
-    others (Any): The argument by which it finds them.
+    join (str): Method of ``WorkerActor`` that connects a worker with the others.
+    others (Any): The argument with which this method finds the others.
     """
     era, actors, ray = next(_eras), list(team.actors), team.ray
 
@@ -151,7 +155,7 @@ def _joined_by_messages(
             actor.call.remote("abandon", era)
 
     planes = GatheredPlanes(runner, team, snapshot, abandon)
-    team.abort = abandon  # A worker may die while others wait for it to join.
+    team.abort = abandon  # Also if a worker dies while others wait for it to join.
     state = [ray.put(snapshot[name]) for name in ("weights", "arrays")]
     numbers = list(range(slots.n_workers))
     team.each(join, numbers, slots, ray.put(others), era, snapshot["state"], *state)
@@ -159,7 +163,7 @@ def _joined_by_messages(
 
 
 def _takes_nccl(runner: Any, team: Any) -> bool:
-    """Return whether workers exchange through NCCL.
+    """Return whether workers are to exchange data through NCCL.
 
     RAISES (ConfigError): If the settings choose NCCL, but workers cannot use it.
     """
@@ -168,6 +172,6 @@ def _takes_nccl(runner: Any, team: Any) -> bool:
         return False
     reasons = [reason for reason in team.each("why_no_nccl") if reason]
     if reasons and plane == "nccl":
-        text = f'[runner] plane = "nccl" does not go: {reasons[0]} where workers are'
-        raise ConfigError([Problem("", text, 'install it for CuPy, or set "auto"')])
+        text = f'[runner] plane = "nccl" does not work on the workers: {reasons[0]}'
+        raise ConfigError([Problem("", text, 'install NCCL for CuPy, or set "auto"')])
     return not reasons

@@ -1,4 +1,4 @@
-"""The exchange between workers with GPUs through the memory of their hosts."""
+"""The plane of workers with GPUs that exchange data through the memory of their hosts."""
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -14,19 +14,20 @@ from .owned import Piece, pieces_of
 
 
 def placed(plane: LonePlane, weights: Any) -> LonePlane:
-    """Return a plane on the host if the model is there, else one that copies to the GPU and back.
+    """Return the plane itself if the model is on the host, else a ``DevicePlane`` around it.
 
-    weights (Floats1d): The model's.
+    plane (LonePlane): Plane on the host.
+    weights (Floats1d): Weights of the model.
     """
     return plane if is_numpy_array(weights) else DevicePlane(plane, get_array_module(weights))
 
 
 class DevicePlane(LonePlane):
-    """Gradients are copied to the host, where another plane takes them to their owners, who sum
-    them on their own devices and make the optimizer's steps there; new parameters come back the
-    same way.
+    """Exchange gradients and parameters of GPUs through another plane, on the host. Gradients are
+    copied to the host, and the other plane takes them to their owners. Each owner sums them and
+    makes the optimizer's steps on its GPU. New parameters go back the same way.
 
-    inner (LonePlane): The other plane, with the current parameters and state.
+    inner (LonePlane): Plane on the host, with the current parameters and state.
     xp (module): CuPy.
     """
 
@@ -40,7 +41,7 @@ class DevicePlane(LonePlane):
         self._own = pieces_of(inner.stretches, inner.worker, inner.slots.n_workers)
         self._dense = dense_slices(inner.stretches)
         self._foreign = _gaps(self._own, len(values))
-        # Vectors for other workers' slots, in which only the own pieces are used.
+        # Vectors for the slots of other workers; only the pieces that this worker owns are used.
         self._scratch: Dict[int, Any] = {}
 
     def hand_over(
@@ -60,7 +61,7 @@ class DevicePlane(LonePlane):
         return total, [own[slot] for slot in range(n_slots)]
 
     def _on_device(self, slot: int, gradient: Gradient) -> Gradient:
-        """Copy the own pieces of another worker's gradient to the device."""
+        """Copy another worker's gradient to the device, for the pieces that this worker owns."""
         if slot not in self._scratch:
             self._scratch[slot] = aligned_zeros(len(self.values), self._xp)
         vector, tables = self._scratch[slot], list(gradient.tables)

@@ -1,4 +1,4 @@
-"""Evaluation by several workers, with the same scores as by one."""
+"""Evaluation by several workers, with the same scores as by a single process."""
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -8,7 +8,7 @@ from ...metrics import Metric, merge_reports
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 
-# A worker's result: metrics by task; and its recorder, with the replies.
+# Result of a worker: the metrics of each task, and its recorder with the replies.
 Share = Tuple[Dict[str, Dict[str, Metric]], Optional[Recorder]]
 
 
@@ -18,9 +18,12 @@ def evaluate_together(
     recorder: Optional[Recorder],
     found: List[Share],
 ) -> Dict[str, float]:
-    """Join the results of workers, each of its share of the examples.
+    """Merge the results of workers, each of which evaluated a share of the examples.
 
-    recorder (Optional[Recorder]): Is filled with every reply.
+    experiment (Experiment): The run's experiment.
+    teacher (Teacher): Teacher of the whole split.
+    recorder (Optional[Recorder]): Records every reply.
+    found (List[Share]): The workers' results.
     RETURNS (Dict[str, float]): Metric name to value.
     """
     for _, recorded in found:
@@ -44,10 +47,15 @@ def evaluate_share(
     recorder: Optional[Recorder],
     tell: Callable[[], None],
 ) -> Share:
-    """Evaluate an agent on a worker's share of the data, for each task.
+    """Evaluate an agent on a worker's share of each task.
 
-    recorder (Optional[Recorder]): Is filled with every reply.
-    tell (Callable): Called after each parley.
+    experiment (Experiment): The worker's experiment.
+    teacher (Teacher): Teacher of the whole split.
+    worker (int): Number of the share, from 0.
+    n_workers (int): Number of shares.
+    recorder (Optional[Recorder]): Records every reply.
+    tell (Callable): Function that is called after each parley.
+    RETURNS (Share): The metrics, and the recorder.
     """
     reports: Dict[str, Dict[str, Metric]] = {}
     agent, make_world = experiment.agent, experiment.evaluation["world"]

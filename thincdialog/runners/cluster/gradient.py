@@ -1,4 +1,4 @@
-"""Gradients that workers exchange: dense parts as a vector, tables as rows with a gradient."""
+"""The gradients that workers exchange."""
 
 from typing import Any, List, NamedTuple, Sequence
 
@@ -6,11 +6,12 @@ from ...optimizers.row_sparse import Rows
 
 
 class Gradient(NamedTuple):
-    """Hold the gradient of all parameters.
+    """Hold the gradient of all parameters: dense parts as a vector, and embedding tables as the
+    rows that have a gradient.
 
-    vector (Floats1d): As long as the parameters; its values in the ranges of tables are not used.
-    tables (List[Rows]): For each table the numbers of its rows, on the host, and the rows'
-        gradients.
+    vector (Floats1d): Gradient as long as the parameters; its values in the ranges of tables are
+        not used.
+    tables (List[Rows]): For each table, the numbers of the rows, on the host, and their gradients.
     """
 
     vector: Any
@@ -18,10 +19,11 @@ class Gradient(NamedTuple):
 
 
 def to_host(gradient: Gradient, vector: Any, dense: Sequence[slice]) -> Gradient:
-    """Copy a gradient from a device.
+    """Copy a gradient from a device to the host.
 
-    vector (Floats1d): Receives the dense parts, on the host.
-    dense (Sequence[slice]): See ``dense_slices``.
+    gradient (Gradient): Gradient on a device.
+    vector (Floats1d): Vector on the host that receives the dense parts.
+    dense (Sequence[slice]): Ranges of the dense parts (``dense_slices``).
     """
     for now in dense:
         gradient.vector[now].get(out=vector[now])

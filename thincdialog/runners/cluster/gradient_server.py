@@ -1,4 +1,4 @@
-"""The server that holds the weights, and applies gradients one after the other."""
+"""A parameter server, which applies the gradients of workers one after the other."""
 
 import math
 from collections import Counter
@@ -25,17 +25,17 @@ from .owned_on_device import make_owned
 from .peer import restore_pieces
 from .slots import Slots
 
-# Key in the counts of a step: gradients dropped since the last step, as they were too old.
+# Key in the counts of a step, for gradients that were dropped since the last step as too old.
 DROPPED = "dropped_gradients"
 
 
 class LearnedUnit(NamedTuple):
-    """Hold a worker's result for one unit.
+    """Hold a worker's result for one unit of work.
 
     unit (int): Number of the unit in the ``Ledger``.
     version (int): Version of the weights that the gradient was computed with.
-    report (Optional[StepReport]): None if the epoch has no such unit.
-    gradient (Optional[Gradient]): None if the server finds it in shared memory.
+    report (Optional[StepReport]): Report of the unit; None if the epoch has no such unit.
+    gradient (Optional[Gradient]): The gradient; None if it is in shared memory.
     gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
     """
 
@@ -47,9 +47,11 @@ class LearnedUnit(NamedTuple):
 
 
 class UnitReport(NamedTuple):
-    """Hold the report of a unit that was done.
+    """Hold the report of a unit of work that was done.
 
-    report (StepReport): Report of its step; if it has no examples, no step was made.
+    worker (int): Number of the worker.
+    unit (int): Number of the unit.
+    report (StepReport): Report of the step; if it has no examples, no step was made.
     gpu_bytes (Optional[int]): See ``LearnedUnit``.
     """
 
@@ -60,11 +62,11 @@ class UnitReport(NamedTuple):
 
 
 class ServerReport(NamedTuple):
-    """Hold the reports since the last ``ServerReport``.
+    """Hold the reports of a server since its last ``ServerReport``.
 
-    made (List[UnitReport]): The units that were done, in the order of steps.
+    made (List[UnitReport]): Units that were done, in the order of their steps.
     version (int): Number of steps so far.
-    end (Optional[int]): Number after the epoch's last unit, if it is known.
+    end (Optional[int]): Number after the epoch's last unit; None if it is not known yet.
     is_over (bool): Whether the epoch is over.
     """
 
@@ -75,14 +77,14 @@ class ServerReport(NamedTuple):
 
 
 class GradientServer:
-    """Hands out units of work, and makes a step of the optimizer with each gradient that workers
+    """Hand out units of work, and make a step of the optimizer with each gradient that workers
     return. A gradient that is too old is dropped, and its unit is handed out again.
 
     stretches (Sequence[Segment]): Segments that make up the parameters.
-    optimizer (Optimizer): A new one, as in the config.
-    ops (Ops): The model's.
+    optimizer (Optimizer): A new optimizer, as in the config.
+    ops (Ops): Ops of the model.
     values (Floats1d): All parameters; changed in place.
-    bound (int): The maximum age of a gradient, in versions of the weights.
+    bound (int): Maximum age of a gradient, in versions of the weights.
     n_workers (int): Number of workers that return gradients.
     """
 
@@ -106,10 +108,10 @@ class GradientServer:
         self._made: List[UnitReport] = []
 
     def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
-        """Resume from a snapshot; call this only once, because it needs a new optimizer.
+        """Resume from a snapshot. Call this only once, because it requires a new optimizer.
 
-        saved (Mapping[str, Any]): From ``snapshot``; its weights are in ``values`` already.
-        owed (Collection[int]): Units that were done and reported since then: see ``Ledger``.
+        saved (Mapping[str, Any]): A result of ``snapshot``; ``values`` already has its weights.
+        owed (Collection[int]): Units that were reported since then (see ``Ledger``).
         """
         asarray: Any = get_array_module(self.values).asarray
         for name, array in saved["arrays"].items():
@@ -120,23 +122,28 @@ class GradientServer:
         self._made = list(saved["untold"])
 
     def restore_ledger(self, ledger: Mapping[str, Any]) -> None:
-        """Restore only the ledger: weights and optimizer are already as they were."""
+        """Restore only the ledger, if weights and optimizer are already in the right state."""
         self.ledger.restore(ledger)
 
     def start_epoch(self) -> int:
-        """Begin an epoch; RETURNS (int): its first unit."""
+        """Begin an epoch.
+
+        RETURNS (int): Number of its first unit.
+        """
         self.ledger.start_epoch()
         return self.ledger.first
 
     def end_at(self, version: float) -> None:
-        """Make no steps after this version, except for units that are at workers or owed."""
+        """Make no steps after this version, except with units that are at workers or owed."""
         self._limit = int(min(version, 1 << 62))
 
     def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
-        """Take a worker's result, and give it the next unit.
+        """Apply a worker's result, and hand out the next unit to the worker.
 
-        RETURNS (Optional[Tuple[int, int]]): A unit, and the current version of the weights; None
-            if there is nothing to do now.
+        worker (int): Number of the worker.
+        learned (Optional[LearnedUnit]): The result of its last unit; None if it had no unit.
+        RETURNS (Optional[Tuple[int, int]]): The next unit, and the current version of the weights;
+            None if there is nothing to do now.
         RAISES (TrainingError): If a gradient is not finite.
         """
         if learned is not None and self.ledger.is_wanted(worker, learned.unit):
@@ -187,7 +194,7 @@ class GradientServer:
         return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
 
     def settings(self, optimizer: Any) -> Dict[str, float]:
-        """Return the settings that the optimizer needs for a step with a stale gradient."""
+        """Return the settings of the optimizer that are changed for steps with stale gradients."""
         if type(optimizer) is not LazyAdam:
             return {}
         settings = settings_of(optimizer)
@@ -200,12 +207,13 @@ class GradientServer:
         return ServerReport(made, self.version, self.ledger.end, self.ledger.is_over)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Restore the run's schedules (``schedule_states``), which evaluations change."""
+        """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
+        have changed them."""
         restore_schedules(self.optimizer, states)
 
     def snapshot(self) -> Dict[str, Any]:
-        """Return the whole state, copied, from which another server can resume; it includes
-        reports that were not taken yet."""
+        """Return a copy of the whole state, from which another server can resume. It includes the
+        reports that ``take`` has not returned yet."""
         kept = self.owned.kept()
         return {
             "version": self.version,
@@ -218,7 +226,7 @@ class GradientServer:
 
 
 def _copy(array: Any) -> Any:
-    """Copy an array, to the host if it is on a device."""
+    """Return a copy of an array on the host."""
     return to_numpy(array) if not is_numpy_array(array) else array.copy()
 
 

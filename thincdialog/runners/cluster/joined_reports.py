@@ -1,4 +1,4 @@
-"""Joins the reports of a step's microbatches."""
+"""Merges the reports of a step's microbatches."""
 
 import math
 from typing import Dict, Sequence
@@ -7,11 +7,12 @@ from ...protocol import StepReport
 
 
 def joined_reports(reports: Sequence[StepReport]) -> StepReport:
-    """Join reports into one, which does not depend on which worker made which of them.
+    """Merge the reports of microbatches. The result does not depend on which worker trained on
+    which microbatch.
 
-    reports (Sequence[StepReport]): In the order of the microbatches.
+    reports (Sequence[StepReport]): Reports in the order of the microbatches.
     """
-    # A plain loop, because it is fast, and this is called for each step of all workers.
+    # A plain loop is fast, which matters because this is called for each step.
     counts: Dict[str, int] = {}
     for report in reports:
         for name, n in report.counts.items():

@@ -1,16 +1,16 @@
-"""Keeps track of units of work, so that each counts once even if it is done twice."""
+"""A record of units of work, so that each unit counts once even if it is done twice."""
 
 from typing import Any, Collection, Dict, List, Mapping, Optional, Set
 
 
 class Ledger:
-    """Records which units are handed out, done, or to be repeated. Units are numbered from 0
-    through all epochs. A unit that is handed out is at a worker until it is done, or comes back;
-    a second result for it is ignored.
+    """Record which units are handed out, done, or to be repeated. Units are numbered from 0 through
+    all epochs. A unit that is handed out is at a worker until it is done or taken back; a second
+    result for it is ignored.
 
-    first (int): This epoch's first unit.
-    end (Optional[int]): The next epoch's first unit, as soon as it is known.
-    owed (Set[int]): Units that were done before a server died, and have to be repeated: they are
+    first (int): First unit of this epoch.
+    end (Optional[int]): First unit of the next epoch; None until it is known.
+    owed (Set[int]): Units that were done before a server died and have to be repeated. They are
         handed out before all others.
     """
 
@@ -23,14 +23,15 @@ class Ledger:
         self._done: Set[int] = set()
 
     def start_epoch(self) -> None:
-        """Begin an epoch, when all units of the last one are done."""
+        """Begin an epoch. Call this when all units of the last epoch are done."""
         if self.end is not None:
             self.first = self._next = self.end
         self.end, self.owed, self._again, self._done = None, set(), [], set()
 
     def hand_out(self, worker: int, is_full: bool = False) -> Optional[int]:
-        """Return a unit for a worker; None if there is none now.
+        """Return the next unit for a worker; None if there is none now.
 
+        worker (int): Number of the worker.
         is_full (bool): Whether to hand out only units that are owed.
         """
         again = [unit for unit in self._again if unit in self.owed]
@@ -49,30 +50,30 @@ class Ledger:
         return unit
 
     def is_wanted(self, worker: int, unit: int) -> bool:
-        """Return whether the unit is at that worker, and not done yet."""
+        """Return whether the unit is at this worker and not done yet."""
         return self._at.get(worker) == unit and unit not in self._done
 
     def done(self, worker: int) -> None:
-        """Note that the unit at a worker is done."""
+        """Record that the unit at a worker is done."""
         unit = self._at.pop(worker)
         self._done.add(unit)
         self.owed.discard(unit)
 
     def back(self, worker: int) -> None:
-        """Take back the unit at a worker, if it has one, so that it is handed out again."""
+        """Take back the unit at a worker, if any, so that it is handed out again."""
         unit = self._at.pop(worker, None)
         if unit is not None:
             self._again.append(unit)
 
     def past_end(self, worker: int) -> None:
-        """Note that the unit at a worker does not exist, as the epoch has fewer units."""
+        """Record that the unit at a worker does not exist, because the epoch has fewer units."""
         unit = self._at.pop(worker)
         self.end = unit if self.end is None else min(self.end, unit)
         self._again = [each for each in self._again if each < self.end]
 
     @property
     def n_out(self) -> int:
-        """The number of units at workers."""
+        """Number of units at workers."""
         return len(self._at)
 
     @property
@@ -81,7 +82,7 @@ class Ledger:
         return self.end is not None and len(self._done) == self.end - self.first
 
     def state(self) -> Dict[str, Any]:
-        """Return the state as JSON values; units at workers are listed as to be done again."""
+        """Return the state as JSON values. Units at workers are listed as units to repeat."""
         return {
             "first": self.first,
             "next": self._next,
@@ -90,9 +91,10 @@ class Ledger:
         }
 
     def restore(self, state: Mapping[str, Any], owed: Collection[int] = ()) -> None:
-        """Go back to where ``state`` was taken.
+        """Restore a state.
 
-        owed (Collection[int]): Units that were done since then, and have to be repeated.
+        state (Mapping[str, Any]): A result of ``state``.
+        owed (Collection[int]): Units that were done since then and have to be repeated.
         """
         self.first, self.end, self.owed = state["first"], state["end"], set(owed)
         self._next = max([state["next"], *(unit + 1 for unit in owed)])

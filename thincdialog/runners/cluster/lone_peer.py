@@ -1,4 +1,4 @@
-"""This process as the only worker, which makes the same steps as several workers would."""
+"""The only worker of a synchronous run, in this process."""
 
 from typing import Any, Dict, List
 
@@ -10,9 +10,9 @@ from .slots import Slots
 
 
 class LonePeer:
-    """This process as the only worker.
+    """Make the steps of a synchronous run in this process, with the same result as several workers.
 
-    runner (RayRunner): The runner that uses it.
+    runner (RayRunner): The runner that uses this object.
     teacher (Teacher): Teacher of the training data.
     """
 
@@ -26,18 +26,18 @@ class LonePeer:
         self.peer.join(self.plane, runner.optimizer_state())
 
     def do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of the worker; RETURNS a list of its answer."""
+        """Call a method of the worker, and return a list of its result."""
         return [getattr(self.peer, call)(*given)]
 
     def made(self, step: int, kept: List[str]) -> None:
-        """Note that steps were made."""
+        """Record that steps were made. ``kept`` names the arrays that the optimizer now has."""
         self.runner.bind(self.plane.state, kept)
 
     def gather(self) -> None:
-        """Do nothing: weights and state are in this process."""
+        """Do nothing, because weights and state are in this process."""
 
     def place(self) -> Dict[str, Any]:
-        """See ``Peer``."""
+        """Return the position in the epoch (see ``Peer.place``)."""
         return self.peer.place()
 
     def end(self) -> None:

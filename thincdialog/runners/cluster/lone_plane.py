@@ -1,4 +1,4 @@
-"""The interface by which workers exchange gradients and parameters, for a single worker."""
+"""The interface through which workers exchange gradients and parameters."""
 
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -14,18 +14,21 @@ from .slots import Slots
 
 
 class Aborted(Exception):
-    """Other workers have given up, so waiting for them is over."""
+    """Raised in a worker that waits for other workers, when they have given up."""
 
 
 class LonePlane:
-    """The plane (transport) of a single worker, which exchanges nothing: the base class of planes
-    for several workers. Arrays are on the device of the model.
+    """Serve as the plane of a single worker, and as the base class of planes for several workers. A
+    plane is the transport through which workers exchange gradients and parameters; a single worker
+    exchanges nothing. Arrays are on the device of the model.
 
     values (Floats1d): All parameters, as this worker sees them.
-    state (Dict[str, Floats1d]): The optimizer's arrays by name, each as long as ``values``.
-    vectors (Dict[int, Floats1d]): For each own slot, by its number, the gradient to hand over;
-        zero between steps.
     stretches (Sequence[Segment]): Segments that make up the parameters.
+    slots (Slots): Assignment of microbatches to workers.
+    worker (int): Number of this worker, from 0.
+    state (Dict[str, Floats1d]): The optimizer's arrays by name, each as long as ``values``.
+    vectors (Dict[int, Floats1d]): For the number of each slot of this worker, the gradient to hand
+        over; zero between steps.
     """
 
     def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int = 0):
@@ -39,27 +42,29 @@ class LonePlane:
     def hand_over(
         self, tables: Mapping[int, List[Rows]], weight: int, n_slots: int
     ) -> Tuple[int, List[Gradient]]:
-        """Hand over the gradients in the own slots; wait for the slots of all workers.
+        """Hand over the gradients in this worker's slots, and wait for the slots of all workers.
 
-        tables (Mapping[int, List[Rows]]): For each own slot that was filled, its tables' gradients.
-        weight (int): Total weight of the losses in the own slots (see ``StepReport``).
+        tables (Mapping[int, List[Rows]]): For each slot that this worker filled, the gradients of
+            its tables.
+        weight (int): Total weight of the losses in these slots (see ``StepReport``).
         n_slots (int): Number of slots that all workers together have filled.
         RETURNS (Tuple[int, List[Gradient]]): The weight of all slots, and the gradient of each
-            slot, which is valid for the own pieces, and may be changed there.
+            slot. A gradient is valid, and may be changed, only in the pieces that this worker owns.
         """
         return weight, [Gradient(self.vectors[slot], tables[slot]) for slot in range(n_slots)]
 
     def sums(self) -> Any:
-        """Return an array for the sums of each worker's blocks: float64, on the host."""
+        """Return an array for the sums of blocks (see ``Owned.add_up``): float64, on the host."""
         return numpy.zeros(self.n_blocks)
 
     def all_sums(self, sums: Any) -> Any:
-        """Wait for the sums of all workers; RETURNS them."""
+        """Wait for the sums of all workers, and return the sums of all blocks."""
         return sums
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
-        """Hand over the own pieces of ``values``, which have changed; wait for all workers.
+        """Hand over the changed parameters in this worker's pieces, and wait for all workers.
 
-        rows (Mapping[int, array]): By the number of a table, the only rows of its piece that
-            have changed.
+        pieces (Sequence[Piece]): The pieces that this worker owns.
+        rows (Mapping[int, array]): For the number of a table, the rows of its piece that have
+            changed; all rows of other tables may have changed.
         """

@@ -1,4 +1,4 @@
-"""This process as a gradient server and its only worker."""
+"""A gradient server and its only worker, in this process."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -12,9 +12,11 @@ from .stateless_worker import StatelessWorker
 
 
 class LoneServer:
-    """This process as server and only worker.
+    """Make the steps of an asynchronous run in this process, as the server and its only worker.
 
-    bound (int): The maximum age of a gradient, in versions of the weights.
+    runner (RayRunner): The runner that uses this object.
+    teacher (Teacher): Teacher of the training data.
+    bound (int): Maximum age of a gradient, in versions of the weights.
     first (Mapping[str, Any]): Snapshot that the server begins with.
     """
 
@@ -32,21 +34,21 @@ class LoneServer:
         self.origin: Dict[str, Any] = {}
 
     def start_epoch(self, epoch: int) -> None:
-        """See ``StatelessWorker.start_epoch``."""
+        """Begin an epoch (see ``StatelessWorker.start_epoch``)."""
         self.origin = self.worker.start_epoch(epoch, self.server.start_epoch())
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
-        """Resume an epoch, which began at ``origin``, with the units of ``ledger``."""
+        """Resume the epoch that began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.server.restore_ledger(ledger)
         self.worker.go_to(self.origin, ledger["first"])
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """See ``GradientServer``."""
+        """Take over changed schedules (see ``GradientServer.restore_schedules``)."""
         self.server.restore_schedules(states)
 
     def take(self, room: float) -> ServerReport:
-        """Make some steps."""
+        """Make at most ``room`` steps, and return their reports."""
         self.server.end_at(self.server.version + self.pace.begin(room))
         self.worker.work(lambda learned: self.server.exchange(0, learned))
         told = self.server.take()
@@ -54,12 +56,12 @@ class LoneServer:
         return told
 
     def tell(self, steps: List[UnitReport]) -> None:
-        """Let the run's optimizer have the current state."""
+        """Give the run's optimizer the current state, after ``steps`` were made."""
         self.runner.bind(self.server.plane.state, self.server.owned.kept())
         self.runner.learner.weights_changed()
 
     def settle(self) -> ServerReport:
-        """Return the last reports; no step is in progress between calls."""
+        """Return the remaining reports; no step is in progress between calls."""
         return self.server.take()
 
     def ledger(self) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The exchange between workers that have a GPU each: directly from one GPU to another."""
+"""The plane of workers that each have a GPU, which sends data directly from GPU to GPU."""
 
 from typing import Any, List, Mapping, Sequence, Tuple
 
@@ -12,15 +12,17 @@ from .owned import Piece
 from .sending_plane import SendingPlane
 from .slots import Slots
 
-# Instead of a number of rows: all rows.
+# Marks that all rows have changed, instead of their number.
 _ALL = -1
 
 
 class NcclPlane(SendingPlane):
-    """Only the numbers of rows and the sums of blocks are copied to the host.
+    """Exchange gradients and parameters between GPUs through NCCL. Only the numbers of rows and the
+    sums of blocks are copied to the host.
 
-    communicator (Communicator): Connected with the other workers.
-    values (Floats1d): The current values of all parameters, on the device.
+    communicator (Communicator): Communicator that is connected with the other workers.
+    values (Floats1d): Current values of all parameters, on the device.
+    stretches, slots, worker: See ``LonePlane``.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class NcclPlane(SendingPlane):
     ) -> Tuple[int, List[Gradient]]:
         shape = (self._n_own, len(self._widths), self.slots.n_workers)
         counts = numpy.zeros(shape, dtype="i8")
-        # In the order in which the others receive them.
+        # Sorted, because the other workers receive the slots in this order.
         gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in sorted(tables)}
         going: List[Tuple[int, Any]] = []
         for slot, gradient in gradients.items():
@@ -79,12 +81,16 @@ class NcclPlane(SendingPlane):
         ]
 
     def _place(self, slot: int) -> int:
-        """Return the position of a slot among those of its worker."""
+        """Return the position of a slot among its worker's slots."""
         return slot - self.slots.own(self.slots.worker(slot))[0]
 
     def _room(self, slot: int, n_rows: List[int]) -> Tuple[Gradient, List[Any]]:
-        """Return a gradient that receives the own pieces of another worker's, and the arrays to
-        receive, in the order in which that worker sends them."""
+        """Return an empty gradient for the part of another worker's gradient that this worker owns,
+        and its arrays in the order in which the other worker sends them.
+
+        slot (int): Number of the slot.
+        n_rows (List[int]): Number of rows of each table that the other worker sends.
+        """
         vector, empty = self.received[slot], self._xp.empty
         tables = [(empty(n, "i8"), empty((n, w), "f")) for n, w in zip(n_rows, self._widths)]
         arrays: List[Any] = []
@@ -96,7 +102,7 @@ class NcclPlane(SendingPlane):
         return Gradient(vector, tables), arrays
 
     def _known(self, gradient: Gradient) -> Gradient:
-        """Copy the numbers of rows to the host."""
+        """Return the gradient with the numbers of its rows copied to the host."""
         tables = [(self._with.get(rows), values) for rows, values in gradient.tables]
         return Gradient(gradient.vector, tables)
 
@@ -132,7 +138,8 @@ class NcclPlane(SendingPlane):
     def _changed(
         self, piece: Piece, table: Any, rows: Mapping[int, Any], worker: int, n_rows: int
     ) -> Tuple[Any, Any]:
-        """Return numbers and values of changed rows: the own, or empty arrays for another's."""
+        """Return the numbers and values of a piece's changed rows. If another worker owns the
+        piece, they are empty arrays that receive its data."""
         if worker != self.worker:
             return self._xp.empty(n_rows, "i8"), self._xp.empty((n_rows, piece.width), "f")
         changed = self._xp.asarray(rows[piece.table])

@@ -1,4 +1,4 @@
-"""The part of the parameters that a worker owns, and its part of the optimizer's state."""
+"""The pieces of the parameters, and of the optimizer's state, that a worker owns."""
 
 import math
 from typing import Any, Dict, List, NamedTuple, Sequence
@@ -13,20 +13,20 @@ from ...optimizers.state import ARRAYS, Key
 from .gradient import Gradient
 from .slots import additions
 
-# Floats in a block, which stays in a core's cache while it is summed. Norms are added up block by
-# block, no matter which worker owns a block; so another size would change their last bits.
+# Floats in a block, which is small enough to stay in a core's cache while it is summed. Norms are
+# summed block by block, whichever worker owns a block: another size would change their last bits.
 BLOCK_FLOATS = 32768
 
 
 class Piece(NamedTuple):
-    """Describe the part of a stretch of the parameters that a worker owns.
+    """Describe the part of a segment of the parameters that a worker owns.
 
-    start, stop (int): Range of its floats in the parameters.
-    origin (int): Where the stretch begins.
-    width (int): Floats in a row, if the stretch is a table; else 0.
-    table (int): Number of the table, if the stretch is one.
-    step (int): Floats in a block: whole rows, if the stretch is a table.
-    first (int): Number of its first block among the blocks of all parameters.
+    start, stop (int): Range of the piece's floats in the parameters.
+    origin (int): First index of the segment in the parameters.
+    width (int): Floats in a row if the segment is a table; else 0.
+    table (int): Number of the table if the segment is a table.
+    step (int): Floats in a block; a table's blocks are whole rows.
+    first (int): Number of the piece's first block among the blocks of all parameters.
     key (Key): The optimizer's key for the piece.
     """
 
@@ -41,23 +41,28 @@ class Piece(NamedTuple):
 
     @property
     def n_blocks(self) -> int:
-        """The number of its blocks."""
+        """Number of blocks in the piece."""
         return -(-(self.stop - self.start) // self.step)
 
     @property
     def first_row(self) -> int:
-        """The number of the piece's first row in its table."""
+        """Number of the piece's first row in its table."""
         return (self.start - self.origin) // self.width
 
     def rows_among(self, rows: Any) -> slice:
-        """Return which of a table's sorted row numbers are in the piece."""
+        """Return the slice of a table's sorted row numbers that are in the piece."""
         end = (self.stop - self.origin) // self.width
         low, high = numpy.searchsorted(rows, (self.first_row, end)).tolist()
         return slice(low, high)
 
 
 def pieces_of(stretches: Sequence[Segment], worker: int, n_workers: int) -> List[Piece]:
-    """Return the pieces that a worker owns: its share of the blocks of each stretch."""
+    """Return the pieces that a worker owns: a share of the blocks of each segment.
+
+    stretches (Sequence[Segment]): Segments that make up the parameters.
+    worker (int): Number of the worker, from 0.
+    n_workers (int): Number of workers.
+    """
     pieces: List[Piece] = []
     first = n_tables = 0
     for number, part in enumerate(stretches):
@@ -82,13 +87,14 @@ def n_blocks_of(stretches: Sequence[Segment]) -> int:
 
 
 class Owned:
-    """Sums all workers' gradients of the owned pieces, and makes the optimizer's steps there.
+    """Sum the gradients of all workers for the pieces that a worker owns, and make the optimizer's
+    steps on these pieces.
 
-    pieces (List[Piece]): The pieces that are owned.
-    optimizer (Optimizer): Not used elsewhere.
-    ops (Ops): The model's.
-    state (Dict[str, Floats1d]): Arrays, as long as the parameters, for the optimizer's state, by
-        the optimizer's names; the optimizer works with views of them.
+    pieces (List[Piece]): The pieces that the worker owns.
+    optimizer (Optimizer): Optimizer that is used only here.
+    ops (Ops): Ops of the model.
+    state (Dict[str, Floats1d]): Arrays of the optimizer's state, by the optimizer's names, each as
+        long as the parameters; the optimizer works with views of them.
     """
 
     def __init__(self, pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]):
@@ -97,12 +103,12 @@ class Owned:
         self._rows: Dict[int, Rows] = {}
 
     def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
-        """Sum the gradients of all slots, in a fixed tree, into the vector of the first slot; the
-        other slots' vectors become zero.
+        """Sum the gradients of all slots into the vector of the first slot, in a fixed order (see
+        ``additions``). The vectors of the other slots become zero.
 
-        slots (Sequence[Gradient]): In their order; one or more.
-        sums (Array1d): One float64 for each block of all parameters; the values of the own blocks
-            become the sums of their squared gradients.
+        slots (Sequence[Gradient]): Gradients in the order of the slots, one or more.
+        sums (Array1d): One float64 for each block of all parameters. For the worker's own blocks,
+            it receives the sums of their squared gradients.
         """
         for piece in self.pieces:
             if piece.width:
@@ -115,7 +121,7 @@ class Owned:
                 _add_up_dense(piece, [slot.vector for slot in slots], sums)
 
     def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient]) -> Rows:
-        """Sum the gradients of a table; RETURNS its rows, counted from the piece's beginning."""
+        """Sum the gradients of a table. RETURNS its rows, counted from the start of the piece."""
         own: List[Rows] = []
         for slot in slots:
             rows, values = slot.tables[piece.table]
@@ -132,21 +138,21 @@ class Owned:
         return rows, values
 
     def norm(self, sums: Any, scale: float) -> float:
-        """Return the norm of the whole scaled gradient.
+        """Return the norm of the scaled gradient of all parameters.
 
         sums (Array1d): Sums of all blocks, from ``add_up`` of all workers.
-        scale (float): Factor of the gradients.
+        scale (float): Factor by which the gradient is multiplied.
         """
         return abs(scale) * math.sqrt(math.fsum(sums.tolist()))
 
     def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
-        """Make a step of the optimizer with the sums of ``add_up``; the gradients become zero.
+        """Make a step of the optimizer with the sums of ``add_up``, then set the gradients to zero.
         Schedules are not stepped.
 
-        values (Floats1d): All parameters; the own ones change.
-        gradients (Floats1d): The vector of the first slot.
-        scale (float): Factor of the gradients.
-        norm (float): Norm of the whole scaled gradient, for clipping.
+        values (Floats1d): All parameters; those in the worker's pieces change.
+        gradients (Floats1d): Vector of the first slot.
+        scale (float): Factor by which the gradient is multiplied.
+        norm (float): Norm of the scaled gradient of all parameters, for clipping.
         """
         optimizer = self.optimizer
         limit = optimizer.grad_clip
@@ -174,7 +180,8 @@ class Owned:
         self.optimizer.update_parts(key, values, gradient, [part], scale=scale, ops=self.ops)
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
-        """Make a step of an optimizer of Thinc's, without its clipping, which is for each piece."""
+        """Make a step of one of Thinc's optimizers, without its own clipping, which would apply to
+        each piece separately."""
         optimizer = self.optimizer
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
@@ -185,7 +192,7 @@ class Owned:
             values[:] = stepped
 
     def _adopt(self, piece: Piece) -> None:
-        """Move the optimizer's arrays, which it makes when it needs them, into ``state``."""
+        """Move arrays that the optimizer has created in its step into ``state``."""
         for name in ARRAYS:
             known = getattr(self.optimizer, name) or {}
             if piece.key in known:
@@ -195,14 +202,14 @@ class Owned:
                     known[piece.key] = view
 
     def changed_rows(self) -> Dict[int, Any]:
-        """Return, by the number of a table, the only rows of the own piece that the next step
-        changes, counted from the beginning of the piece."""
+        """Return the rows that the next step changes, counted from the start of the piece, by the
+        number of the table. A table that is missing may change in all rows."""
         if not self._is_sparse:
             return {}
         return {table: rows for table, (rows, _) in self._rows.items()}
 
     def kept(self) -> List[str]:
-        """Return the names of the arrays that the optimizer has made so far."""
+        """Return the names of the arrays that the optimizer has created so far."""
         keys = {piece.key for piece in self.pieces}
         return [name for name in ARRAYS if keys & set(getattr(self.optimizer, name) or {})]
 

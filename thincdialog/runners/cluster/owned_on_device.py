@@ -1,4 +1,4 @@
-"""The same as ``owned``, for parameters on a GPU."""
+"""The counterpart of ``owned`` for parameters on a GPU."""
 
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -14,8 +14,9 @@ from .slots import additions
 
 
 class OwnedOnDevice(Owned):
-    """See ``Owned``. Vectors, tables' gradients and state are on the device; numbers of rows and
-    sums of blocks are on the host, which waits for the sums once per step."""
+    """Sum gradients and make steps on a GPU (see ``Owned``). Vectors, gradients of tables and state
+    are on the device; numbers of rows and sums of blocks are on the host, which waits for the sums
+    once per step."""
 
     def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
         waiting: List[Tuple[Piece, Any]] = []
@@ -42,7 +43,7 @@ class OwnedOnDevice(Owned):
         asarray: Any = self.ops.xp.asarray
         if part.rows is not None:
             part = part._replace(rows=asarray(part.rows, dtype="i"))
-        # Kernels read the factor from an array; they do not read the norm, at index 0.
+        # Kernels read the factor from an array, at index 1. The norm, at index 0, is not read here.
         found = asarray(numpy.array([0.0, scale], dtype="f"))
         self.optimizer.update_parts(key, values, gradient, [part], scale=found, ops=self.ops)
 
@@ -56,13 +57,13 @@ def _added(piece: Piece, vectors: Sequence[Any]) -> Any:
 
 
 def _bounds(piece: Piece) -> Any:
-    """Return where each block of a piece begins and ends, counted from the piece's beginning."""
+    """Return where each block of a piece begins and ends, counted from the start of the piece."""
     n = piece.stop - piece.start
     return kernels.bounds([(at, min(n, at + piece.step)) for at in range(0, n, piece.step)])
 
 
 def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
-    """Return where the rows of each block begin and end among all rows that have a gradient."""
+    """Return where the rows of each block begin and end among the rows that have a gradient."""
     import cupy
 
     firsts = numpy.arange(piece.n_blocks + 1) * (piece.step // piece.width)
@@ -71,6 +72,9 @@ def _bounds_of_rows(piece: Piece, rows: Any) -> Any:
 
 
 def make_owned(pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]) -> Owned:
-    """Make an ``Owned`` for parameters on the host or on a GPU, with the same arguments."""
+    """Make an ``Owned``, or an ``OwnedOnDevice`` if the arrays are on a GPU.
+
+    pieces, optimizer, ops, state: See ``Owned``.
+    """
     is_on_host = all(is_numpy_array(array) for array in state.values())
     return (Owned if is_on_host else OwnedOnDevice)(pieces, optimizer, ops, state)

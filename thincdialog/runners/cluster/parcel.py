@@ -1,17 +1,19 @@
-"""Splits messages into small arguments of one call, which Ray sends with the call itself."""
+"""Messages that are split into small arguments of a call, which Ray sends with the call itself."""
 
 import pickle
 from typing import Any, Iterator, List, Sequence
 
-# Ray puts arguments above 100,000 bytes, and the arguments of a call in excess of 10 MiB, into its
-# object store. Between two nodes that takes some ten milliseconds, too long for small messages.
+# Ray puts arguments of more than 100,000 bytes into its object store, and also the arguments of a
+# call beyond 10 MiB. Between two nodes this takes some ten milliseconds, which is too long for
+# small messages.
 PART_BYTES, MOST_BYTES = 96_000, 8 << 20
 
 
 def parcel(message: Any) -> List[Any]:
-    """Split a message into arguments, which ``opened`` joins. The message may change afterwards.
+    """Split a message into arguments, which ``opened`` joins. The message may then be changed.
 
-    RETURNS (List[Any]): The message itself if it is large; else parts of it.
+    message (Any): Picklable message.
+    RETURNS (List[Any]): The parts; for a large message, only the message itself.
     """
     buffers: List[pickle.PickleBuffer] = []
     head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
@@ -22,7 +24,7 @@ def parcel(message: Any) -> List[Any]:
 
 
 def _parts(views: Sequence[memoryview]) -> Iterator[bytes]:
-    """Join several pieces of memory, and split them into parts, with a single copy."""
+    """Join views of memory, and split them into parts of PART_BYTES, with a single copy."""
     part: List[memoryview] = []
     room = PART_BYTES
     for view in views:
@@ -35,7 +37,7 @@ def _parts(views: Sequence[memoryview]) -> Iterator[bytes]:
 
 
 def opened(parts: Sequence[Any]) -> Any:
-    """Return the message of a parcel; its arrays are read-only."""
+    """Return the message of which ``parcel`` made these parts. Its arrays are read-only."""
     if len(parts) == 1:
         return parts[0]
     head, sizes, *content = parts

@@ -1,4 +1,4 @@
-"""A worker that makes each step together with others."""
+"""A worker of synchronous training, which makes each step together with the other workers."""
 
 import math
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -26,7 +26,7 @@ from .walk import Walk
 class StepPart(NamedTuple):
     """Hold a worker's part of the report of a step.
 
-    reports (List[Tuple[int, StepReport]]): Reports of its microbatches, with their numbers.
+    reports (List[Tuple[int, StepReport]]): Numbers and reports of the worker's microbatches.
     norm (float): Norm of the mean gradient of the whole step, before clipping.
     learn_rate (Optional[float]): Learning rate of the step.
     """
@@ -37,11 +37,11 @@ class StepPart(NamedTuple):
 
 
 class PeerSteps(NamedTuple):
-    """Hold the result of several steps.
+    """Hold a worker's result of several steps.
 
     steps (List[StepPart]): Reports of the steps that changed parameters.
     is_done (bool): Whether the epoch is over.
-    kept (List[str]): Names of the optimizer's arrays (see ``Owned.kept``).
+    kept (List[str]): Names of the arrays that the optimizer has (see ``Owned.kept``).
     gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
     """
 
@@ -52,10 +52,10 @@ class PeerSteps(NamedTuple):
 
 
 class Peer:
-    """Trains on its microbatches of each step, and updates the parameters that it owns.
+    """Train on a worker's microbatches of each step, and update the parameters that it owns.
 
-    experiment (Experiment): A copy for this worker alone, or the run's, if this is the only
-        worker; its agent has the weights.
+    experiment (Experiment): The worker's own copy of the experiment, or the run's experiment if
+        this is the only worker. Its agent has the weights.
     teacher (Teacher): Teacher of the training data.
     """
 
@@ -68,10 +68,12 @@ class Peer:
         self.walk = Walk(world, self.learner, experiment.seed)
 
     def join(self, plane: LonePlane, optimizer_state: Mapping[str, Any]) -> None:
-        """Work with the other workers from now on.
+        """Join the other workers; this may be called again if workers change.
 
-        plane (LonePlane): Connects the workers; has the current parameters and optimizer's state.
-        optimizer_state (Mapping[str, Any]): From ``state.optimizer_state``, without arrays.
+        plane (LonePlane): Plane that connects the workers, with the current parameters and arrays
+            of the optimizer.
+        optimizer_state (Mapping[str, Any]): State of the optimizer, without arrays
+            (``state.optimizer_state``).
         """
         self.plane, self.slots = plane, plane.slots
         experiment = self.experiment
@@ -82,9 +84,10 @@ class Peer:
         self.optimizer = optimizer
         self.learner.use_weights(plane.values)
         own = self.slots.own(plane.worker)
-        # If a slot has one microbatch, the model writes the last slot's gradient into its vector.
+        # With one microbatch per slot, the model writes the gradient of this worker's last slot
+        # directly into the slot's vector.
         self._bound = own[-1] if own and self.slots.size == 1 else None
-        # This vector is zero; the old one may hold gradients of a step that was aborted.
+        # The new vector is zero, while the old one may hold gradients of a step that was aborted.
         vector = None if self._bound is None else plane.vectors[self._bound]
         if vector is None:
             vector = aligned_zeros(len(plane.values), get_array_module(plane.values))
@@ -94,11 +97,12 @@ class Peer:
     # --- steps ----------------------------------------------------------------------------
 
     def run(self, step: int, n_steps: int) -> PeerSteps:
-        """Make steps with all other workers, until the epoch is over.
+        """Make steps with all other workers, at most until the epoch is over.
 
         step (int): Number of steps made so far.
-        n_steps (int): Number of steps to make at most.
-        RAISES (Aborted): If the others have given up.
+        n_steps (int): Largest number of steps to make.
+        RAISES (Aborted): If the other workers have given up.
+        RAISES (TrainingError): If a loss or the gradient is not finite.
         """
         steps: List[StepPart] = []
         with self.experiment.working():
@@ -135,7 +139,7 @@ class Peer:
         return StepPart(reports, norm, None if rate is None else float(rate))
 
     def _learn(self, step: int) -> Any:
-        """Train on the own microbatches of a step, and put their gradients into the own slots."""
+        """Train on this worker's microbatches of a step, and put the gradients into its slots."""
         slots, worker = self.slots, self.plane.worker
         ops = self.parameters.ops
         reports: List[Tuple[int, StepReport]] = []
@@ -166,27 +170,33 @@ class Peer:
     def start_epoch(self, epoch: int) -> bool:
         """Begin an epoch.
 
-        RETURNS (bool): Whether it is over at once.
+        epoch (int): Number of the epoch, from 0.
+        RETURNS (bool): Whether the epoch is over at once.
         """
         self.walk.start_epoch(epoch)
         return self.walk.done()
 
     def go_to(self, place: Mapping[str, Any]) -> bool:
-        """Go to a position of any worker's walk; RETURNS as ``start_epoch``."""
+        """Go to a position in the data.
+
+        place (Mapping[str, Any]): A result of ``place`` of any worker.
+        RETURNS (bool): Whether the epoch is over there.
+        """
         self.walk.go_to(place)
         return self.walk.done()
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """Restore the run's schedules (``schedule_states``), which evaluations change."""
+        """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations
+        have changed them."""
         restore_schedules(self.optimizer, states)
 
     def place(self) -> Dict[str, Any]:
-        """Return the position of the walk, for ``go_to``."""
+        """Return the position in the data, for ``go_to``."""
         return self.walk.place()
 
 
 def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepReport]]:
-    """Replace losses that are still on a device by their values.
+    """Return the reports with the values of losses that are still on a device.
 
     RAISES (TrainingError): If a loss is not finite.
     """
@@ -201,8 +211,14 @@ def _settled(reports: Sequence[Tuple[int, StepReport]]) -> List[Tuple[int, StepR
 def restore_pieces(
     optimizer: Any, pieces: Sequence[Any], state: Mapping[str, Any], plane: LonePlane
 ) -> None:
-    """Restore the state of an optimizer that had one key for all parameters, for an optimizer
-    that has a key for each piece."""
+    """Restore the state of an optimizer with one key for all parameters in an optimizer with a key
+    for each piece.
+
+    optimizer (Optimizer): A new optimizer.
+    pieces (Sequence[Piece]): The pieces that the worker owns.
+    state (Mapping[str, Any]): State without arrays (``RayRunner.optimizer_state``).
+    plane (LonePlane): Plane with the arrays.
+    """
     arrays: Dict[str, Any] = {}
     names: List[Any] = []
     for piece in pieces:

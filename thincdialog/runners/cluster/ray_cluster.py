@@ -1,4 +1,4 @@
-"""A Ray cluster, which is joined or started, with room for workers."""
+"""The Ray cluster that a run joins or starts, and the resources that it has for workers."""
 
 import logging
 import os
@@ -14,31 +14,32 @@ from typing import Any, Dict, Iterator, List, Optional
 from ...errors import DialogError, MissingPackageError
 from ...signals import SIGNALS
 
-# How long to wait for processors that others are about to release.
+# How long to wait for processors that other runs are about to release.
 FREE_SECONDS = 10.0
-# How long a cluster may take to answer.
+# How long to wait for an answer of a cluster.
 CONNECT_SECONDS = 10.0
-# Ray gives its own processes 30 seconds to start, which may be too few on a busy machine.
+# How often to try to start a cluster. Ray gives its processes 30 seconds to start, which may be too
+# few on a busy machine.
 MAX_STARTS = 3
-# Characters of the path of the folder for temporary files: it holds sockets, whose paths are
-# limited to 107 characters.
+# Longest path, in characters, of the folder for temporary files, because the paths of the sockets
+# in it are limited to 107 characters.
 LONGEST_PLACE = 24
-# The first bytes that a gRPC client sends (gRPC uses HTTP/2): a cluster's server answers with a
-# SETTINGS frame.
+# The first bytes that a gRPC client sends (gRPC uses HTTP/2). The server of a cluster answers them
+# with a SETTINGS frame.
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 SETTINGS_FRAME = 4
-# Switch off messages of Ray that are of no use to a user.
+# Environment variables that switch off messages of Ray that are of no use to a user.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def missing_ray() -> MissingPackageError:
-    """Return the error for the case that the package is not installed."""
+    """Return the error to raise if the package ``ray`` is not installed."""
     need = '[runner] @runners = "thincdialog.Ray.v1" with num_workers above 0'
     return MissingPackageError("ray", "ray", need)
 
 
 def import_ray() -> Any:
-    """Import the package.
+    """Import the package ``ray``, and return it.
 
     RAISES (MissingPackageError): If it is not installed.
     """
@@ -57,8 +58,8 @@ def is_place(address: str) -> bool:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Hold signals back until the end of this context, because one within Ray's code could crash
-    the process. This also keeps Ray from replacing the run's signal handlers."""
+    """Delay signals until the end of this context, because a signal within Ray's code could crash
+    the process. This also prevents Ray from replacing the run's signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -84,11 +85,11 @@ def signals_held() -> Iterator[None]:
 
 
 def see_that_it_answers(address: str) -> None:
-    """Check that a cluster answers, because Ray itself would try for minutes or for ever without
-    a message.
+    """Check that a cluster answers at an address, because Ray itself would try for minutes or
+    forever without a message.
 
-    address (str): Address of a cluster; if it is not HOST:PORT, only Ray checks it.
-    RAISES (DialogError): If nothing answers there, or something that is not a cluster.
+    address (str): Address of a cluster. If it does not have the form HOST:PORT, only Ray checks it.
+    RAISES (DialogError): If nothing answers, or if the server is not a Ray cluster.
     """
     if address in ("local", ""):  # Ray would start a new cluster.
         text = f"[runner] address = {address!r} names no cluster: leave it out to start one"
@@ -110,8 +111,9 @@ def see_that_it_answers(address: str) -> None:
 
 
 def use_token() -> None:
-    """Let Ray use the token of this machine, as clusters ask for one by default: by itself, Ray
-    does so only if it finds the cluster itself. Its message about the token is switched off."""
+    """Make Ray use the authentication token of this machine, and switch off its message about the
+    token. Clusters ask for a token by default, but if an address is given, Ray does not send the
+    token by itself."""
     logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
     with suppress(ImportError):
         from ray._private.authentication import authentication_token_setup as setup
@@ -120,15 +122,17 @@ def use_token() -> None:
 
 
 class RayCluster:
-    """The cluster at an address; without an address, the cluster of this process, or a new one,
-    which ends with this process.
+    """Connect this process to a Ray cluster, and start actors there. A process that is already
+    connected keeps its cluster. Otherwise it joins the cluster at the address or, without an
+    address, starts a new cluster that ends with this process.
 
     address (Optional[str]): Address of an existing cluster ("auto" for the one on this machine).
-    num_cpus (Optional[int]): CPUs of a new cluster; more than there are, if workers are to share.
-    object_store_memory (Optional[int]): Object store of a new cluster, in bytes.
-    plane (str): The run's. "shm": workers are on this node only; else they may be on other nodes,
-        if this one has no room ("auto"), or where Ray places them ("store").
-    folder (str): Folder for temporary files of a new cluster, deleted at its end; else "".
+    num_cpus (Optional[int]): CPUs of a new cluster; may be more than the machine has, if workers
+        are to share them.
+    object_store_memory (Optional[int]): Size of a new cluster's object store, in bytes.
+    plane (str): The run's setting. "shm": workers run on this node only. "auto", "nccl":
+        workers run on other nodes only if this one has no room. "store": Ray chooses the nodes.
+    folder (str): Folder for temporary files of a new cluster, which is deleted with it; else "".
     RAISES (DialogError): If Ray does not start, or cannot be reached.
     """
 
@@ -168,15 +172,15 @@ class RayCluster:
                     reason += " (If it asks for a token, this machine needs the same: docs/ray.md.)"
             raise DialogError(f"[runner] {what}: {reason}") from None
         self._is_ours = True
-        # Ray prints to stdout that workers died, which the run logs itself.
+        # Switch off Ray's lines on stdout about dead workers, because the run logs deaths itself.
         with suppress(AttributeError):  # Other versions of Ray may lack these names.
             self._printing = self.ray._private.worker.print_to_stdstream
             self.ray._private.worker.print_to_stdstream = lambda *told, **more: None
 
     def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
-        """Start a cluster of this process. If that fails, remove its processes and its folder."""
+        """Start a new cluster. If this fails, remove its processes and its folder."""
         for start in range(1, MAX_STARTS + 1):
-            # The cluster's own folder, which is deleted with it.
+            # Give the cluster a folder of its own, which is deleted with it.
             place = tempfile.gettempdir()
             place = place if len(place) <= LONGEST_PLACE else "/tmp"
             self.folder = tempfile.mkdtemp(prefix="td-ray-", dir=place)
@@ -195,7 +199,7 @@ class RayCluster:
                     self.ray.shutdown()
                     self._kill(started)
                     self._remove_folder()
-                # If its processes start too slowly, Ray raises a plain Exception: try again.
+                # Ray raises a plain Exception if its processes start too slowly: try again.
                 if type(error) is not Exception:
                     raise
                 if start == MAX_STARTS:
@@ -212,7 +216,7 @@ class RayCluster:
             )
 
     def _started(self) -> List[Any]:
-        """Return the processes of the cluster that was started here, with their children."""
+        """Return the processes of the cluster that this process started, with their children."""
         import psutil  # Comes with Ray.
 
         started = []
@@ -223,7 +227,7 @@ class RayCluster:
         return started
 
     def _kill(self, started: List[Any]) -> None:
-        """Kill the remaining processes, which Ray would let run for a while at least."""
+        """Kill the remaining processes, which Ray would leave running for at least a while."""
         import psutil
 
         for process in started:
@@ -232,7 +236,7 @@ class RayCluster:
         psutil.wait_procs(started, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
-        """Leave the cluster, and end it if it was started here."""
+        """Leave the cluster, and end it if this process started it."""
         with signals_held():
             if self._is_ours:
                 started = self._started()
@@ -249,11 +253,16 @@ class RayCluster:
 
     @property
     def node(self) -> str:
-        """The id of the node that this process is on."""
+        """Id of the node on which this process runs."""
         return self.ray.get_runtime_context().get_node_id()
 
     def _places(self, amounts: Dict[str, Dict[str, float]], n_gpus: float) -> int:
-        """Return how many workers fit: each needs all of its resources on one node."""
+        """Return how many workers fit into resources. A worker needs all of its resources on one
+        node.
+
+        amounts (Dict[str, Dict[str, float]]): Amounts of resources by node and kind.
+        n_gpus (float): GPUs for each worker.
+        """
         found = 0
         for node, amount in amounts.items():
             if self.is_here_only and node != self.node:
@@ -265,16 +274,18 @@ class RayCluster:
         return found
 
     def fitting(self, n_workers: int, n_gpus: float) -> int:
-        """Return how many of ``n_workers`` the free resources have room for now."""
+        """Return how many of ``n_workers`` fit into the resources that are free now."""
         from ray._private.state import available_resources_per_node
 
         return min(n_workers, self._places(available_resources_per_node(), n_gpus))
 
     def check_room(self, n_workers: int, n_gpus: float) -> None:
-        """Check that there is room for all workers, as Ray would wait for it without a message.
+        """Check that there is room for all workers; Ray would wait for it without a message.
 
+        n_workers (int): Number of workers.
         n_gpus (float): GPUs for each worker.
-        RAISES (DialogError): If there is not; it names the needed and the existing resources.
+        RAISES (DialogError): If there is no room; the message names the needed and the existing
+            resources.
         """
         from ray._private.state import total_resources_per_node
 
@@ -314,27 +325,29 @@ class RayCluster:
             time.sleep(0.1)
 
     def start(self, kind: type, *, n_cpus: float, n_gpus: float, at_once: int) -> Any:
-        """Start an actor.
+        """Start an actor, and return its handle.
 
-        at_once (int): Number of calls that it carries out concurrently.
+        kind (type): Class of the actor.
+        n_cpus, n_gpus (float): Resources that the actor needs.
+        at_once (int): Number of calls that the actor executes concurrently.
         """
         strategies = self.ray.util.scheduling_strategies
         strategy: Any = "DEFAULT"
         if self.is_near:
-            # ``soft`` alone allows another node only if this one is gone, not if it is full.
+            # ``soft`` alone allows another node if this node is gone, but not if it is full.
             soft = not self.is_here_only
             strategy = strategies.NodeAffinitySchedulingStrategy(
                 self.node, soft=soft, _spill_on_unavailable=soft
             )
         options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
         if not n_cpus and self.is_near:
-            # If an actor needs no resources, Ray lets any node place it, even one that does not
-            # know the others yet. So ask for one byte.
+            # Ray lets any node place an actor that needs no resources, even a node that does not
+            # know the other nodes yet. So ask for one byte.
             options["memory"] = 1
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote()
 
 
 def _units(n_gpus: float) -> int:
-    """Return GPUs in units of 1/10,000, as Ray counts them: so 0.6 is three times 0.2."""
+    """Return GPUs in units of 1/10,000, as Ray counts them, so that 0.6 is exactly 3 times 0.2."""
     return round(n_gpus * 10_000)

@@ -1,4 +1,4 @@
-"""The common base of the runners on a Ray cluster."""
+"""The base class of the runners on a Ray cluster."""
 
 from importlib.util import find_spec
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
@@ -20,7 +20,7 @@ from .ray_cluster import missing_ray
 from .remote_crew import RemoteCrew
 
 # Settings that do not change the result by a single bit, if all workers have the same kind of
-# processor. ``microbatches`` is among them because runners compare the actual number themselves.
+# processor. ``microbatches`` is listed because the runners compare the actual number themselves.
 HARMLESS = (
     "num_workers", "microbatches", "address", "num_cpus", "num_gpus_per_worker",
     "object_store_memory", "plane", "snapshot_every", "max_restarts",
@@ -28,10 +28,10 @@ HARMLESS = (
 
 
 class RayRunner(Runner):
-    """Base of both modes: checks the settings, and holds the driver's view of weights and
-    optimizer. See ``build_ray`` for the settings.
+    """Serve as the base class of both modes, which checks the settings and holds the driver's view
+    of weights and optimizer. For the settings, see ``build_ray``.
 
-    n_microbatches (int): Microbatches in a step.
+    n_microbatches (int): Number of microbatches in a step.
     n_restarts (int): Number of workers that were started again.
     """
 
@@ -39,7 +39,7 @@ class RayRunner(Runner):
     experiment: Experiment
     learner: Learner
     is_per_worker = False
-    # Its workers, between ``begin`` and ``end``.
+    # The workers, between ``begin`` and ``end``.
     crew: Any = None
 
     def __init__(self, **settings: Any):
@@ -111,31 +111,35 @@ class RayRunner(Runner):
     # --- the optimizer of the run, which follows the steps of workers ----------------------
 
     def optimizer_state(self) -> Dict[str, Any]:
-        """Return the state of the run's optimizer, without arrays, for workers to resume from."""
+        """Return the state of the run's optimizer, without arrays, from which workers resume."""
         state, _ = optimizer_state(self.experiment.optimizer)
         return {**state, "kept": list(self.arrays())}
 
     def arrays(self) -> Dict[str, Any]:
-        """Return the arrays that the run's optimizer has so far, by name."""
+        """Return the arrays that the run's optimizer has so far, by their names."""
         return arrays_of(self.experiment.optimizer, KEY)
 
     def _follow(self, n_steps: int) -> None:
-        """Update the counts and schedules of the run's optimizer after steps of workers."""
+        """Advance the counts and schedules of the run's optimizer by the steps of workers."""
         optimizer = self.experiment.optimizer
         optimizer.nr_update[KEY] += n_steps
         for _ in range(n_steps):
             optimizer.step_schedules()
 
     def bind(self, arrays: Dict[str, Any], kept: Iterable[str]) -> None:
-        """Put workers' arrays, those named in ``kept``, into the run's optimizer."""
+        """Make the run's optimizer use these arrays.
+
+        arrays (Dict[str, Floats1d]): Arrays of workers, by name.
+        kept (Iterable[str]): Names of the arrays to use.
+        """
         use_state(self.experiment.optimizer, KEY, {name: arrays[name] for name in kept})
 
     def snapshot(self, before: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """Return weights and optimizer state as this process sees them, copied to the host, for
-        workers to resume from.
+        """Return a copy, on the host, of the weights and the optimizer state as this process sees
+        them. Workers resume from it.
 
         before (Optional[Mapping[str, Any]]): A snapshot that is no longer needed. Its arrays are
-            overwritten, because allocating new memory takes longer than copying.
+            overwritten, because allocating memory would take longer than copying.
         """
         old = {} if before is None else {"weights": before["weights"], **before["arrays"]}
         copies = {}
@@ -151,7 +155,8 @@ class RayRunner(Runner):
     def take_over(self, snapshot: Mapping[str, Any], own: Dict[str, Any]) -> None:
         """Copy weights and optimizer state from a snapshot into this process.
 
-        own (Dict[str, Floats1d]): Receives copies of the optimizer's arrays.
+        snapshot (Mapping[str, Any]): A result of ``snapshot``.
+        own (Dict[str, Floats1d]): Dictionary that receives copies of the optimizer's arrays.
         """
         self.learner.weights[:] = snapshot["weights"]
         self.learner.weights_changed()
@@ -161,7 +166,7 @@ class RayRunner(Runner):
         self.bind(own, own)
 
     def _take_home(self) -> None:
-        """Move weights and optimizer state into memory that this process does not share."""
+        """Move weights and optimizer state into memory that only this process uses."""
         weights = aligned_zeros(len(self.learner.weights), get_array_module(self.learner.weights))
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)
@@ -171,7 +176,7 @@ class RayRunner(Runner):
     # --- memory of GPUs -------------------------------------------------------------------
 
     def see_held(self, of_workers: Iterable[Optional[int]]) -> None:
-        """Note the sizes of the memory pools of workers' GPUs."""
+        """Record the sizes of the memory pools of workers' GPUs, in bytes."""
         self._gpu_bytes = max([self._gpu_bytes, *(each or 0 for each in of_workers)])
 
     def gpu_bytes(self) -> Optional[int]:
@@ -186,6 +191,7 @@ class RayRunner(Runner):
         """Update the status line.
 
         rates (List[float]): Examples per second of each worker.
+        more (str): Further parts of the line.
         """
         shown = "+".join(f"{rate:,.0f}" for rate in rates)
         parts = [f"workers {shown}/s" if len(rates) > 1 else "", *more]

@@ -1,4 +1,4 @@
-"""Everything that a worker on any machine needs to join a run: config, code and agent."""
+"""The data with which a worker on any machine joins a run: config, code and agent."""
 
 import os
 import sys
@@ -16,18 +16,19 @@ from ..data_prints import data_prints
 
 
 class Recipe(NamedTuple):
-    """Hold the data from which a worker is made, as bytes and texts, to be sent to any machine.
+    """Hold the data from which a worker is built. It consists of bytes and texts, so it can be sent
+    to any machine.
 
     config (str): The complete config.
     code (List[Tuple[str, bytes]]): Paths and contents of the files given with --code.
-    agent (Dict[str, bytes]): Contents of the files that the agent saves, by their paths.
+    agent (Dict[str, bytes]): Contents of the saved agent's files, by their paths.
     data (Optional[Mapping[str, str]]): Checksums of the training data (``data_prints``); None for
         workers that only evaluate.
-    folder (str): Folder in which the run was started: paths are relative to it.
-    ops (str): The driver's choice of ops, as the result must not depend on a node's packages.
-    gpu_id (int): 0 if each worker has GPUs (it sees only its own); else -1.
+    folder (str): Folder in which the run was started, to which paths are relative.
+    ops (str): Ops of the driver, because the result must not depend on the packages of a node.
+    gpu_id (int): 0 if each worker has GPUs (a worker sees only its own GPUs); else -1.
     temporary (str): Folder for files of workers that are starting, which is deleted with the run;
-        "": the system's.
+        "" for the system's folder.
     unlabelled (bool): Whether examples to evaluate on may have no label.
     """
 
@@ -47,10 +48,11 @@ def recipe_of(
 ) -> Recipe:
     """Make the recipe of an experiment for its workers.
 
+    experiment (Experiment): The run's experiment.
     teacher (Optional[Teacher]): Teacher of the training data; None for workers that only evaluate.
     has_gpus (bool): Whether workers train on GPUs.
     temporary (str): See ``Recipe``.
-    RAISES (DialogError): If the agent cannot be written for them.
+    RAISES (DialogError): If the agent cannot be written to a temporary folder.
     """
     place = temporary_folder()
     with _names_a_full_disk(place), held(place / AGENT, 0o700, is_folder=True) as folder:
@@ -68,10 +70,13 @@ def recipe_of(
 def make_experiment(
     recipe: Recipe, node: str, with_data: bool = True
 ) -> Tuple[Experiment, Optional[Teacher]]:
-    """Make the same experiment in another process, with its agent, and the training data.
+    """Build the experiment of a recipe in another process, with its agent and the training data.
 
+    recipe (Recipe): The recipe of the run.
     node (str): Name of this node, for errors.
     with_data (bool): Whether this process is a worker, which also needs the training data.
+    RETURNS (Tuple[Experiment, Optional[Teacher]]): The experiment, and the teacher of the training
+        data, or None.
     RAISES (DialogError): If code, data or devices of this node differ from those of the run.
     """
     if os.path.isdir(recipe.folder):
@@ -118,19 +123,19 @@ def make_experiment(
 
 @contextmanager
 def _names_a_full_disk(place: Path, where: str = "") -> Iterator[None]:
-    """Turn a failure to write workers' files into an error that names the folder, and the node."""
+    """Turn a failure to write workers' files into an error that names the folder and the node."""
     try:
         yield
     except OSError as error:
         raise DialogError(
             f"{place}  could not be written{where}: {error.strerror or error}. Workers get the "
-            "agent by way of it: free some space, or set TMPDIR to another folder."
+            "agent from there: free some space, or set TMPDIR to another folder."
         ) from None
 
 
 def _file_of(folder: Path, path: str, content: bytes) -> str:
-    """Return the path of a file, if this node has the same file there; else that of a copy with
-    the same name in a folder of its own."""
+    """Return the path of a file with the given content: the same path if this node has the file
+    there, else the path of a copy with the same name in ``folder``."""
     known = Path(path)
     if known.is_file() and known.read_bytes() == content:
         return path
@@ -157,15 +162,17 @@ def see_same_data(
 ) -> None:
     """Check that this node has the same data as the process that started the run.
 
-    here, there (Mapping[str, str]): Checksums of the data (``data_prints``).
+    teacher (Teacher): Teacher of the split on this node.
+    here, there (Mapping[str, str]): Checksums (``data_prints``) of the data on this node, and of
+        the data of the run.
     split (str): Name of the split, for errors.
     node (str): Name of this node, for errors.
     RAISES (DataError): If the data differs.
     """
     for name in (name for name in there if here[name] != there[name]):
         text = (
-            f"the {split} data is another one on node {node}, or in another order, than where the "
-            "run was started: let files be the same everywhere, and a teacher give every process "
-            "the same examples in the same order (a set of texts does not)"
+            f"the {split} data on node {node} is not the data of the run, or is in another order. "
+            "Files must be the same on every node, and a teacher must give every process the same "
+            "examples in the same order (a set of texts does not)"
         )
         raise DataError(teacher.by_task()[name].order.origin, text)

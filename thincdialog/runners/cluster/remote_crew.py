@@ -1,4 +1,4 @@
-"""Workers in processes that Ray watches: how they start, and how dead ones are replaced."""
+"""The base class of workers in Ray's processes, which starts workers and replaces dead ones."""
 
 import time
 from contextlib import ExitStack
@@ -17,8 +17,8 @@ from .team import Died, Team
 
 
 class RemoteCrew:
-    """Workers that only evaluate, for ``evaluate`` and for agents that do not learn; the base of
-    the workers of both modes.
+    """Run workers that only evaluate, for ``evaluate`` and for agents that do not learn. This is
+    also the base class of the workers of both modes.
 
     runner (RayRunner): The runner that uses the workers.
     teacher (Optional[Teacher]): Teacher of the training data; None if workers only evaluate.
@@ -59,7 +59,7 @@ class RemoteCrew:
         self.team.join(self.runner.num_workers)
 
     def surely(self, attempt: Callable[[], Any]) -> Any:
-        """Call a function until no worker dies during the call; RETURNS its result."""
+        """Call a function, again after each death of a worker, and return its result."""
         while True:
             try:
                 return attempt()
@@ -67,7 +67,10 @@ class RemoteCrew:
                 self.recover(death)
 
     def recover(self, death: Died) -> None:
-        """Replace dead workers, again if others die meanwhile."""
+        """Replace dead workers, and workers that die meanwhile.
+
+        RAISES (WorkerError): If more workers have died than ``max_restarts`` allows.
+        """
         # A signal must not save a run that is only partly recovered.
         with self.runner.interruption.shielding():
             self._recover(death)
@@ -92,7 +95,7 @@ class RemoteCrew:
         runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
 
     def _replace(self, death: Died) -> str:
-        """Continue without the dead workers; RETURNS a description of the event, to log.
+        """Continue without the dead workers, and return a description of the event for the log.
 
         RAISES (Died): If another worker dies meanwhile.
         """
@@ -101,7 +104,7 @@ class RemoteCrew:
         return f"{death.who} died"
 
     def _fill_up(self) -> None:
-        """Start workers to replace missing ones, as many as there is room for."""
+        """Start workers to replace missing ones, as far as there is room."""
         team = self.team
         missing = self.runner.num_workers - len(team.actors) - team.n_starting
         if missing > 0:
@@ -113,15 +116,20 @@ class RemoteCrew:
                 time.sleep(0.05)
             team.start(room, self.recipe)
         if not team.actors and not team.join(at_least=1):
-            raise WorkerError(0, "it was the last, and died; no other one could begin")
+            raise WorkerError(0, "it was the last worker, and died; no other one could start")
 
     def evaluate(self, teacher: Teacher, recorder: Optional[Recorder] = None) -> Dict[str, float]:
-        """See ``evaluate_together``."""
+        """Evaluate the agent on the data of a teacher, with all workers.
+
+        teacher, recorder: See ``evaluate_together``.
+        RETURNS (Dict[str, float]): Metric name to value.
+        """
         agent = self.learner
         split = next(iter(teacher.by_task().values())).split
         if split not in self._data:
             self._data[split] = data_prints(teacher)
-        # The agent may currently have averages of the weights instead of the newest weights.
+        # The agent may currently have averages of the weights, instead of the newest weights that
+        # workers have.
         shown = agent.weights.copy() if agent.learns else None
         names = ("temperature", "rejects_below") if agent.temperature is not None else ()
         chosen = {name: getattr(agent, name) for name in names}
@@ -134,7 +142,7 @@ class RemoteCrew:
         return evaluate_together(self.experiment, teacher, recorder, self.surely(attempt))
 
     def _to_evaluate(self, weights: Any) -> Any:
-        """Return the argument from which workers get these weights; None if they have them."""
+        """Return the argument with which workers get these weights; None if they have them."""
         return None
 
     def _close(self) -> None:

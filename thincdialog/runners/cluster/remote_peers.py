@@ -1,4 +1,4 @@
-"""Workers that make each step together; if one dies, they repeat the steps since a snapshot."""
+"""Workers of synchronous training, in processes that Ray watches."""
 
 from typing import Any, Dict, List, Mapping, Tuple
 
@@ -13,8 +13,8 @@ Call = Tuple[Any, ...]
 
 
 class RemotePeers(RemoteCrew):
-    """Workers in processes that Ray watches. If one dies, all go back to the last snapshot and
-    repeat the calls since then, with the same result bit for bit."""
+    """Run workers that make each step together. If one dies, the others go back to the last
+    snapshot and repeat the calls since then, with the same result bit for bit."""
 
     def __init__(self, runner: RayRunner, teacher: Teacher):
         self.calls: List[Call] = []
@@ -31,7 +31,7 @@ class RemotePeers(RemoteCrew):
         self._snapshot()
 
     def _weave(self, snapshot: Mapping[str, Any]) -> None:
-        """Let all current workers work together, beginning with a snapshot."""
+        """Connect all current workers, beginning with a snapshot."""
         old = self.planes
         try:
             self.planes = make_planes(self.runner, self.team, self.stretches, snapshot)
@@ -43,13 +43,13 @@ class RemotePeers(RemoteCrew):
     # --- calls, which are repeated if a worker dies ----------------------------------------
 
     def do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of every worker that changes its state; RETURNS the answers."""
+        """Call a method that changes the state of every worker, and return the results."""
         answers = self.surely(lambda: self.team.each(call, *given))
         self.calls.append((call, *given))
         return answers
 
     def _replace(self, death: Died) -> str:
-        """Go back to the snapshot without the dead workers, and repeat the calls since then; new
+        """Go back to the snapshot without the dead workers, and repeat the calls since then. New
         workers start meanwhile."""
         self.team.remove(death.workers)
         self._fill_up()
@@ -57,7 +57,7 @@ class RemotePeers(RemoteCrew):
         self.team.each("go_to", self._saved["place"])
         for call in self.calls:
             self.team.each(*call)
-        # Show this process the weights and state that it saw before.
+        # Give this process the weights and state that it had before.
         self.planes.made(self._kept)
         self.planes.gather()
         n, step = len(self.team.actors), self.saved_step
@@ -67,7 +67,11 @@ class RemotePeers(RemoteCrew):
     # --- snapshots ------------------------------------------------------------------------
 
     def made(self, step: int, kept: List[str]) -> None:
-        """Note that steps were made: take in new workers, and save a snapshot if one is due."""
+        """Record that steps were made, take in new workers, and save a snapshot if it is due.
+
+        step (int): Number of steps so far.
+        kept (List[str]): Names of the arrays that the optimizer has now.
+        """
         self.step, self._kept = step, kept
         self.planes.made(kept)
         if len(self.team.actors) < self.runner.num_workers:
@@ -76,7 +80,7 @@ class RemotePeers(RemoteCrew):
             self.surely(self._snapshot)
 
     def _take_in(self) -> None:
-        """Let new workers that have started work with the others."""
+        """Add new workers that have started to the others, and start missing ones."""
         if self.team.has_started():
             self._snapshot()
             if self.team.join():
@@ -91,7 +95,7 @@ class RemotePeers(RemoteCrew):
         self.saved_step, self.calls = self.step, []
 
     def gather(self) -> None:
-        """Show this process the current weights and state."""
+        """Get the current weights and state from the workers."""
         self.surely(lambda: self.planes.gather())  # A recovery replaces ``planes``.
 
     def _to_evaluate(self, weights: Any) -> Any:
@@ -100,7 +104,7 @@ class RemotePeers(RemoteCrew):
         return self.planes.to_evaluate(weights)
 
     def place(self) -> Dict[str, Any]:
-        """See ``Peer``; all workers return the same."""
+        """Return the position in the epoch (see ``Peer.place``), the same for all workers."""
         return self.surely(lambda: self.team.each("place"))[0]
 
     def _close(self) -> None:

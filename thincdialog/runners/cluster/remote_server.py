@@ -1,4 +1,4 @@
-"""A gradient server in a process of its own, and workers that send it gradients."""
+"""The server and the workers of asynchronous training, in processes that Ray watches."""
 
 import time
 from typing import Any, Dict, List, Mapping, Optional
@@ -15,18 +15,20 @@ from .server_link import server_layout
 from .shared_memory import shared_memory
 from .team import Died
 
-# How long ``take`` waits for steps, before the loop looks at the time again.
+# How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.2
 NOTHING = ServerReport([], 0, None, False)
 
 
 class RemoteServer(RemoteCrew):
-    """A server and workers in processes that Ray watches. If a worker dies, another one trains on
-    its unit; if the server dies, a new one resumes from the last snapshot.
+    """Run a gradient server, and workers that send it gradients. If a worker dies, another one
+    trains on its unit; if the server dies, a new one resumes from the last snapshot.
 
-    bound (int): The maximum age of a gradient, in versions of the weights.
+    runner (RayRunner): The runner that uses this object.
+    teacher (Teacher): Teacher of the training data.
+    bound (int): Maximum age of a gradient, in versions of the weights.
     first (Mapping[str, Any]): Snapshot that the server begins with.
-    busy (Dict[ObjectRef, int]): Calls of workers that have not returned, and the workers' numbers.
+    busy (Dict[ObjectRef, int]): Calls that have not returned, and the numbers of their workers.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
@@ -44,7 +46,7 @@ class RemoteServer(RemoteCrew):
         super().__init__(runner, teacher)
 
     def _begin(self) -> None:
-        self._launch_server()  # It starts while the workers do.
+        self._launch_server()  # The server and the workers start at the same time.
         super()._begin()
         self._set_up()
 
@@ -53,7 +55,7 @@ class RemoteServer(RemoteCrew):
         self._made = self.server.call.remote("make", self.recipe)
 
     def _set_up(self) -> None:
-        """Let a new server begin from the account's snapshot, and all workers work for it."""
+        """Start a new server from the account's snapshot, and connect all workers with it."""
         parameters: Any = self.learner.parameters
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
@@ -67,7 +69,7 @@ class RemoteServer(RemoteCrew):
         self._is_set_up = True
 
     def _meet(self, memory: Optional[MappedArrays]) -> bool:
-        """Connect server and workers; RETURNS whether all can open the memory."""
+        """Connect server and workers, and return whether all of them can open the memory."""
         mapping = None if memory is None else memory.mapping
         beginning = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
         first = self.account.saved["ledger"]["first"]
@@ -77,8 +79,8 @@ class RemoteServer(RemoteCrew):
         return can_open and all(self.team.each("join_server", numbers, *joining))
 
     def _begin_anew(self) -> None:
-        """Let the current workers work for the server, after those that are busy have finished the
-        units that they have."""
+        """Connect the current workers with the server, after busy workers have finished their
+        units."""
         if self._is_set_up:
             self._ask("end_at", 0)
             self._come_back()
@@ -86,14 +88,14 @@ class RemoteServer(RemoteCrew):
         self._set_up()
 
     def _ask(self, name: str, *given: Any) -> Any:
-        """Call a method of the server; RETURNS its result.
+        """Call a method of the server, and return its result.
 
         RAISES (Died): If the server is gone.
         """
         return self._sure(self.server.call.remote(name, *given))
 
     def _sure(self, answer: Any) -> Any:
-        """Wait for the result of a call of the server; RETURNS it.
+        """Wait for a call of the server, and return its result.
 
         RAISES (Died): If the server is gone.
         """
@@ -104,7 +106,7 @@ class RemoteServer(RemoteCrew):
     # --- epochs ---------------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
-        """See ``StatelessWorker.start_epoch``."""
+        """Begin an epoch (see ``StatelessWorker.start_epoch``)."""
 
         def attempt() -> None:
             first = self._ask("start_epoch")
@@ -115,7 +117,7 @@ class RemoteServer(RemoteCrew):
         self._is_over = False
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
-        """Resume an epoch, which began at ``origin``, with the units of ``ledger``."""
+        """Resume the epoch that began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.account.save({**self.account.saved, "ledger": dict(ledger)})
         self._is_over = False
@@ -127,7 +129,7 @@ class RemoteServer(RemoteCrew):
         self.surely(attempt)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
-        """See ``GradientServer``."""
+        """Take over changed schedules (see ``GradientServer.restore_schedules``)."""
 
         def attempt() -> None:
             self._ask("restore_schedules", states)
@@ -138,7 +140,10 @@ class RemoteServer(RemoteCrew):
     # --- steps ----------------------------------------------------------------------------
 
     def take(self, room: float) -> ServerReport:
-        """Return the reports of new steps, after waiting for a moment."""
+        """Wait for a moment, and return the reports of new steps.
+
+        room (float): Largest number of steps to make.
+        """
         try:
             self._ask("end_at", self.account.n_told + int(min(room, 1 << 40)))
             if not self.busy or self.team.has_started():
@@ -157,7 +162,7 @@ class RemoteServer(RemoteCrew):
         self._heard = time.monotonic()
 
     def _listen(self, seconds: float) -> ServerReport:
-        """Return the new reports; workers whose calls have returned are no longer busy."""
+        """Return the new reports, and remove calls that have returned from ``busy``."""
         done = self.team.look(self.busy, self._heard, seconds)
         for ref in done:
             number = self.busy.pop(ref)
@@ -177,7 +182,7 @@ class RemoteServer(RemoteCrew):
         self.account.save(self._ask("snapshot"))
 
     def tell(self, steps: List[UnitReport]) -> None:
-        """Update the status line."""
+        """Update the status line with the speeds of workers and the last staleness."""
         now = time.monotonic()
         for made in steps:
             so_far = self._examples.get(made.worker, 0)
@@ -194,7 +199,10 @@ class RemoteServer(RemoteCrew):
         self.runner.tell(rates, self._stale)
 
     def settle(self) -> ServerReport:
-        """Wait until no worker is busy."""
+        """Wait until no worker is busy, and take over the weights and the optimizer's state.
+
+        RETURNS (ServerReport): Reports of the units since the last call.
+        """
         made: List[UnitReport] = []
         while True:
             try:
@@ -220,7 +228,7 @@ class RemoteServer(RemoteCrew):
 
     def _replace(self, death: Died) -> str:
         if death.is_server:
-            self.team.kill(self.server)  # It may only be unreachable.
+            self.team.kill(self.server)  # The server may only be unreachable.
             self._come_back()
             self.account.died()
             self._launch_server()
@@ -233,7 +241,7 @@ class RemoteServer(RemoteCrew):
         return f"{death.who} died"
 
     def _come_back(self) -> None:
-        """Wait until all calls of workers have ended, even by a death."""
+        """Wait until all calls of workers have ended, by a result or by a death."""
         for _ in self.team.ended(self.busy):
             pass
         self.busy = {}

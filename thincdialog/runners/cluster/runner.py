@@ -1,4 +1,4 @@
-"""The settings of the runner that trains on a Ray cluster."""
+"""The settings of the runner that trains on a Ray cluster, and their checks."""
 
 from typing import Literal, Optional
 
@@ -9,9 +9,9 @@ from .async_runner import AsyncRunner
 from .sync_runner import SyncRunner
 
 NAME = "thincdialog.Ray.v1"
-# Size in bytes, below which Ray refuses to start.
+# Smallest object store, in bytes, with which Ray starts.
 LEAST_OBJECT_STORE = 75 * 1024 * 1024
-# The least value of each setting that is a number.
+# Smallest allowed value of each setting that is a number.
 LEAST = {
     "num_workers": 0,
     "microbatches": 1,
@@ -38,32 +38,33 @@ def build_ray(
     snapshot_every: int = 100,
     max_restarts: int = 3,
 ) -> Runner:
-    """Train with several workers, on one machine or on many, with Ray (pip install
-    thincdialog[ray]). "sync": each step sums the gradients of all its microbatches, and the result
-    is bit for bit the same with any number of workers. "async": each gradient is applied when it
-    arrives.
+    """Train with several workers, on one machine or on several, with Ray (pip install
+    thincdialog[ray]). In mode "sync", each step sums the gradients of all its microbatches, and the
+    result is bit for bit the same with any number of workers. In mode "async", a server applies
+    each gradient when it arrives.
 
     num_workers (int): Number of workers; 0 makes the same run in this process, without Ray.
     mode (str): "sync" or "async".
-    microbatches (Optional[int]): Batches of the world in a step; null: [training]
-        accumulate_gradient, in "sync" for each worker. If it is set, the result of "sync" does not
-        depend on the number of workers.
-    staleness (int): "async": how many steps older than usual (num_workers - 1) a gradient may
-        be. An older one is dropped, and its microbatches are trained on again.
-    address (Optional[str]): Address of an existing cluster ("auto": the one of this machine); null
-        starts a cluster that ends with the run.
-    num_cpus (Optional[int]): CPUs of a cluster that is started; null: all of this machine.
+    microbatches (Optional[int]): Number of batches in a step; null for the value of [training]
+        accumulate_gradient, which in "sync" is multiplied by the number of workers. If you set it,
+        the result of "sync" does not depend on the number of workers.
+    staleness (int): In "async", how many steps older than usual (num_workers - 1) a gradient may
+        be. An older gradient is dropped, and its microbatches are trained on again.
+    address (Optional[str]): Address of an existing cluster ("auto" for the cluster of this
+        machine); null starts a cluster that ends with the run.
+    num_cpus (Optional[int]): CPUs of a cluster that the run starts; null for all of this machine.
     num_gpus_per_worker (float): GPUs that Ray gives each worker, which trains on the first of
-        them; a fraction, if several workers are to share one. 0: workers train on the CPU.
-    object_store_memory (Optional[int]): Bytes of the object store of a cluster that is started.
+        them; a fraction lets several workers share one GPU. With 0, workers train on the CPU.
+    object_store_memory (Optional[int]): Size, in bytes, of the object store of a cluster that the
+        run starts.
     plane (str): How workers exchange gradients and weights: "nccl" (between GPUs, if each worker
         has its own), "shm" (memory that workers of one machine share), "store" (Ray's object
-        store, between machines), "auto" (the first of these that works).
-    snapshot_every (int): Steps between two snapshots: a worker's death costs at most that many.
+        store, between machines), or "auto" (the first of these that works).
+    snapshot_every (int): Steps between two snapshots; a worker's death costs at most this many.
     max_restarts (int): Number of workers that may die before the run ends.
     RAISES (ConfigError): If a number is out of range, or the plane does not fit other settings.
     """
-    settings = locals()  # all arguments, by their names
+    settings = locals()  # All arguments by name.
     for name, least in LEAST.items():
         value = settings[name]
         if value is not None and not value >= least:

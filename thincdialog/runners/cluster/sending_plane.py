@@ -1,4 +1,4 @@
-"""The exchange between workers that send each other their gradients, piece by piece."""
+"""The base class of planes through which workers send each other pieces of their gradients."""
 
 from typing import Any, Dict, Iterable, List, Sequence, Union
 
@@ -13,13 +13,14 @@ from .slots import Slots
 
 
 class SendingPlane(LonePlane):
-    """The base of planes in which each worker sends every other worker the pieces of its gradients
-    that the other one owns, and receives the changed parameters.
+    """Serve as the base class of planes in which each worker sends every other worker the pieces of
+    its gradients that the other worker owns, and receives the changed parameters.
 
-    others (List[int]): The numbers of the other workers.
+    values, stretches, slots, worker: See ``LonePlane``.
+    others (List[int]): Numbers of the other workers.
     pieces (List[List[Piece]]): The pieces that each worker owns.
     received (Dict[int, Floats1d]): For each slot of another worker, a vector for its gradient, in
-        which only the own pieces are used.
+        which only the pieces that this worker owns are used.
     """
 
     def __init__(self, values: Any, stretches: Sequence[Segment], slots: Slots, worker: int):
@@ -35,8 +36,12 @@ class SendingPlane(LonePlane):
         }
 
     def cut(self, other: int, gradient: Gradient) -> List[Union[Any, Rows]]:
-        """Return the pieces of a gradient that another worker owns: views of dense ones, and rows
-        of tables."""
+        """Return the pieces of a gradient that another worker owns: views of the vector for dense
+        pieces, and rows for tables.
+
+        other (int): Number of the other worker.
+        gradient (Gradient): A gradient of this worker.
+        """
         parts: List[Union[Any, Rows]] = []
         for piece in self.pieces[other]:
             if piece.width:
@@ -48,7 +53,7 @@ class SendingPlane(LonePlane):
         return parts
 
     def clear_sent(self, slots: Iterable[int]) -> None:
-        """Fill the dense pieces that other workers own, in the vectors of own slots, with zeros."""
+        """Set the dense pieces that other workers own to zero, in the vectors of these slots."""
         for slot in slots:
             for other in self.others:
                 for piece in self.pieces[other]:

@@ -1,4 +1,4 @@
-"""A gradient server as an actor of Ray."""
+"""The Ray actor of a gradient server. Its calls return errors instead of raising them."""
 
 import os
 from typing import Any, List, Optional
@@ -15,8 +15,8 @@ from .shared_plane import read_rows
 
 
 class ServerActor:
-    """A server's process. ``call`` calls any other method; an exception is returned as a
-    ``Failure``.
+    """Run a gradient server in a process of its own. ``call`` calls any other method, and returns
+    an exception as a ``Failure``.
     """
 
     def __init__(self) -> None:
@@ -25,17 +25,20 @@ class ServerActor:
     def make(self, recipe: Recipe) -> int:
         """Build the experiment.
 
-        RETURNS (int): The id of this process.
+        recipe (Recipe): The recipe of the run.
+        RETURNS (int): The process id.
         """
         self.experiment, _ = make_experiment(recipe, "of the server", with_data=False)
         return os.getpid()
 
     def begin(self, saved: Any, owed: List[int], bound: int, n_workers: int, memory: Any) -> bool:
-        """Begin to serve.
+        """Start the server from a snapshot.
 
-        saved (Dict[str, Any]): From ``GradientServer.snapshot``.
-        owed (List[int]): Units that were done and reported since then.
-        memory (Optional[MappedMemory]): Shared memory; None if workers are on other machines.
+        saved (Dict[str, Any]): A result of ``GradientServer.snapshot``.
+        owed (List[int]): Units that were reported since then.
+        bound, n_workers: See ``GradientServer``.
+        memory (Optional[MappedMemory]): Shared memory with a ``server_layout``; None if all data
+            goes through Ray.
         RETURNS (bool): Whether the memory can be opened from here.
         """
         experiment = self.experiment
@@ -56,7 +59,12 @@ class ServerActor:
         return True
 
     def call(self, name: str, *given: Any) -> Any:
-        """Call a method of this actor, or of the server."""
+        """Call a method of this actor, or of its ``GradientServer``.
+
+        name (str): Name of the method.
+        given (Any): Its arguments.
+        RETURNS (Any): The return value; a ``Failure`` if the method fails.
+        """
         try:
             method = getattr(self, name, None) or getattr(self.server, name)
             return method(*given)
@@ -64,16 +72,16 @@ class ServerActor:
             return Failure.of(error)._replace(cause=None)
 
     def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Any:
-        """See ``GradientServer.exchange``.
+        """Apply a worker's result, and hand out the next unit (see ``GradientServer.exchange``).
 
-        RETURNS (Any): Unit, version, and the weights, or None if the weights are in shared memory;
-            None instead of all of these if there is nothing to do now.
+        RETURNS (Any): The unit, the version and the weights, which are None if they are in shared
+            memory; or a single None if there is nothing to do now.
         """
         if learned is not None and learned.report is not None:
             learned = learned._replace(gradient=self._found(worker, learned.gradient))
         given = self.server.exchange(worker, learned)
         if learned is not None and learned.gradient is not None:
-            # Also clear a gradient that was dropped.
+            # Set the gradient to zero, even if it was dropped.
             for now in self.dense:
                 learned.gradient.vector[now] = 0
         if given is None:
@@ -84,7 +92,7 @@ class ServerActor:
         return (*given, None)
 
     def _found(self, worker: int, sent: Optional[Gradient]) -> Gradient:
-        """Return a worker's gradient, in memory that may be changed."""
+        """Return a worker's gradient in memory that may be changed."""
         if sent is not None:
             for now, values in zip(self.dense, sent.vector):
                 self._scratch[now] = values

@@ -15,21 +15,26 @@ from .slots import Slots
 
 
 class ServerDied(Exception):
-    """The server is gone, or cannot be reached; the run's process starts another one."""
+    """Raised if the server cannot be reached; the run's process then starts another one."""
 
 
 def server_layout(n: int, stretches: Sequence[Segment], n_workers: int) -> Layout:
-    """Return the layout of the memory that a server and the workers of its machine share: for each
-    worker a gradient, and the weights that it trains with."""
+    """Return the layout of the memory that a server shares with the workers of its machine: for
+    each worker, its gradient and the weights that it trains with.
+
+    n (int): Number of floats of all parameters.
+    stretches (Sequence[Segment]): Segments that make up the parameters.
+    n_workers (int): Number of workers.
+    """
     layout = shared_layout(n, stretches, Slots(n_workers, n_workers))
     return layout + [(f"values {worker}", (n,), "<f4") for worker in range(n_workers)]
 
 
 class ServerLink:
-    """Sends a worker's gradients to the server, and receives units of work.
+    """Send a worker's gradients to the server, and receive units of work.
 
     server (ActorHandle): Handle of a ``ServerActor``.
-    worker (int): The worker's number.
+    worker (int): Number of the worker, from 0.
     learner (StatelessWorker): The worker.
     memory (Optional[MappedArrays]): Shared memory; None if all data goes through Ray.
     """
@@ -46,7 +51,7 @@ class ServerLink:
             learner.use(memory.arrays[f"values {worker}"], memory.arrays[f"vector {worker}"])
 
     def exchange(self, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
-        """Send the result of a unit, and receive the next unit; see ``GradientServer.exchange``.
+        """Send the result of a unit, and receive the next unit (see ``GradientServer.exchange``).
 
         RAISES (ServerDied): If the server cannot be reached.
         """

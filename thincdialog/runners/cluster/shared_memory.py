@@ -1,4 +1,4 @@
-"""Memory that a run's process and its workers share, if that is possible."""
+"""The creation of memory that a run's process shares with its workers."""
 
 from typing import Any, Callable, Optional
 
@@ -10,19 +10,22 @@ from .team import Team
 def shared_memory(
     plane: str, team: Team, layout: Layout, join: Callable[[MappedArrays], Any]
 ) -> Optional[MappedArrays]:
-    """Return memory that all workers have opened; None if they have to exchange in another way.
+    """Return memory that all workers have opened; None if they have to exchange data in another
+    way.
 
     plane (str): The setting: "store" allows no shared memory, "shm" requires it.
     team (Team): The workers.
-    join (Callable[[MappedArrays], bool]): Lets workers open it; returns whether all of them can.
-    RAISES (ConfigError): If there is no such memory, and plane is "shm".
+    layout (Layout): Layout of the memory.
+    join (Callable[[MappedArrays], bool]): Function that makes workers open the memory, and returns
+        whether all of them can.
+    RAISES (ConfigError): If memory cannot be shared, and ``plane`` is "shm".
     """
     if plane == "store":
         return None
     nodes = {*team.each("node"), team.cluster.node}
     reason = f"is for one machine, but workers are on {len(nodes)}"
     if len(nodes) == 1:
-        reason = "does not go: workers cannot open the memory of the run's process"
+        reason = "does not work: workers cannot open the memory of the run's process"
         for is_named in (False, True):
             memory, is_open = MappedArrays(layout, is_named), False
             try:

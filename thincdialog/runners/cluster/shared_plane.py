@@ -1,4 +1,4 @@
-"""The exchange between workers of one machine, through memory that all have mapped."""
+"""The plane of workers on the same machine, which exchange data through shared memory."""
 
 import os
 import threading
@@ -14,10 +14,10 @@ from .owned import Piece, n_blocks_of
 from .slots import Slots
 
 VALUES, SUMS, EXAMPLES, PHASES, ABORT = "values", "sums", "examples", "phases", "abort"
-# Number of int64 in a cache line: no two workers write to the same line.
+# Number of int64 in a cache line, so that no two workers write to the same line.
 LINE = 8
-# A worker that waits looks SPINS times, then yields the core between looks for YIELD_SECONDS, then
-# sleeps for SLEEP_SECONDS between looks.
+# A waiting worker first checks SPINS times without a pause. Then it yields the core between checks,
+# for YIELD_SECONDS in total; after that it sleeps for SLEEP_SECONDS between checks.
 SPINS, YIELD_SECONDS, SLEEP_SECONDS = 200, 0.005, 0.0002
 
 
@@ -25,6 +25,8 @@ def shared_layout(n: int, stretches: Sequence[Segment], slots: Slots) -> Layout:
     """Return the layout of the memory that workers share.
 
     n (int): Number of floats of all parameters.
+    stretches (Sequence[Segment]): Segments that make up the parameters.
+    slots (Slots): Assignment of microbatches to workers.
     """
     n_workers = slots.n_workers
     layout: Layout = [(name, (n,), "<f4") for name in (VALUES, *ARRAYS)]
@@ -45,7 +47,7 @@ def shared_layout(n: int, stretches: Sequence[Segment], slots: Slots) -> Layout:
 
 
 def write_rows(arrays: Mapping[str, Any], slot: int, tables: Sequence[Rows]) -> None:
-    """Write gradients of tables to a slot."""
+    """Write the gradients of tables into the arrays of a slot."""
     for table, (rows, values) in enumerate(tables):
         n_rows = len(rows)
         arrays[f"rows {slot} {table}"][:n_rows] = rows
@@ -54,7 +56,7 @@ def write_rows(arrays: Mapping[str, Any], slot: int, tables: Sequence[Rows]) -> 
 
 
 def read_rows(arrays: Mapping[str, Any], slot: int, n_tables: int) -> List[Rows]:
-    """Return views of the gradients that ``write_rows`` has written to a slot."""
+    """Return views of the gradients that ``write_rows`` has written for a slot."""
     tables: List[Rows] = []
     for table in range(n_tables):
         now = slice(int(arrays[f"n rows {slot} {table}"][0]))
@@ -63,10 +65,11 @@ def read_rows(arrays: Mapping[str, Any], slot: int, n_tables: int) -> List[Rows]
 
 
 class SharedPlane(LonePlane):
-    """Workers compute gradients in shared memory, and each changes its pieces of the parameters in
-    place there: nothing but the rows of tables is copied.
+    """Exchange gradients and parameters through shared memory. Workers compute gradients there, and
+    each worker updates its pieces of the parameters in place; only the rows of tables are copied.
 
-    memory (MappedArrays): Has a ``shared_layout``.
+    memory (MappedArrays): Memory with a ``shared_layout``.
+    stretches, slots, worker: See ``LonePlane``.
     """
 
     def __init__(
@@ -109,11 +112,11 @@ class SharedPlane(LonePlane):
         self._meet()
 
     def _meet(self) -> None:
-        """Wait until all workers are here.
+        """Wait until all workers have reached this point.
 
         RAISES (Aborted): If the run's process has called ``abort``.
         """
-        # Taking a lock is a memory barrier, which some kinds of processors need here.
+        # A lock serves as a memory barrier, which some kinds of processors need here.
         with self._lock:
             self._phase += 1
         phases, phase = self._phases, self._phase
@@ -136,5 +139,5 @@ class SharedPlane(LonePlane):
 
 
 def abort(memory: MappedArrays) -> None:
-    """Let no worker wait any longer."""
+    """Make workers stop waiting for each other."""
     memory.arrays[ABORT][0] = 1

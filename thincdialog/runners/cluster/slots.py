@@ -1,16 +1,17 @@
-"""Assigns the microbatches of a step to workers, so that their sum is always bit-identical."""
+"""The assignment of a step's microbatches to workers, with a sum that is always bit-identical."""
 
 from typing import Iterator, Tuple
 
 
 def additions(n: int, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """Return pairs (a, b), in order: add number b to number a. In the end number ``first`` holds
-    the sum of all numbers, added in the same tree as by ``GradientSum``.
+    """Yield the additions that sum n items, in order: a pair (a, b) adds item b to item a. In the
+    end, item ``first`` holds the sum of all items, added up in the same tree as in ``GradientSum``.
+    For n = 4, the pairs are
 
-        4: (0, 1) (2, 3) (0, 2)
+        (0, 1) (2, 3) (0, 2)
 
-    n (int): How many numbers there are.
-    first (int): The first number.
+    n (int): Number of items.
+    first (int): Number of the first item.
     """
     if n > 1:
         half = 1 << ((n - 1).bit_length() - 1)
@@ -20,14 +21,15 @@ def additions(n: int, first: int = 0) -> Iterator[Tuple[int, int]]:
 
 
 class Slots:
-    """Divides the microbatches of a step into slots, each a subtree of the sum. One worker trains
-    on all microbatches of a slot, and hands over one gradient for it. So the sum does not depend
-    on the assignment of slots to workers.
+    """Divide the microbatches of a step into slots, each of which is a subtree of the sum. One
+    worker trains on all microbatches of a slot, and hands over one gradient for the slot. So the
+    sum does not depend on the assignment of slots to workers.
 
-    n_microbatches (int): Microbatches in a step, 1 or more.
-    n_workers (int): Workers, 1 or more; if there are fewer microbatches, some have no slot.
-    size (int): Microbatches in a slot, a power of two.
-    n_slots (int): Slots in a whole step.
+    n_microbatches (int): Number of microbatches in a step, 1 or more.
+    n_workers (int): Number of workers, 1 or more. If there are fewer microbatches, some workers
+        have no slot.
+    size (int): Number of microbatches in a slot, a power of two.
+    n_slots (int): Number of slots in a whole step.
     """
 
     def __init__(self, n_microbatches: int, n_workers: int):
@@ -36,7 +38,7 @@ class Slots:
         self.size = 1 << n_microbatches.bit_length()
         while True:
             self.n_slots = -(-n_microbatches // self.size)
-            # A size of 1 is the fairest.
+            # Take the largest size with which no worker has more than its share; else 1.
             most = -(-self.n_slots // n_workers) * self.size
             if self.size == 1 or (self.n_slots >= n_workers and most <= least):
                 return
@@ -47,16 +49,20 @@ class Slots:
         return microbatch // self.size
 
     def worker(self, slot: int) -> int:
-        """Return the worker that a slot belongs to, from 0."""
+        """Return the number of the worker that a slot belongs to, from 0."""
         if self.n_slots < self.n_workers:
             return slot
         return slot * self.n_workers // self.n_slots
 
     def own(self, worker: int) -> range:
-        """Return the slots of a worker."""
+        """Return the numbers of a worker's slots."""
         own = [slot for slot in range(self.n_slots) if self.worker(slot) == worker]
         return range(own[0], own[-1] + 1) if own else range(0)
 
     def filled(self, n_microbatches: int) -> int:
-        """Return how many slots the microbatches fill; the last step of an epoch may have few."""
+        """Return the number of slots that a step fills. An epoch's last step may have fewer
+        microbatches than the others.
+
+        n_microbatches (int): Number of microbatches in the step.
+        """
         return -(-n_microbatches // self.size)

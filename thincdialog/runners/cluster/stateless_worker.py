@@ -1,4 +1,4 @@
-"""A worker that trains on one unit of work after the other, and keeps no state."""
+"""A worker of asynchronous training, which trains on units of work and keeps no state."""
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,17 +17,18 @@ from .gradient_server import LearnedUnit
 from .joined_reports import joined_reports
 from .walk import Walk
 
-# Sends the result of a unit to the server, and returns the next unit and the weights' version.
+# Function that sends the result of a unit to the server, and returns the next unit and the version
+# of the weights.
 Exchange = Callable[[Optional[LearnedUnit]], Optional[Tuple[int, int]]]
 
 
 class StatelessWorker:
-    """Trains with the weights that it is given.
+    """Train on one unit of work after the other, with weights from the server.
 
-    experiment (Experiment): A copy for this worker alone, or the run's, if this is the only
-        worker.
+    experiment (Experiment): The worker's own copy of the experiment, or the run's experiment if
+        this is the only worker.
     teacher (Teacher): Teacher of the training data.
-    n_microbatches (int): Microbatches in a unit.
+    n_microbatches (int): Number of microbatches in a unit.
     """
 
     def __init__(self, experiment: Experiment, teacher: Teacher, n_microbatches: int):
@@ -38,14 +39,15 @@ class StatelessWorker:
         world = experiment.make_world(teacher, self.learner)
         self.walk = Walk(world, self.learner, experiment.seed)
         self.first, self.origin = 0, dict(self.walk.origin)
-        # The host's arrays of weights and gradients, if the model is on a GPU.
+        # Arrays of weights and gradients on the host, if the model is on a GPU.
         self._on_host: Optional[Tuple[Any, Any]] = None
 
     def use(self, values: Any, vector: Any = None) -> None:
-        """Train with these weights from now on, and put gradients into this vector; a model on a
+        """Train with these weights from now on, and put gradients into this vector. A model on a
         GPU works with copies.
 
-        vector (Optional[Floats1d]): All zeros; None: make a new one.
+        values (Floats1d): All parameters, on the host.
+        vector (Optional[Floats1d]): Vector of zeros, as long as ``values``; None to make one.
         """
         vector = aligned_zeros(len(values)) if vector is None else vector
         if is_numpy_array(self.learner.weights):
@@ -57,11 +59,12 @@ class StatelessWorker:
     def start_epoch(self, epoch: int, first: int) -> Dict[str, Any]:
         """Begin an epoch.
 
-        first (int): The number of its first unit.
-        RETURNS (Dict[str, Any]): The position of the epoch, for ``go_to`` of another worker.
+        epoch (int): Number of the epoch, from 0.
+        first (int): Number of its first unit.
+        RETURNS (Dict[str, Any]): Position where the epoch begins, for ``go_to`` of other workers.
         """
         if self.walk.origin:
-            # So all workers are at the end of the last epoch, no matter which units they had.
+            # Go to the end of the last epoch, where all other workers are too.
             while not self.walk.done():
                 self.walk.skip()
         self.walk.start_epoch(epoch)
@@ -69,12 +72,16 @@ class StatelessWorker:
         return self.origin
 
     def go_to(self, origin: Mapping[str, Any], first: int) -> None:
-        """Go to the epoch that began at ``origin``, with ``first`` as its first unit."""
+        """Go to the epoch that began at ``origin``, and whose first unit is ``first``."""
         self.walk.go_to({"origin": origin, "n_before": 0})
         self.first, self.origin = first, dict(origin)
 
     def work(self, exchange: Exchange) -> None:
-        """Train on units of work until the server has none."""
+        """Train on units of work until the server has no more.
+
+        exchange (Exchange): Function that sends a result and returns the next unit.
+        RAISES (TrainingError): If a loss or a gradient is not finite.
+        """
         with self.experiment.working():
             learned: Optional[LearnedUnit] = None
             while True:

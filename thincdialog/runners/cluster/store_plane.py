@@ -1,4 +1,4 @@
-"""The exchange between workers of several machines, through Ray."""
+"""The plane of workers on several machines, which send each other messages through Ray."""
 
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
@@ -17,7 +17,7 @@ Key = Tuple[Any, ...]
 
 
 class Mailbox:
-    """Holds the messages of other workers to a worker."""
+    """Hold messages that other workers have sent to this worker."""
 
     def __init__(self) -> None:
         self._has_come = threading.Condition()
@@ -25,13 +25,13 @@ class Mailbox:
         self.is_abandoned = False
 
     def put(self, key: Key, message: Any) -> None:
-        """Add a message."""
+        """Add a message, under a key by which ``take`` finds it."""
         with self._has_come:
             self._messages[key] = message
             self._has_come.notify_all()
 
     def take(self, key: Key) -> Any:
-        """Wait for a message.
+        """Wait for the message with this key, remove it from the mailbox, and return it.
 
         RAISES (Aborted): If the mailbox was abandoned.
         """
@@ -42,18 +42,20 @@ class Mailbox:
             return self._messages.pop(key)
 
     def abandon(self) -> None:
-        """Let ``take`` raise ``Aborted`` instead of waiting any longer."""
+        """Make ``take`` raise ``Aborted`` instead of waiting."""
         with self._has_come:
             self.is_abandoned = True
             self._has_come.notify_all()
 
 
 class StorePlane(SendingPlane):
-    """Workers put messages into each other's mailboxes.
+    """Exchange gradients and parameters through messages that workers put into each other's
+    mailboxes.
 
-    values (Floats1d): The current values of all parameters; copied.
-    send (Callable[[int, Key, Any], None]): Puts a message into another worker's mailbox; arrays
-        in it may change afterwards.
+    values (Floats1d): Current values of all parameters, which are copied.
+    stretches, slots, worker: See ``LonePlane``.
+    send (Callable[[int, Key, Any], None]): Function that puts a message into another worker's
+        mailbox. Arrays in the message may be changed afterwards.
     mailbox (Mailbox): This worker's mailbox.
     """
 
@@ -73,7 +75,10 @@ class StorePlane(SendingPlane):
         self._n_tables = sum(bool(part.width) for part in stretches)
 
     def _exchange(self, message: Callable[[int], Any]) -> Dict[int, Any]:
-        """Send each other worker its message, and return theirs."""
+        """Send a message to each other worker, and return the other workers' messages.
+
+        message (Callable[[int], Any]): Function that makes the message for a worker.
+        """
         self._round += 1
         for other in self.others:
             self._send(other, (self._round, self.worker), message(other))
@@ -97,19 +102,20 @@ class StorePlane(SendingPlane):
         return total, [gradients[slot] for slot in range(n_slots)]
 
     def _placed(self, slot: int, parts: Sequence[Any]) -> Gradient:
-        """Put the own pieces of another worker's gradient in their places."""
+        """Return a gradient with the pieces that another worker has sent."""
         vector = self.received[slot]
         tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * self._n_tables
         for piece, part in zip(self.pieces[self.worker], parts):
             if piece.width:
-                # Copy arrays from Ray: they are read-only, so kernels would be compiled again.
+                # Copy arrays from Ray, because kernels would be compiled again for read-only
+                # arrays.
                 tables[piece.table] = (part[0].copy(), part[1].copy())
             else:
                 vector[piece.start : piece.stop] = part
         return Gradient(vector, tables)
 
     def all_sums(self, sums: Any) -> Any:
-        # Each worker has the sums of its own blocks, and zeros elsewhere.
+        # Each worker has the sums of its own blocks, and zeros for all other blocks.
         total = sums.copy()
         for theirs in self._exchange(lambda other: sums).values():
             total += theirs

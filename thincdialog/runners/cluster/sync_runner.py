@@ -17,8 +17,8 @@ from .remote_peers import RemotePeers
 
 
 class SyncRunner(RayRunner):
-    """See ``build_ray``. A call asks workers for several steps, which they make together without
-    this process."""
+    """Train synchronously (see ``build_ray``). One call asks workers for several steps, which they
+    make together without this process."""
 
     is_per_worker = True
 
@@ -33,7 +33,7 @@ class SyncRunner(RayRunner):
         self.pace, self.is_done = Pace(), True
         if self.n_microbatches < self.num_workers:
             text = f"a step has {self.n_microbatches} microbatches for {self.num_workers} workers"
-            note(f"[runner] {text}: some have nothing to learn. Set microbatches higher.")
+            note(f"[runner] {text}: some have nothing to do. Set microbatches higher.")
         self._told_schedules = schedule_states(experiment.optimizer)
         if self.num_workers:
             self.crew = RemotePeers(self, teacher)
@@ -58,12 +58,12 @@ class SyncRunner(RayRunner):
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
         counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
         self.tell([count / seconds for count in counts])
-        # Workers that own no parameters keep no arrays.
+        # Join the names of all workers, because a worker that owns no parameters has no arrays.
         self.crew.made(step + n_made, sorted({name for each in ran for name in each.kept}))
         return reports
 
     def _do(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of every worker that changes its state."""
+        """Call a method that changes the state of every worker, after sending changed schedules."""
         states = schedule_states(self.experiment.optimizer)
         if states != self._told_schedules:
             self.crew.do("restore_schedules", states)
@@ -88,7 +88,7 @@ class SyncRunner(RayRunner):
 
 
 def _joined(parts: Sequence[StepPart]) -> StepReport:
-    """Join the parts of workers into the report of a step."""
+    """Merge the parts of all workers into the report of a step."""
     numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
     joined = joined_reports([report for _, report in numbered])
     return joined._replace(gradient_norm=parts[0].norm, learn_rate=parts[0].learn_rate)

@@ -1,5 +1,5 @@
-"""A team of workers that Ray runs: starts and calls them, waits for them in bounded time, and
-notices their deaths."""
+"""A team of workers in Ray's processes, which starts and calls them, limits the time to wait for
+them, and notices when they die."""
 
 import time
 from contextlib import suppress
@@ -11,18 +11,19 @@ from ..patience import LOOK_SECONDS, Patience
 from .actor import WorkerActor
 from .ray_cluster import RayCluster
 
-# How long workers may take to end by themselves.
+# How long workers may take to end by themselves before they are killed.
 LEAVE_SECONDS = 2.0
-# How long to wait for workers to start, before a message says that they take long.
+# How long to wait for workers to start before the user gets a message.
 START_SECONDS = 30.0
-# How often to ask workers for their progress, within the longest time to wait for them.
+# How often to ask workers for their progress within ``Patience.max_wait``.
 ASKS = 10
 
 
 class Died(Exception):
-    """Processes have died.
+    """Raised if processes have died.
 
-    workers (Sequence[int]): The numbers of the workers; empty if one died as it started.
+    workers (Sequence[int]): Numbers of the dead workers; empty if a worker died as it started.
+    text (str): Description of the death, from Ray.
     is_server (bool): Whether the server died instead of workers.
     """
 
@@ -32,7 +33,7 @@ class Died(Exception):
 
     @property
     def who(self) -> str:
-        """The dead processes, for messages."""
+        """Name of the dead processes, for messages."""
         if self.is_server:
             return "the server"
         if not self.workers:
@@ -41,27 +42,27 @@ class Died(Exception):
 
 
 class Team:
-    """Holds an actor for each worker, and calls all of them at once.
+    """Hold an actor for each worker, and call all workers at once.
 
     cluster (RayCluster): The cluster that runs the actors.
-    patience (Patience): Limits the time to wait for them.
-    n_workers (int): The largest number of workers.
+    patience (Patience): Time limits for waiting.
+    n_workers (int): Largest number of workers.
     n_gpus (float): GPUs for each worker.
     """
 
     def __init__(self, cluster: RayCluster, patience: Patience, n_workers: int, n_gpus: float):
         self.cluster, self.ray, self.patience = cluster, cluster.ray, patience
         self.n_gpus = n_gpus
-        # A worker may get a message from each other worker before its own ``join`` ends.
+        # A worker may get a message from each other worker before its own ``join_store`` ends.
         self._at_once = n_workers + 8
         self.actors: List[Any] = []
         self.pids: List[int] = []
-        # Starting actors, by the calls that make their workers.
+        # Actors that are starting, by the calls of ``make``.
         self._starting: Dict[Any, Any] = {}
-        # Each worker's last progress; when workers were last asked for it, and when it last grew.
+        # Last progress of each worker; when workers were last asked for it; when it last changed.
         self._progress: Dict[int, int] = {}
         self._asked = self._moved = 0.0
-        # Called if a worker dies or fails, so that the others do not wait for it.
+        # Function that is called if a worker dies or fails, so that the others do not wait for it.
         self.abort: Any = lambda: None
         errors = self.ray.exceptions
         self._deaths = (
@@ -72,8 +73,9 @@ class Team:
     # --- members ----------------------------------------------------------------------------
 
     def start(self, n_workers: int, recipe: Any) -> None:
-        """Begin to start more workers, for ``join`` to add.
+        """Begin to start more workers, which ``join`` adds to the team later.
 
+        n_workers (int): Number of workers to start.
         recipe (ObjectRef): Reference to a ``Recipe``.
         """
         for _ in range(n_workers):
@@ -84,20 +86,20 @@ class Team:
 
     @property
     def n_starting(self) -> int:
-        """The number of workers that are about to start."""
+        """Number of workers that are starting."""
         return len(self._starting)
 
     def has_started(self) -> bool:
-        """Return whether ``join`` would find a worker that has started."""
+        """Return whether a worker has started that ``join`` can add."""
         refs = list(self._starting)
         return bool(refs and self.ray.wait(refs, num_returns=1, timeout=0)[0])
 
     def join(self, at_least: int = 0) -> int:
         """Add the workers that have started to the team.
 
-        at_least (int): How many to wait for, if at least that many are about to start.
-        RETURNS (int): How many were added.
-        RAISES (Died): If a worker has died as it started.
+        at_least (int): Number of workers to wait for, as long as workers are starting.
+        RETURNS (int): Number of workers that were added.
+        RAISES (Died): If a worker died as it started.
         RAISES (DialogError): If a worker cannot start.
         """
         n_before, heard = len(self.actors), time.monotonic()
@@ -125,18 +127,18 @@ class Team:
         return len(self.actors) - n_before
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Remove dead workers from the team."""
+        """Remove dead workers, by their numbers, from the team."""
         for number in sorted(numbers, reverse=True):
             self.kill(self.actors.pop(number))
             self.pids.pop(number)
 
     def kill(self, actor: Any) -> None:
-        """End an actor, a worker's or a server's, even if it is dead already."""
+        """Kill the actor of a worker or a server; do nothing if it is dead already."""
         with suppress(Exception):
             self.ray.kill(actor, no_restart=True)
 
     def end(self) -> None:
-        """End all workers. They have LEAVE_SECONDS to end by themselves, so that their calls can
+        """End all workers. They get LEAVE_SECONDS to end by themselves, so that their calls can
         clean up; then they are killed."""
         with suppress(Exception):  # Ray may be gone.
             self.abort()
@@ -149,9 +151,11 @@ class Team:
     # --- calls ------------------------------------------------------------------------------
 
     def each(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of every worker.
+        """Call a method of every worker, and wait for the results.
 
-        given (Any): Each is for all workers, but a list has one item for each worker.
+        call (str): Name of the method.
+        given (Any): Its arguments. An argument that is a list holds one item for each worker; any
+            other argument is passed to all workers.
         RETURNS (List[Any]): The return value of each worker.
         RAISES (Died): If a worker is gone.
         RAISES (DialogError): If a call fails.
@@ -164,9 +168,11 @@ class Team:
         return [answers[number] for number in range(len(self.actors))]
 
     def wait(self, refs: Mapping[Any, int]) -> Dict[int, Any]:
-        """Wait for calls; RETURNS the results by the numbers of workers.
+        """Wait for calls, and return the results by the numbers of the workers.
 
-        refs (Mapping[ObjectRef, int]): The worker of each call.
+        refs (Mapping[ObjectRef, int]): Calls, and the numbers of their workers.
+        RAISES (Died): If a worker is gone.
+        RAISES (DialogError): If a call fails.
         """
         answers: Dict[int, Any] = {}
         died: Dict[int, str] = {}
@@ -188,7 +194,10 @@ class Team:
         return answers
 
     def ended(self, refs: Mapping[Any, int]) -> Iterator[Any]:
-        """Return calls as they end."""
+        """Yield calls as they end.
+
+        refs (Mapping[ObjectRef, int]): Calls, and the numbers of their workers.
+        """
         pending, heard = dict(refs), time.monotonic()
         while pending:
             for ref in self.look(pending, heard):
@@ -199,16 +208,18 @@ class Team:
     def look(
         self, refs: Mapping[Any, int], heard: float, seconds: float = LOOK_SECONDS
     ) -> List[Any]:
-        """Return one of these calls that has ended, or none. All waiting for calls is done here,
-        so its time is bounded.
+        """Wait a while for one of these calls to end. This is the only place that waits for calls,
+        so all waiting has a time limit.
 
+        refs (Mapping[ObjectRef, int]): Calls, and the numbers of their workers.
         heard (float): Time of the last answer to one of these calls, or of the calls themselves.
         seconds (float): How long to wait.
-        RAISES (WorkerError): If ``heard`` was too long ago, and workers make no progress.
+        RETURNS (List[ObjectRef]): A call that has ended, or none.
+        RAISES (WorkerError): If ``heard`` is too long ago, and workers make no progress.
         RAISES (Interrupted): If no call ends in time after a signal, or if signals may not wait.
         """
-        # If a signal raised an error while Ray waits, Ray would replace it by an error without the
-        # signal's number.
+        # If a signal raised an error while Ray waits, Ray would replace this error by another one
+        # without the number of the signal.
         with self.patience.interruption.shielding():
             done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
             if not done:
@@ -217,7 +228,11 @@ class Team:
         return done
 
     def _sign(self, numbers: Collection[int], heard: float) -> float:
-        """Return the time of the last progress of these workers, because some calls take long."""
+        """Return when these workers last made progress, because a call may take long.
+
+        numbers (Collection[int]): Numbers of the workers.
+        heard (float): Time of the last answer.
+        """
         now = time.monotonic()
         if now - max(heard, self._asked) < self.patience.max_wait / ASKS:
             return self._moved
@@ -227,7 +242,7 @@ class Team:
             return self._moved
         refs = {self.actors[number].call.remote("progress"): number for number in there}
         for ref in self.ray.wait(list(refs), num_returns=len(refs), timeout=LOOK_SECONDS)[0]:
-            with suppress(Exception):  # A death is noticed by the worker's own call.
+            with suppress(Exception):  # The call that is waited for shows if the worker died.
                 told = self.ray.get(ref)
                 if told != self._progress.get(refs[ref], 0):
                     self._progress[refs[ref]], self._moved = told, now
@@ -236,6 +251,9 @@ class Team:
     def answer(self, ref: Any, worker: int, is_server: bool = False) -> Any:
         """Return the result of a call that has ended.
 
+        ref (ObjectRef): The call.
+        worker (int): Number of the called worker.
+        is_server (bool): Whether the server was called instead of a worker.
         RAISES (Died): If the called process is gone.
         RAISES (DialogError): If the call failed.
         """

@@ -1,4 +1,4 @@
-"""A worker's pass through the whole world, in which it trains only on its own microbatches."""
+"""A worker's pass through all the data, in which it trains only on its own microbatches."""
 
 from typing import Any, Callable, Dict, Mapping, Tuple
 
@@ -9,15 +9,16 @@ from ...worlds import World
 
 
 class Walk:
-    """Every worker iterates over all microbatches of an epoch, in the same order as a single
-    worker, and skips those of other workers: then it only forms the batch, and computes nothing.
-    So all workers are at the same position in any world, and the state of one's world is the
-    state of all.
+    """Iterate over all microbatches of an epoch, in the same order in every worker. A worker skips
+    the microbatches of other workers: it forms their batches, but computes nothing. Therefore all
+    workers are at the same position in any kind of world, and the state of one worker's world
+    serves for all.
 
-    world (World): Has the whole training data and the learner.
-    learner (Learner): Trains on the microbatches that the walk does not ``skip``.
-    seed (int): The run's.
-    origin (Dict[str, Any]): A position: the beginning of the epoch, or the target of ``go_to``.
+    world (World): World with the whole training data and the learner.
+    learner (Learner): The agent that trains on the microbatches that are not skipped.
+    seed (int): Seed of the run.
+    origin (Dict[str, Any]): Position of the beginning of the epoch, or the origin of the last
+        position that ``go_to`` went to.
     n_before (int): Number of microbatches since ``origin``.
     """
 
@@ -29,7 +30,7 @@ class Walk:
     def start_epoch(self, epoch: int) -> None:
         """Begin an epoch."""
         try:
-            # A world may have state that continues across epochs, such as a batch size schedule.
+            # A world may have state that outlives an epoch, such as a schedule of batch sizes.
             before = self.world.state()
         except ProtocolError:
             before = None
@@ -37,14 +38,14 @@ class Walk:
         self.world.start_epoch(epoch, self.seed)
 
     def done(self) -> bool:
-        """Return whether the epoch is over, or none has begun."""
+        """Return whether the epoch is over, or no epoch has begun."""
         return not self.origin or self.world.epoch_done()
 
     def learn(self, step: int, number: int) -> Tuple[StepReport, Callable[[], Any]]:
         """Train on the next microbatch, and leave its gradient in the learner.
 
         step (int): Number of the step or unit, from 1.
-        number (int): Number of the microbatch in it, from 0.
+        number (int): Number of the microbatch in the step or unit, from 0.
         RETURNS (Tuple[StepReport, Callable]): See ``Learner.hand_over``.
         """
         self.learner.begin_microbatch(self.seed, step, number)
@@ -53,9 +54,9 @@ class Walk:
         return self.learner.hand_over()
 
     def skip(self) -> None:
-        """Skip the next microbatch."""
-        # An attribute of the agent takes precedence over the class's method, and copies of the
-        # agent get it, too.
+        """Skip the next microbatch: form the batch, but do not train on it."""
+        # Set an attribute of the agent: it takes precedence over the method of the class, and
+        # copies of the agent get it, too.
         self.learner.__dict__["learn"] = _learn_nothing
         try:
             self.world.parley()
@@ -65,14 +66,18 @@ class Walk:
 
     def place(self) -> Dict[str, Any]:
         """Return the position, for ``go_to``, as JSON values. If the world cannot save its state
-        within an epoch, this is the state at the epoch's beginning, and the microbatches since."""
+        within an epoch, the position is the state at the epoch's beginning, and the number of
+        microbatches since then."""
         try:
             return {"origin": {"world": self.world.state()}, "n_before": 0}
         except ProtocolError:
             return {"origin": self.origin, "n_before": self.n_before}
 
     def go_to(self, place: Mapping[str, Any]) -> None:
-        """Go to a position of any worker's walk."""
+        """Go to a position.
+
+        place (Mapping[str, Any]): A result of ``place`` of any worker.
+        """
         origin = place["origin"]
         if origin != self.origin or place["n_before"] < self.n_before:
             if "world" in origin:
@@ -87,5 +92,5 @@ class Walk:
 
 
 def _learn_nothing(batch: Any) -> MessageBatch:
-    """Replace ``Learner.learn``; RETURNS empty replies."""
+    """Return empty replies; replaces ``Learner.learn`` while a microbatch is skipped."""
     return MessageBatch({}, len(batch.rows))
