@@ -1,4 +1,4 @@
-"""Worlds: who talks with whom, and in what order."""
+"""Worlds, in which a teacher and agents talk with each other."""
 
 from .batch_world import BatchWorld, batch_world
 from .dynamic_batch_world import DynamicBatchWorld

@@ -1,4 +1,4 @@
-"""Many conversations at once."""
+"""A world that answers many conversations in batches."""
 
 from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional
@@ -19,12 +19,12 @@ from .world import World, WorldFactory
 def build_batch_world(
     batcher: Batcher, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Run many conversations at once, answered in batches. If episodes of several turns are to
-    be batched by length, this is a ``DynamicBatchWorld``.
+    """Run many conversations at once, and answer their messages in batches. If episodes of several
+    turns are to be batched by length, this makes a ``DynamicBatchWorld``.
 
-    batcher (Batcher): Which messages are answered together.
-    conversation (Optional[WorldFactory]): The world of each conversation, such as
-        "thincdialog.MultiAgentWorld.v1"; null: "thincdialog.PartnerWorld.v1".
+    batcher (Batcher): Chooses the messages that are answered together.
+    conversation (Optional[WorldFactory]): World of each conversation, such as
+        "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
     """
 
     return partial(batch_world, batcher=batcher, conversation=conversation or PartnerWorld)
@@ -33,13 +33,13 @@ def build_batch_world(
 def batch_world(
     teacher: Teacher, agent: Agent, batcher: Batcher, conversation: WorldFactory = PartnerWorld
 ) -> World:
-    """Make the world that suits the batcher: a ``BatchWorld``, or, if the batcher uses lengths
-    and the data or the agent does not support whole batches, a ``DynamicBatchWorld``.
+    """Make the world that suits the batcher: a ``BatchWorld``, or a ``DynamicBatchWorld`` if the
+    batcher uses lengths and the data or the agent does not support whole batches.
 
     teacher (Teacher): The agent whose messages come from data.
     agent (Agent): The agent that answers.
     batcher (Batcher): Chooses the messages that are answered together.
-    conversation (WorldFactory): The world of each conversation.
+    conversation (WorldFactory): World of each conversation.
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
     RAISES (ProtocolError): If the world of a conversation cannot be run in batches.
     """
@@ -50,7 +50,8 @@ def batch_world(
 
 
 def takes_batches(world: World) -> bool:
-    """Return whether whole batches can be passed from teacher to agent, without copies."""
+    """Return whether the teacher can pass whole batches to the agent, without copies of the
+    world."""
     if type(world) is not PartnerWorld:
         return False
     agent = world.agent
@@ -58,24 +59,25 @@ def takes_batches(world: World) -> bool:
 
 
 class BatchWorld(ManyConversations):
-    """Run as many conversations as a batch holds, each a copy of a world; all of them are answered
-    by one ``batch_act()`` of the original agent, or one by one if it has none.
+    """Run as many conversations as a batch holds, each of which is a copy of a world. One
+    ``batch_act()`` of the original agent answers all of them; if the agent has none, its copies
+    answer one by one.
 
         BatchWorld(teacher, agent, Fixed(32))
         BatchWorld(MultiAgentWorld([teacher, agent, another]), Fixed(32))
 
-    A conversation whose teacher copy has no messages left takes no part, so a batch holds no
-    padding rows. If a teacher talks with one agent, every example is a conversation of its own
-    and the agent ``takes_batches``, the teacher passes whole batches, chosen by the batcher,
-    and there are no copies.
+    A conversation whose copy of the teacher has no messages left takes no part, so a batch has no
+    padding rows. There are no copies if a teacher talks with a single agent, every example is a
+    conversation of its own, and the agent ``takes_batches``: then the batcher chooses whole
+    batches, which the teacher passes to the agent.
 
-    RAISES (ProtocolError): If the batcher uses lengths and there are copies (see
-        ``batch_world``). For arguments and other errors, see ``ManyConversations``.
+    world, teacher, agent, batcher: See ``ManyConversations``, also for other errors.
+    RAISES (ProtocolError): If the batcher uses lengths and there are copies (see ``batch_world``).
     """
 
     def _get_ready(self) -> None:
-        self.step = 0  # Batches so far; whole batches are counted by the teacher instead.
-        self.rows: List[Any] = []  # The conversations.
+        self.step = 0  # Number of batches so far. The teacher counts whole batches instead.
+        self.rows: List[Any] = []  # The conversations, which are copies of the world.
         self.has_whole_batches = takes_batches(self.world)
         batcher = self.batcher
         if batcher.needs_lengths and not self.has_whole_batches:
@@ -100,27 +102,27 @@ class BatchWorld(ManyConversations):
             self.step += 1
 
     def _go_on(self) -> List[MultiAgentWorld]:
-        """Let every teacher copy that has messages left say its next one.
+        """Make each teacher copy that has messages left say its next message.
 
-        RETURNS (List[MultiAgentWorld]): These conversations, which take part in this parley.
+        RETURNS (List[MultiAgentWorld]): The conversations that take part in this parley.
         """
         size = self.batcher.sizes.at(self.step)
         live: List[MultiAgentWorld] = []
         n_asked = 0
         for talk in self._talks(size):
             n_asked += 1
-            # Check only now: the conversation before may have taken the last episode.
+            # Check only now, because the previous conversation may have taken the last episode.
             if not talk._epoch_done():
                 self._begin(talk)
                 live.append(talk)
                 if len(live) == size:
                     break
-        # If the batch size has decreased, conversations that had no room are first next time.
+        # If the batch size has decreased, conversations without room come first next time.
         self.rows = self.rows[n_asked:] + self.rows[:n_asked]
         return live
 
     def _talks(self, size: int) -> Iterator[MultiAgentWorld]:
-        """Yield all conversations; new ones begin while there is room and data for them."""
+        """Yield all conversations, and begin new ones while there is room and data for them."""
         yield from self.rows
         while len(self.rows) < size and not self.world._epoch_done():
             self.rows.append(self.world.clone())
@@ -141,11 +143,11 @@ class BatchWorld(ManyConversations):
             self._take_up(self.rows[-1], copy, known)
 
     def reset(self) -> None:
-        """Drop all conversations."""
+        """Drop all conversations, and make all agents forget theirs."""
         super().reset()
         self.rows = []
 
     def shutdown(self) -> None:
-        """Drop all conversations; the teacher and the agent stay."""
+        """Drop all conversations. The teacher and the agent stay usable."""
         super().shutdown()
         self.rows = []

@@ -1,5 +1,4 @@
-"""The base of batching worlds: copies of a world, and the checks of an agent before it gets
-batches."""
+"""The base class of worlds that answer conversations in batches, and checks of agents for it."""
 
 from typing import Any, Dict, List, Sequence, Tuple, overload
 
@@ -18,15 +17,15 @@ from .world import World
 
 
 class ManyConversations(World):
-    """Base of the worlds that answer many conversations in batches. Each conversation is a copy
-    of one world.
+    """Serve as the base class of worlds that answer many conversations in batches. Each
+    conversation is a copy of one world.
 
-    world (World): The world to copy: a ``MultiAgentWorld`` or a ``PartnerWorld``, or one derived
-        from these that keeps their ``_parley()``. Its first agent is a teacher. Pass a teacher
-        and an agent instead for a ``PartnerWorld`` of these.
+    world (World): The world to copy: a ``MultiAgentWorld``, a ``PartnerWorld``, or a world derived
+        from one of these that keeps its ``_parley()``. Its first agent is a teacher.
+    teacher, agent: Pass a teacher and an agent instead of a world to copy a ``PartnerWorld``.
     batcher (Batcher): Chooses the conversations of each batch.
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
-    RAISES (ProtocolError): If it is another kind of world.
+    RAISES (ProtocolError): If ``world`` is another kind of world.
     """
 
     @overload
@@ -58,23 +57,24 @@ class ManyConversations(World):
         self._get_ready()
 
     def _get_ready(self) -> None:
-        """Begin without conversations."""
+        """Prepare this world, which has no conversations yet."""
         raise NotImplementedError
 
     def _begin(self, talk: MultiAgentWorld) -> Message:
-        """Let the teacher of a conversation say its next message.
+        """Make the teacher of a conversation say its next message.
 
-        RETURNS (Message): The agent's observation of it.
+        RETURNS (Message): The agent's observation of the message.
         """
         talk.parley_init()
         talk.observe(0, talk.agents[0].act())
         return talk.observed[1]
 
     def _answer(self, talks: Sequence[MultiAgentWorld]) -> List[Sequence[Message]]:
-        """Let all other agents act, one after the other; each answers all conversations at once
-        if it can.
+        """Make all agents except the teacher act, one after the other. An agent that can answers
+        all conversations at once.
 
-        RETURNS (List[Sequence[Message]]): The acts of each of these agents.
+        talks (Sequence[MultiAgentWorld]): The conversations.
+        RETURNS (List[Sequence[Message]]): For each of these agents, its acts.
         """
         acts: List[Sequence[Message]] = []
         for place, agent in list(enumerate(self.agents))[1:]:
@@ -86,28 +86,34 @@ class ManyConversations(World):
         return acts
 
     def _conversation_state(self, talk: MultiAgentWorld) -> Any:
-        """Return the state of a copy's conversation, without its teacher's place in the data."""
+        """Return the state of a conversation, without its teacher's position in the data."""
         if not isinstance(talk, PartnerWorld):
             return super()._state()
         return talk.agent.conversation_state()
 
     @staticmethod
     def _take_up(talk: Any, teacher: Teacher, known: Any) -> None:
-        """Restore a copy from a result of ``_conversation_state()``.
+        """Restore the state of a conversation.
 
-        teacher (Teacher): A copy of the teacher that is restored already.
+        talk (MultiAgentWorld): A copy of the world.
+        teacher (Teacher): A copy of the teacher that is already restored.
+        known (Any): A result of ``_conversation_state()``.
         """
         talk.agents[0] = talk.teacher = teacher
         talk.agent.set_conversation_state(known)
 
     def report(self) -> Dict[str, Metric]:
-        """See ``World.report()``: returns the report of the original world."""
+        """Return the report of the original world (see ``World.report()``)."""
         return self.world.report()
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:
-    """Return a function that asks the agent for lengths of observations and checks them. For a
-    batcher that does not use lengths, the function returns zeros."""
+    """Return a function that gets the lengths of observations from the agent, and checks them. If
+    the batcher does not use lengths, the function returns zeros.
+
+    batcher (Batcher): The batcher of the world.
+    agent (Agent): The agent that answers.
+    """
     if not batcher.needs_lengths:
         return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
     known: List[Tuple[bool, ...]] = []
@@ -136,7 +142,7 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
 def check_oversize(batcher: Batcher, agent: Agent) -> None:
     """Check that the agent can shorten observations, if the batcher requires it.
 
-    RAISES (ConfigError): If it cannot.
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
     """
     if batcher.unit == "words" and batcher.oversize == "truncate" and not agent.can_truncate:
         text = f'the batcher has oversize = "truncate", but {agent.id} cannot shorten what it reads'

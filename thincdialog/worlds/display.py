@@ -4,22 +4,22 @@ from typing import Any, Callable, Iterator, List, Sequence
 
 from ..messages import Message
 
-# Longer texts are cut to this number of characters.
+# Maximum number of characters of a text. Longer texts are cut.
 MAX_LETTERS = 1000
 END = "- - - - - - - END OF EPISODE - - - - - - -"
 
 
-# Returns the name of the speaker of a message.
+# Function that returns the name of a message's speaker.
 Speaker = Callable[[Message], str]
 
 
 def display_acts(speakers: Sequence[Speaker], acts: Sequence[Any], most: int) -> str:
-    """Write the acts of a parley, a line each: the speaker, the text, and the right replies.
+    """Format the acts of a parley as lines with the speaker, the text, and the right replies.
 
-    speakers (Sequence[Speaker]): The names of the agents.
-    acts (Sequence): One entry for each agent: a message, or a sequence of messages, one for
-        each conversation.
-    most (int): Most conversations that are shown; a last line gives the number of others.
+    speakers (Sequence[Speaker]): For each agent, the function that names the speaker.
+    acts (Sequence): For each agent, a message, or a sequence with a message of each conversation.
+    most (int): Maximum number of conversations that are shown; a last line gives the number of the
+        others.
     RETURNS (str): The lines; "" before the first parley.
     """
     if not acts:

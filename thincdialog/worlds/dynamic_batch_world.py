@@ -1,4 +1,4 @@
-"""Many conversations, each of which waits until messages of like length can share a batch."""
+"""A world whose conversations wait until messages of similar length can share a batch."""
 
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
@@ -20,12 +20,13 @@ from .world import World, WorldFactory
 def build_dynamic_batch_world(
     batcher: Batcher, conversation: Optional[WorldFactory] = None
 ) -> WorldFactory:
-    """Run many conversations whose messages wait for others of like length. Each conversation
-    keeps its order, while batches mix conversations. (ParlAI's dynamic batching.)
+    """Run many conversations whose messages wait for messages of similar length. Batches mix
+    conversations, but the messages of a conversation stay in order. (This is ParlAI's dynamic
+    batching.)
 
     batcher (Batcher): Chooses the messages that are answered together.
-    conversation (Optional[WorldFactory]): The world of each conversation, such as
-        "thincdialog.MultiAgentWorld.v1"; null: "thincdialog.PartnerWorld.v1".
+    conversation (Optional[WorldFactory]): World of each conversation, such as
+        "thincdialog.MultiAgentWorld.v1"; null for "thincdialog.PartnerWorld.v1".
     """
 
     def make_world(teacher: Teacher, agent: Agent) -> World:
@@ -35,20 +36,21 @@ def build_dynamic_batch_world(
 
 
 class DynamicBatchWorld(ManyConversations):
-    """Run as many conversations as the batcher's buffer has room for, each a copy of a world.
-    Like a ``BatchWorld``, it is made of a world, or of a teacher and an agent. Each conversation
-    waits with a message that the agent has observed, but not answered. A parley answers one batch
-    of them; then conversations that are not over get their next message and wait again, and new
-    ones begin while there is room.
+    """Run as many conversations as the batcher's buffer has room for, each of which is a copy of a
+    world. Each conversation waits with a message that the agent has observed, but not answered. A
+    parley answers a batch of these messages. Then conversations that are not over get their next
+    message and wait again, and new conversations begin while there is room.
 
-    So every example is shown once, whatever the batches: the copies of the teacher share
-    its place in the data. ``acts`` are the agent's observations and its replies.
+    Every example is shown once, whatever the batches, because the copies of the teacher share its
+    position in the data. ``acts`` holds the agent's observations and its replies.
+
+    world, teacher, agent, batcher: See ``ManyConversations``, also for errors.
     """
 
     def _get_ready(self) -> None:
         batcher = self.batcher
         self.measure = measure_of(batcher, self.agent)
-        # If the budget follows a schedule, it can decrease while a row waits.
+        # A budget that follows a schedule can decrease while a message waits.
         is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
         self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
@@ -59,29 +61,30 @@ class DynamicBatchWorld(ManyConversations):
     def _forget(self) -> None:
         step = self.buffer.step
         self.buffer = LiveBuffer(self.batcher, self._seed)
-        # Schedules continue at the same step.
+        # Schedules continue at the current step.
         self.buffer.step = step
-        # Number of waiting conversations that have more messages after this one.
+        # Number of waiting conversations that have more messages after the current one.
         self._n_going = 0
-        # Copies can begin other conversations, unless one is in the middle of a conversation.
+        # Copies can be used for new conversations, unless one of them is in the middle of a
+        # conversation.
         if len(self._resting) < len(self._talks):
             self._drop()
 
     def _drop(self) -> None:
-        # Copies of the world, by slot: one for each conversation that ran at the same time.
+        # Copies of the world by slot, as many as conversations ever ran at the same time.
         self._talks: List[Any] = []
         # Slots of copies whose conversation is over.
         self._resting: List[int] = []
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin a pass over the data, and drop the rest of the last one."""
+        """Begin a pass over the data, and drop the rest of the last pass."""
         self._seed = [seed & 0xFFFFFFFFFFFFFFFF, epoch]
         super().start_epoch(epoch, seed)
 
     def _parley(self) -> None:
         buffer = self.buffer
         if not len(buffer):
-            # Each estimate of the room is from the rows so far, and at most doubles their number.
+            # ``missing`` estimates the room from the rows so far, and at most doubles their number.
             while (room := buffer.missing()) > 0 and not self.world._epoch_done():
                 self._hear(self._beginning(room))
         more_to_come = self._n_going > 0 or not self.world._epoch_done()
@@ -101,8 +104,11 @@ class DynamicBatchWorld(ManyConversations):
         self.acts = (observations, *acts)
 
     def _beginning(self, room: int) -> Iterator[int]:
-        """Yield conversations that begin. Each must take its episode before the next one is
-        requested."""
+        """Yield the slots of new conversations. Each conversation must take its episode before the
+        next slot is requested.
+
+        room (int): Maximum number of new conversations.
+        """
         for _ in range(room):
             if self.world._epoch_done():
                 return
@@ -115,7 +121,7 @@ class DynamicBatchWorld(ManyConversations):
         self._talks.append(self.world.clone())
 
     def _hear(self, slots: Iterable[int]) -> None:
-        """Give these conversations their next message, and let them wait."""
+        """Give these slots' conversations their next message, and put them into the buffer."""
         waiting: List[int] = []
         observations = []
         for slot in slots:
@@ -131,10 +137,11 @@ class DynamicBatchWorld(ManyConversations):
         return observation
 
     def _fit(self, observations: List[Message], limit: int) -> Lengths:
-        """Return the lengths to read of observations. An observation beyond the limit that is to
-        be shortened gets the field ``max_tokens``.
+        """Return the lengths of observations, as far as the agent reads them. An observation that
+        must be shortened to the limit gets the field ``max_tokens``.
 
-        RAISES (DataError): If one is beyond the limit and the batcher has oversize "error".
+        RAISES (DataError): If an observation exceeds the limit and the batcher has oversize
+            "error".
         """
         lengths = self.measure(observations)
         try:
@@ -152,7 +159,7 @@ class DynamicBatchWorld(ManyConversations):
 
     def _state(self) -> Dict[str, Any]:
         resting = set(self._resting)
-        # Waiting messages are not saved: the teacher repeats them.
+        # Waiting messages are not saved, because the teacher repeats them.
         conversations = [
             [
                 slot,
@@ -188,12 +195,12 @@ class DynamicBatchWorld(ManyConversations):
         self.buffer.restore(state["buffer"])
 
     def reset(self) -> None:
-        """Drop all conversations."""
+        """Drop all conversations, and make all agents forget theirs."""
         super().reset()
         self._forget()
 
     def shutdown(self) -> None:
-        """Drop all conversations; the teacher and the agent stay."""
+        """Drop all conversations. The teacher and the agent stay usable."""
         super().shutdown()
         self._drop()
         self._forget()

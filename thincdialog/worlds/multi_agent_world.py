@@ -1,4 +1,4 @@
-"""Any number of agents that all hear each other."""
+"""A world of two or more agents that all hear each other."""
 
 from functools import partial
 from typing import Dict, List, Mapping, Sequence
@@ -14,13 +14,13 @@ from .world import World, WorldFactory, merged_report
 
 @registry.worlds("thincdialog.MultiAgentWorld.v1")
 def build_multi_agent_world(others: Mapping[str, Agent]) -> WorldFactory:
-    """Let the teacher, the agent of ``[agent]`` and others talk: one conversation at a time, in
-    which each speaks once in turn and observes all others. The teacher scores the agent, which
-    answers first. Metrics of the others are called ``<name>/<metric>``.
+    """Run one conversation at a time between the teacher, the agent of ``[agent]`` and other
+    agents. They speak in turn, and each observes all others. The agent of ``[agent]`` answers
+    first, and the teacher scores it. Metrics of the other agents are called ``<name>/<metric>``.
 
-    others (Mapping[str, Agent]): Agents that learn nothing, in sections
-        ``[world.others.NAME]``, in the order of their turns.
-    RAISES (ConfigError): If there is none, or one of them learns.
+    others (Mapping[str, Agent]): Agents that do not learn, in sections ``[world.others.NAME]``, in
+        the order of their turns.
+    RAISES (ConfigError): If there are no other agents, or if one of them learns.
     """
     if not others:
         hint = "add a section [world.others.NAME] with @agents"
@@ -41,19 +41,20 @@ def _with_others(teacher: Teacher, agent: Agent, others: Mapping[str, Agent]) ->
 
 
 class MultiAgentWorld(World):
-    """Run agents in turn: each acts once in a parley, and all others observe the act at once.
+    """Run agents that speak in turn: each acts once in a parley, and all others observe the act
+    before the next agent acts.
 
-    The first agent acts before it has observed anything. Every message gets the
-    field ``agent``: its speaker's id, with a number if several agents have the same id. After
-    a parley with an ``episode_done`` message, all agents except teachers forget the
-    conversation. ``BatchWorld`` and ``DynamicBatchWorld`` run copies of such a world.
+    The first agent acts before it has observed anything. Every message gets the field ``agent``
+    with the id of its speaker, and a number if several agents have the same id. After a parley with
+    an ``episode_done`` message, all agents except teachers forget the conversation. ``BatchWorld``
+    and ``DynamicBatchWorld`` run copies of a ``MultiAgentWorld``.
 
-    agents (Sequence[Agent]): Two or more, in the order of their turns.
-    n_plain (int): Number of agents, the first ones, whose metrics are reported under their
-        plain names, as in a world of two.
+    agents (Sequence[Agent]): Two or more agents, in the order of their turns.
+    n_plain (int): Number of agents, from the first, whose metrics are reported without the name of
+        the agent, as in a world of two agents.
     observed (Sequence[Message]): The last observation of each agent in this parley, as
         ``Agent.observe()`` returned it.
-    RAISES (ValueError): If there are fewer than two, or one of them twice.
+    RAISES (ValueError): If there are fewer than two agents, or if an agent is given twice.
     """
 
     def __init__(self, agents: Sequence[Agent], n_plain: int = 0):
@@ -74,9 +75,12 @@ class MultiAgentWorld(World):
             self.observe(place, message)
 
     def observe(self, place: int, message: Message) -> Message:
-        """Let all other agents observe the act of the one at ``place``, which records it.
+        """Make all other agents observe an act of the agent at ``place``, which records the act as
+        its own.
 
-        RETURNS (Message): The act, as the others observed it.
+        place (int): Position of the speaker in ``agents``.
+        message (Message): The act.
+        RETURNS (Message): The act as the others observed it.
         """
         message = Message(message, agent=self.names[place])
         self.acts = (message,) if place == 0 else (*self.acts, message)
@@ -88,7 +92,7 @@ class MultiAgentWorld(World):
         if speaker.observation is not None:
             speaker.self_observe(message)
         if place == len(self.agents) - 1 and any(act.get("episode_done") for act in self.acts):
-            # Messages after the last answer must not open the next conversation.
+            # Forget messages after the last answer: they must not open the next conversation.
             for agent in self.agents:
                 if not isinstance(agent, Teacher):
                     agent.reset()
@@ -98,8 +102,8 @@ class MultiAgentWorld(World):
         return any(agent.epoch_done() for agent in self.agents if isinstance(agent, Teacher))
 
     def report(self) -> Dict[str, Metric]:
-        """Return the metrics of all agents, named ``<agent>/<metric>``; those of the first
-        ``n_plain`` agents have plain names."""
+        """Return the metrics of all agents. Their names are ``<agent>/<metric>``, or ``<metric>``
+        for the first ``n_plain`` agents."""
         named = {
             f"{name}/{key}": metric
             for agent, name in list(zip(self.agents, self.names))[self.n_plain :]

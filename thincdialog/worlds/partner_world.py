@@ -1,4 +1,4 @@
-"""A teacher and an agent, one conversation at a time."""
+"""A world of a teacher and an agent, with one conversation at a time."""
 
 from typing import Any, Dict, Mapping
 
@@ -12,13 +12,13 @@ from .world import WorldFactory
 
 @registry.worlds("thincdialog.PartnerWorld.v1")
 def build_partner_world() -> WorldFactory:
-    """Run one conversation at a time: for display, debugging and comparison."""
+    """Run one conversation at a time, for display, debugging and comparison."""
     return PartnerWorld
 
 
 class PartnerWorld(MultiAgentWorld):
-    """Let the teacher act, the agent observe and answer, and the teacher observe. Messages are
-    not changed.
+    """Run a conversation of a teacher and an agent: in a parley, the teacher acts, the agent
+    observes the act and answers, and the teacher observes the answer. Messages are not changed.
 
     teacher (Teacher): The agent whose messages come from data.
     agent (Agent): The agent that answers.
@@ -30,8 +30,11 @@ class PartnerWorld(MultiAgentWorld):
         self.agent = agent
 
     def observe(self, place: int, message: Message) -> Message:
-        """Let the partner of the one at ``place`` observe its act; an agent records its own.
+        """Make the partner of the speaker at ``place`` observe an act. An agent that answers also
+        records the act as its own.
 
+        place (int): 0 for the teacher, 1 for the agent.
+        message (Message): The act.
         RETURNS (Message): The act.
         """
         if place == 0:

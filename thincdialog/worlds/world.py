@@ -1,4 +1,4 @@
-"""The world contract: who acts when. A world never touches numbers."""
+"""The base class of worlds, which decide when agents act. A world never computes with numbers."""
 
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
@@ -19,15 +19,16 @@ WorldT = TypeVar("WorldT", bound="World")
 
 
 class World(Contract):
-    """Let agents talk, one ``parley()`` after the other. A subclass defines ``_parley()`` and
-    ``_epoch_done()``.
+    """Run agents that talk with each other, one ``parley()`` after the other. A subclass defines
+    ``_parley()`` and ``_epoch_done()``.
 
-    The caller owns the agents: a world shuts down its own copies only.
+    The caller owns the agents; a world shuts down only the copies that it made.
 
     agents (Sequence[Agent]): The agents that take part.
-    acts: The acts of the last parley, for display: one entry for each agent, a message or, in
-        worlds of many conversations, a sequence of messages.
-    heard: The messages that the last parley answered, or should have answered when it failed.
+    acts (Sequence): The acts of the last parley, for display. For each agent, they hold a message
+        or, in worlds of many conversations, a sequence of messages.
+    heard (Sequence[Message]): The messages that the last parley answered, or was about to answer
+        when it failed.
     """
 
     returns = {
@@ -42,12 +43,12 @@ class World(Contract):
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
-        # Cached since the last parley, because ``epoch_done()`` is called often.
+        # Cached until the next parley, because ``epoch_done()`` is called often.
         self._has_more = False
         self._learning = [_Learning(agent) for agent in self.agents if agent.learns]
 
     def parley(self) -> None:
-        """Take one step: every agent acts once and the others observe.
+        """Make one exchange: every agent acts once, and the others observe its act.
 
         RAISES (ProtocolError): If the epoch is done, or after ``shutdown()``.
         """
@@ -59,7 +60,7 @@ class World(Contract):
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self._n_parleys += 1
-        # A new list, by which a caller can recognise that there was a parley.
+        # A new list shows a caller that there was a parley.
         self.heard, self._has_more = [], False
         for learning in self._learning:
             learning.look()
@@ -69,8 +70,9 @@ class World(Contract):
             learning.look()
 
     def parley_init(self) -> None:
-        """Prepare a parley, for instance choose a topic in a custom world. Called as each parley
-        begins; in batches, for each copy. (A teacher chooses the task, see ``MultiTask``.)"""
+        """Prepare a parley, for example by choosing a topic in a custom world. This is called at
+        the beginning of each parley; in batches, for each copy of the world. (The task is chosen by
+        a teacher, see ``MultiTask``.)"""
 
     def _parley(self) -> None:
         raise NotImplementedError
@@ -79,7 +81,10 @@ class World(Contract):
     def ask(agent: Agent, observations: Sequence[Message], n: int) -> Sequence[Message]:
         """Return the agent's replies to n observations at once.
 
-        RAISES (ProtocolError): If there is not one reply for each observation.
+        agent (Agent): The agent to ask.
+        observations (Sequence[Message]): The observations, or a batch of them.
+        n (int): Number of observations.
+        RAISES (ProtocolError): If the number of replies is not n.
         """
         replies: Sequence[Message] = agent.batch_act(observations)
         if len(replies) != n:
@@ -89,7 +94,7 @@ class World(Contract):
         return replies
 
     def epoch_done(self) -> bool:
-        """Return whether every example was handed out and answered."""
+        """Return whether all examples of the epoch have been answered."""
         self._has_more = self._has_more or not self._epoch_done()
         return not self._has_more
 
@@ -97,20 +102,20 @@ class World(Contract):
         raise NotImplementedError
 
     def at_hand(self) -> List[str]:
-        """Return the ids of the examples of the last parley, for error messages. If it failed,
-        these are the examples that it had reached."""
+        """Return the ids of the examples of the last parley, for error messages. If the parley
+        failed, these are the examples that it had reached."""
         return [str(id) for id in column(self.heard, "id") if id is not None]
 
     def start_epoch(self, epoch: int, seed: int) -> None:
-        """Begin a pass over the data, and drop the rest of the last one.
+        """Begin a pass over the data, and drop the rest of the last pass.
 
-        epoch (int): Number of the epoch, counted from 0.
-        seed (int): With the epoch, fixes the order of training examples.
-        RAISES (ProtocolError): If an agent trained for the whole previous epoch, and its weights
-            were never updated. (Leaving ``with world`` raises it, too.)
+        epoch (int): Number of the epoch, from 0.
+        seed (int): Seed that, together with the epoch, fixes the order of training examples.
+        RAISES (ProtocolError): If an agent trained for the whole previous epoch, but its weights
+            were never updated. (Leaving ``with world`` checks this, too.)
         """
         for learning in self._learning:
-            # Before the first parley, epoch_done() would read from a stream for nothing.
+            # Before the first parley, epoch_done() would read from a stream without need.
             if self._n_parleys and self.epoch_done():
                 learning.check()
             learning.begin_epoch()
@@ -121,20 +126,20 @@ class World(Contract):
                 agent.start_epoch(epoch, seed)
 
     def state(self) -> Dict[str, Any]:
-        """Return the state of the epoch and all conversations, as JSON values; call it between
-        parleys. ``restore()`` continues from it, also in another process, with the same examples
-        in the same order, if the data and the agent's weights are the same.
+        """Return the state of the epoch and all conversations, as JSON values. Call this between
+        parleys. ``restore()`` continues from the state, in this or another process, with the same
+        examples in the same order, if the data and the agent's weights are the same.
 
         RAISES (ProtocolError): If this kind of world cannot be saved.
         """
         return {"world": type(self).__name__, **self._state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that ``state()`` returned; all current conversations are dropped.
+        """Continue from a saved state, and drop all current conversations.
 
-        state (Mapping[str, Any]): From ``state()`` of a world of the same kind.
-        RAISES (ProtocolError): If it is of another kind.
-        RAISES (DataError): If the data has no such place.
+        state (Mapping[str, Any]): A result of ``state()`` of a world of the same class.
+        RAISES (ProtocolError): If the state is from a world of another class.
+        RAISES (DataError): If the data does not have the position of the state.
         """
         name = type(self).__name__
         if state["world"] != name:
@@ -151,13 +156,13 @@ class World(Contract):
         raise NotImplementedError
 
     def share(self) -> Dict[str, Any]:
-        """Return the attributes that copies share with the original; agents among them are
-        replaced by their copies."""
+        """Return the attributes that copies share with the original. Agents among them are replaced
+        by their copies."""
         return dict(self.__dict__)
 
     def clone(self: WorldT) -> WorldT:
-        """Make a copy for another conversation, with the attributes of ``share()`` and with
-        copies of the agents."""
+        """Return a copy of this world for another conversation, with the attributes of ``share()``
+        and copies of the agents."""
         copy = object.__new__(type(self))
         agents = {id(agent): agent.clone() for agent in self.agents}
         for name, value in self.share().items():
@@ -168,15 +173,17 @@ class World(Contract):
     def display(self, most: int = 10) -> str:
         """Return the last parley as text: the speakers, their texts and the right replies.
 
-        most (int): Most conversations of a batch that are shown.
+        most (int): Maximum number of conversations of a batch that are shown.
         """
         return display_acts([_speaker(agent) for agent in self.agents], self.acts, most)
 
     def report(self) -> Dict[str, Metric]:
-        """Return the metrics of all agents since ``reset_metrics()``; if two agents report the
-        same name, that of the first agent counts. From training: the loss and, if the agent
-        computes it, the accuracy among the candidates or classes of training; for several
-        tasks, both of each (`<task>/loss`). A teacher adds those of ``set_metrics()``."""
+        """Return the metrics of all agents since ``reset_metrics()``. If two agents report a metric
+        of the same name, that of the first agent counts.
+
+        A training agent reports the loss and, if it computes it, the accuracy among the candidates
+        or classes of training; with several tasks, it reports both for each task
+        (``<task>/loss``). A teacher adds the metrics that ``set_metrics()`` chose."""
         return merged_report(self.agents)
 
     def reset_metrics(self) -> None:
@@ -192,7 +199,7 @@ class World(Contract):
             agent.reset()
 
     def shutdown(self) -> None:
-        """Release the world's copies. Calling it again does nothing."""
+        """Release the copies that this world made. Calling this again does nothing."""
         self.is_shut_down = True
 
     def __enter__(self: WorldT) -> WorldT:
@@ -211,15 +218,15 @@ class World(Contract):
 
 
 def _speaker(agent: Agent) -> Speaker:
-    """Return the function that names the speaker of an agent's messages; for a teacher of
-    several tasks, it names the task."""
+    """Return the function that names the speaker of an agent's messages. For a teacher of several
+    tasks, the function returns the name of the task."""
     if isinstance(agent, MultiTask):
         return agent.task_of
     return lambda message: str(message.get("agent") or agent.id)
 
 
 def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
-    """Merge the metrics of agents; if two report the same name, that of the first one counts."""
+    """Merge the metrics of agents. If two agents report the same name, the first agent counts."""
     report: Dict[str, Metric] = {}
     for agent in reversed(agents):
         report.update(agent.report())
@@ -227,9 +234,9 @@ def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
 
 
 class _Learning:
-    """Watch whether the weights of an agent are ever updated.
+    """Watch whether the weights of an agent are updated during an epoch.
 
-    agent (Agent): A ``Learner``.
+    agent (Learner): The agent to watch.
     """
 
     def __init__(self, agent: Agent):
@@ -237,21 +244,21 @@ class _Learning:
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
-        """Start from scratch: examples that are gathered already do not count."""
+        """Begin an epoch. Examples that the agent has already gathered do not count."""
         self._at_first = self._gathered = self.agent.n_gathered
         self._is_updated = False
 
     def look(self) -> None:
-        """Check whether there was an update since the last look; call it around each parley."""
-        # A parley only increases ``n_gathered``; an update resets it.
+        """Notice an update since the last call. Call this before and after each parley."""
+        # A parley can only increase ``n_gathered``; an update resets it to 0.
         if not self._is_updated:
             before, self._gathered = self._gathered, self.agent.n_gathered
             self._is_updated = self._gathered < before
 
     def check(self) -> None:
-        """Check, after an epoch, that there was an update.
+        """Check, after an epoch, that the weights were updated.
 
-        RAISES (ProtocolError): If there was none.
+        RAISES (ProtocolError): If the agent trained on examples without an update.
         """
         self.look()
         n_learnt = self._gathered - self._at_first
@@ -262,7 +269,7 @@ class _Learning:
             )
 
 
-# What a registered world returns: (teacher, agent) -> World.
+# Function that a registered builder of worlds returns: (teacher, agent) -> World.
 WorldFactory = Callable[[Teacher, Agent], World]
 
 
