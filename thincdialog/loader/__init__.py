@@ -1,1 +1,1 @@
-"""Workers that read ahead and yield examples in the order of the data, whatever their number."""
+"""Workers that read ahead. The order of the examples does not depend on the number of workers."""

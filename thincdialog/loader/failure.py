@@ -1,4 +1,4 @@
-"""An error of a worker, to be raised where its result is awaited."""
+"""Errors of workers, to be raised where a result is awaited."""
 
 import traceback
 from typing import Any, NamedTuple, Optional, Sequence
@@ -8,15 +8,15 @@ from ..errors import DataError, DialogError, WorkerError
 
 
 class Failure(NamedTuple):
-    """Describe an error that was raised, in a form that can be sent between processes.
+    """Describe an error of a worker, in a form that can be sent between processes.
 
-    text (str): Its message.
+    text (str): Message of the error.
     path, line: File and line of a ``DataError``.
-    traceback (str): Its traceback; "" if the user can fix the error.
+    traceback (str): Traceback of the error; "" if the user can fix the error.
     examples (Sequence[str]): Ids of the examples that the worker was working on.
-    place (str): The line of the user's code that raised it, if any did.
-    node (str): The machine that raised it, if that may be another one.
-    cause (Optional[BaseException]): The error itself, in the same process.
+    place (str): Line of the user's code that raised the error; "" if the user's code did not.
+    node (str): Name of the worker's machine, if it may be another machine than this one.
+    cause (Optional[BaseException]): The error itself; only in the process that raised it.
     """
 
     text: str
@@ -30,7 +30,11 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException, world: Any = None) -> "Failure":
-        """Make one of an error that was raised, in a world's parley or elsewhere."""
+        """Describe an error that was raised.
+
+        error (BaseException): The error.
+        world (Optional[World]): World in which the error was raised, for the ids of its examples.
+        """
         if isinstance(error, DataError):
             return cls(str(error), error.path, error.line, cause=error)
         if isinstance(error, DialogError):
@@ -45,8 +49,11 @@ class Failure(NamedTuple):
         return cls(text, None, None, trace.rstrip("\n"), examples, place, cause=error)
 
     def error(self, worker: int) -> DialogError:
-        """Return the error to raise where the result is awaited: of bad data the same
-        ``DataError``, with the worker that read it; otherwise a ``WorkerError``."""
+        """Return the error to raise where the result is awaited: for bad data, a ``DataError`` that
+        names the worker; otherwise a ``WorkerError``.
+
+        worker (int): Number of the worker.
+        """
         if self.path is None:
             error: DialogError = WorkerError(
                 worker,

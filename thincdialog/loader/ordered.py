@@ -1,4 +1,4 @@
-"""Tasks carried out by several workers, with the results in the order of the tasks."""
+"""The execution of tasks by several workers, with results in the order of the tasks."""
 
 import time
 from collections import deque
@@ -8,15 +8,15 @@ from typing import Any, Callable, Deque, Generator, Iterator, NamedTuple, Option
 
 from .pool import Job, MakeWork
 
-# Tasks that are under way for each worker, so that it never waits for the next one.
+# Number of tasks per worker that are submitted ahead, so that no worker waits for its next task.
 AHEAD = 3
 
 
 class Spent(NamedTuple):
-    """Hold seconds of this thread.
+    """Hold the time that this thread has spent.
 
-    wall (float): Wall-clock time.
-    computing (float): CPU time.
+    wall (float): Wall-clock time in seconds.
+    computing (float): CPU time in seconds.
     """
 
     wall: float = 0.0
@@ -24,15 +24,15 @@ class Spent(NamedTuple):
 
     @classmethod
     def now(cls) -> "Spent":
-        """Return the seconds up to now."""
+        """Return the current readings of both clocks."""
         return cls(time.perf_counter(), time.thread_time())
 
     def since(self, begin: "Spent") -> "Spent":
-        """Return the seconds after a beginning."""
+        """Return the time since an earlier reading, ``begin``."""
         return Spent(self.wall - begin.wall, self.computing - begin.computing)
 
     def plus(self, other: "Spent") -> "Spent":
-        """Return the sum of both."""
+        """Return the sum of this time and another."""
         return Spent(self.wall + other.wall, self.computing + other.computing)
 
 
@@ -43,16 +43,17 @@ def ordered(
     n_ahead: Callable[[], int] = int,
     may_help: bool = True,
 ) -> Generator[Any, None, None]:
-    """Carry out tasks, in this process until workers help, and yield the results in task order.
+    """Execute tasks and yield the results in the order of the tasks. Tasks are executed in this
+    process until workers help.
 
-    tasks (Iterator): The tasks; each is read when it can be carried out.
-    make_work (MakeWork): Makes the function that carries out tasks in this process; it is called
-        with tasks in rising order.
-    find_help (Callable[[Spent], Optional[Job]]): Takes the time spent in this process and returns
-        a job of workers that help, or None.
-    n_ahead (Callable[[], int]): Number of tasks that are carried out ahead of time, in addition
-        to ``AHEAD`` for each worker.
-    may_help (bool): Whether this process carries out tasks, too, instead of waiting.
+    tasks (Iterator): The tasks; each is read from the iterator when it can be executed.
+    make_work (MakeWork): Function that makes the function that executes tasks in this process,
+        which gets tasks in ascending order.
+    find_help (Callable[[Spent], Optional[Job]]): Function that takes the time spent in this
+        process, and returns a job whose workers help, or None.
+    n_ahead (Callable[[], int]): Function that returns the number of tasks to execute ahead of time,
+        in addition to ``AHEAD`` for each worker.
+    may_help (bool): Whether this process also executes tasks instead of waiting.
     RAISES (Exception): The error of a task, after the results of the tasks before it.
     """
     spent = Spent()
@@ -83,7 +84,7 @@ def ordered(
             if not waiting:
                 return
             while may_help and not waiting[0][1].done():
-                # One that no worker has begun can be cancelled.
+                # Execute a task here that no worker has begun: only such a task can be cancelled.
                 place = next((n for n, (_, each) in enumerate(waiting) if each.cancel()), None)
                 if place is None:
                     break

@@ -1,8 +1,8 @@
-"""Workers that carry out tasks: threads of this process, or processes.
+"""A pool of workers that execute tasks in threads of this process, or in processes.
 
-In a ``ProcessPoolExecutor`` all processes write into one pipe. If one is killed while it writes,
-the parent waits forever for the rest. Here each process has its own pipe and its own thread that
-reads it.
+In a ``ProcessPoolExecutor``, all processes write into one pipe. If a process is killed while it
+writes, the parent waits forever for the rest. Here, each process has its own pipe, and its own
+thread that reads the pipe.
 """
 
 import atexit
@@ -24,22 +24,22 @@ from ..errors import WorkerError
 from .failure import Failure
 from .starting import how_it_ended, leave_signals_to_parent, starting_processes
 
-# Makes the function that carries out tasks; each worker calls it once.
+# Function that makes the function that executes tasks; each worker calls it once.
 MakeWork = Callable[[], Callable[[Any], Any]]
 NO_WORKERS = "set [loader] workers = 0"
 CANNOT_GO = (
     "an example cannot be sent from a process to another: {}. Return other values, or "
     f"{NO_WORKERS}"
 )
-# Workers read ahead: where processors are few, the steps go first.
+# Niceness of worker processes: they only read ahead, so the steps of training have priority.
 NICENESS = 5
 FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
 
 
 class Worker:
-    """Carry out tasks of several jobs, in the thread that calls it.
+    """Execute tasks of several jobs, in the calling thread.
 
-    makes (Dict[int, MakeWork]): The ``MakeWork`` of jobs, by the job's number.
+    makes (Dict[int, MakeWork]): The ``MakeWork`` of jobs, by the numbers of the jobs.
     """
 
     def __init__(self, makes: Dict[int, MakeWork]):
@@ -49,11 +49,13 @@ class Worker:
     def carry_out(
         self, jobs: AbstractSet[int], job: int, make_work: Optional[MakeWork], task: Any
     ) -> Any:
-        """Return the result of a task, or a ``Failure``.
+        """Execute a task.
 
         jobs (AbstractSet[int]): Numbers of the jobs that have not ended.
         job (int): Number of the task's job.
-        make_work (Optional[MakeWork]): That of the job; None if the worker has it.
+        make_work (Optional[MakeWork]): The job's ``MakeWork``; None if the worker already has it.
+        task (Any): The task.
+        RETURNS (Any): The result, or a ``Failure``.
         """
         for ended in self._works.keys() - jobs:
             del self._works[ended]
@@ -66,9 +68,9 @@ class Worker:
 
 
 class ProcessWorker:
-    """Carry out tasks in a process, which is not started again if it dies.
+    """Execute tasks in a process, which is not started again if it dies.
 
-    number (int): The worker's number, from 0.
+    number (int): Number of the worker, from 0.
     start_method (str): "fork", "forkserver" or "spawn".
     makes (Dict[int, MakeWork]): See ``Worker``; empty unless the process is forked.
     """
@@ -95,7 +97,10 @@ class ProcessWorker:
     def carry_out(
         self, jobs: AbstractSet[int], job: int, make_work: Optional[MakeWork], task: Any
     ) -> Any:
-        """See ``Worker``. If the process has ended, this is a ``Failure``, too."""
+        """Execute a task in the process (see ``Worker.carry_out``).
+
+        RETURNS (Any): The result; a ``Failure`` also if the process has ended.
+        """
         if self._end is not None:
             return self._end
         try:
@@ -106,36 +111,38 @@ class ProcessWorker:
             self._known.add(job)
             return self._pipe.recv()
         except (EOFError, OSError):
-            self._process.join(5.0)  # It closes its connection first.
+            self._process.join(5.0)  # The process closes its connection before it ends.
             pid, code = self._process.pid, self._process.exitcode
             self._end = Failure(how_it_ended(pid, code, self._has_begun, NO_WORKERS))
             return self._end
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         if self._end is None:
             self._process.kill()
             self._process.join(5.0)
 
 
 class Pool:
-    """Run workers, each in a thread of its own. Their processes start at the first task, and end
-    with the pool or the program.
+    """Run workers, each in a thread of its own. A worker's process starts at its first task, and
+    ends with the pool or with the program.
 
     n_workers (int): Number of workers.
-    start_method (Optional[str]): How processes are started; None for threads only.
+    start_method (Optional[str]): How processes are started: "fork", "forkserver" or "spawn"; None
+        for workers without processes.
+    RAISES (WorkerError): If the system cannot start another thread.
     """
 
     def __init__(self, n_workers: int, start_method: Optional[str] = None):
         self.n_workers, self.start_method = n_workers, start_method
-        # The ``MakeWork`` of jobs that forked processes inherit, as it cannot be sent to them.
+        # The ``MakeWork`` of jobs that forked processes inherit, because it cannot be pickled.
         self.makes: Dict[int, MakeWork] = {}
         # Numbers of jobs that have not ended.
         self.jobs: Set[int] = set()
         self.tasks: "SimpleQueue[Any]" = SimpleQueue()
         self._processes: List[ProcessWorker] = []
         self._starting, self._is_over = threading.Lock(), False
-        # At the end of the program, before multiprocessing waits for processes without limit.
+        # End processes at exit, before multiprocessing waits for them without a time limit.
         atexit.register(self.end)
         for number in range(n_workers):
             context = contextvars.copy_context()
@@ -143,7 +150,7 @@ class Pool:
                 target=context.run,
                 args=(self._run, number),
                 name=f"loader {number}",
-                daemon=True,  # A reader that hangs does not keep the program from ending.
+                daemon=True,  # A reader that hangs must not prevent the program from ending.
             )
             try:
                 thread.start()
@@ -164,7 +171,7 @@ class Pool:
                     future.set_exception(made.error(number))
                 else:
                     future.set_result(made)
-                del made  # Nothing is kept while the thread waits.
+                del made  # Keep no result in memory while the thread waits.
             del given, future, job, task
 
     def _start(self, number: int) -> Any:
@@ -178,7 +185,7 @@ class Pool:
             return worker
 
     def end(self) -> None:
-        """End all processes, whatever they are doing, and threads after their tasks."""
+        """Kill all processes, whatever they are doing, and end threads after their tasks."""
         atexit.unregister(self.end)
         with self._starting:
             self._is_over = True
@@ -190,12 +197,13 @@ class Pool:
 
 
 class Job:
-    """Hold tasks of a pool that belong together.
+    """Submit tasks that belong together to a pool.
 
-    pool (Pool): The pool that carries them out.
-    make_work (MakeWork): Makes the function that carries them out, in each worker. It must be
-        possible to pickle it if workers are processes.
-    is_forked (bool): Whether it cannot be pickled: then the pool is for this job only, and forks.
+    pool (Pool): The pool that executes the tasks.
+    make_work (MakeWork): Function that makes the function that executes the tasks, in each worker.
+        If workers are processes, it must be picklable, unless ``is_forked``.
+    is_forked (bool): Whether ``make_work`` cannot be pickled. Then the pool must be used for this
+        job only, and start its processes with "fork".
     """
 
     _numbers = count()
@@ -207,16 +215,17 @@ class Job:
             pool.makes[self.number] = make_work
 
     def submit(self, task: Any) -> "Future[Any]":
-        """Have a task carried out, after those that were submitted before.
+        """Submit a task, which is begun after all tasks that were submitted before.
 
-        RETURNS (Future): Future of its result. A ``DialogError`` names the worker.
+        RETURNS (Future): Future of the result. If the task fails, it raises a ``DialogError`` that
+            names the worker.
         """
         future: "Future[Any]" = Future()
         self.pool.tasks.put((future, self, task))
         return future
 
     def end(self) -> None:
-        """Let workers drop the job's state."""
+        """End the job, so that workers drop its state."""
         self.pool.jobs.discard(self.number)
         if self.number in self.pool.makes:
             self.pool.end()
@@ -226,9 +235,9 @@ class Job:
 
 
 def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> None:
-    """Carry out tasks until the parent closes the pipe or ends.
+    """Execute tasks in this process until the parent closes the pipe or ends.
 
-    pipe (Connection): Brings arguments of ``Worker.carry_out()`` and takes the results.
+    pipe (Connection): Pipe that brings arguments of ``Worker.carry_out()`` and takes the results.
     makes (Dict[int, MakeWork]): See ``Worker``.
     parent (int): Process id of the parent.
     """
@@ -237,7 +246,7 @@ def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> Non
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     worker = Worker(makes)
     with suppress(EOFError, OSError):
-        pipe.send(None)  # It has begun.
+        pipe.send(None)  # Report that this process has begun.
         while True:
             made = worker.carry_out(*pipe.recv())
             if isinstance(made, Failure):
@@ -254,11 +263,11 @@ def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> Non
 
 
 def _end_with(parent: int) -> None:
-    """Wait until the parent has ended, and end this process, whatever it is doing."""
+    """Wait until the parent has ended, then end this process, whatever it is doing."""
     known = multiprocessing.parent_process()
     is_forked = os.getppid() == parent
     while known is not None:
-        # Forked processes hold their siblings' sentinels open.
+        # A sentinel alone is not enough: forked processes keep their siblings' sentinels open.
         if connection.wait([known.sentinel], 1.0 if is_forked else None):
             break
         if is_forked and os.getppid() != parent:

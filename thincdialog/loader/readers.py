@@ -1,4 +1,4 @@
-"""Reads tasks of a split in this process or with workers, and logs the choice."""
+"""Reading of a split in this process or with workers, and the choice between them."""
 
 import multiprocessing
 import pickle
@@ -32,27 +32,28 @@ from .starting import check_script_is_guarded
 StartMethod = Literal["fork", "forkserver", "spawn"]
 Workers = Union[int, Literal["auto"]]
 
-# Reading time after which it is decided whether a source waits; and computing time after which
-# workers are worth starting: that takes no longer than the time already spent without them.
+# Reading time after which to decide whether a source waits, and CPU time after which workers are
+# worth starting: their start takes no longer than the time that was already spent without them.
 LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.2
-# A source that waits for this share of its time or more gets workers however little it computes.
+# A source that waits for at least this share of its time gets workers, however little it computes.
 WAITING_SHARE = 0.5
-# "auto": number of threads for a source that waits.
+# Number of threads that "auto" chooses for a source that waits.
 N_WAITING = 16
-# Modules that a fork server imports once, so that no worker has to.
+# Modules that a fork server imports once, so that workers do not have to.
 PRELOADED = [
     f"thincdialog.{name}" for name in ("loader.readers", "teachers", "mutators", "data.tokenizers")
 ]
 
 
 class Readers:
-    """Read in this process, or with workers. The examples and their order are the same.
+    """Read data in this process, or with workers, which give the same examples in the same order.
 
-    workers (Workers): Number of processes that read; 0 for none; "auto" chooses the fastest way.
-    start_method (Optional[StartMethod]): How processes are started; None for a server that forks
-        them, or for forks of this process if the reader cannot be pickled.
+    workers (Workers): Number of processes that read; 0 to read in this process; "auto" to choose
+        the fastest way.
+    start_method (Optional[StartMethod]): How processes are started; None for "forkserver", or for
+        "fork" if the reader cannot be pickled.
     code (Sequence[str]): Python files that processes import first.
-    note (Callable[[str], None]): Takes lines for the user.
+    note (Callable[[str], None]): Function that shows the user one line of text.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Readers:
         note: Callable[[str], None] = lambda line: None,
     ):
         self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
-        # Numbers of threads and processes that help, by name and origin of the split.
+        # Numbers of threads and of processes that help, by name and origin of the split.
         self._chosen: Dict[Tuple[str, str], Tuple[int, int]] = {}
         # Pools by number of workers and start method, each shared by all splits.
         self._pools: Dict[Tuple[int, Optional[str]], Pool] = {}
@@ -72,11 +73,15 @@ class Readers:
         set_forkserver_preload(PRELOADED)
 
     def close(self) -> None:
-        """End all workers; they are started again when they are needed."""
+        """End all workers. They are started again when they are needed."""
         _end(self._pools)
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
-        """Yield the results of the tasks, in their order."""
+        """Yield the results of reading tasks, in the order of the tasks.
+
+        tasks (Tasks): The tasks.
+        reading (Reading): Describes how to read the split; sent to workers.
+        """
         check_script_is_guarded("[loader] workers", NO_WORKERS)
         split = reading.split
         what = f"reads '{split.name}' of {split.origin}"
@@ -98,11 +103,13 @@ class Readers:
     def carry_out(
         self, tasks: Iterable[Any], make_work: MakeWork, what: str
     ) -> Generator[Any, None, None]:
-        """Yield the results of tasks that compute, in their order; workers help once the tasks
-        have taken long enough.
+        """Yield the results of tasks that compute, in the order of the tasks. Workers help once the
+        tasks have taken WORTH_SECONDS.
 
-        make_work (MakeWork): Makes a function that carries out tasks, a new one at each call.
-        what (str): The work of the tasks for messages, as a verb and its object.
+        tasks (Iterable[Any]): The tasks.
+        make_work (MakeWork): Function that makes a function that executes tasks, a new one at each
+            call.
+        what (str): The work of the tasks, for messages: a verb and its object.
         """
         n = self.workers if self.workers != "auto" else n_cores() if n_cores() > 1 else 0
 
@@ -116,7 +123,11 @@ class Readers:
         return ordered(iter(tasks), make_work, find_help)
 
     def choose(self, split: Split, spent: Spent) -> None:
-        """Decide whether workers should help from now on."""
+        """Choose the workers that help to read a split from now on, and log the choice.
+
+        split (Split): The split.
+        spent (Spent): Time that this process spent while it read without workers.
+        """
         found = choice(self.workers, split, spent)
         if not (found.n_threads or found.n_processes):
             return
@@ -135,7 +146,7 @@ class Readers:
 
     def _processes(self, make_work: MakeWork, n: int, what: str) -> Job:
         if multiprocessing.current_process().daemon:
-            # A worker process may not start processes: use threads.
+            # A worker process cannot start processes, so use threads.
             return Job(self._pool(n), make_work)
         method = self.start_method or "forkserver"
         try:
@@ -156,8 +167,8 @@ def _end(pools: Dict[Any, Pool]) -> None:
 class Choice(NamedTuple):
     """Hold a choice of workers that help to read.
 
-    n_threads, n_processes (int): Number of each; both 0 for no workers.
-    text (str): The same in words, with the reason.
+    n_threads, n_processes (int): Numbers of threads and of processes; both are 0 for no workers.
+    text (str): The choice and its reason in words.
     """
 
     n_threads: int
@@ -169,6 +180,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     """Choose the workers that help to read a split.
 
     workers (Workers): See ``Readers``.
+    split (Split): The split.
     spent (Spent): Time that this process spent while it read without workers.
     """
     reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
@@ -186,7 +198,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     if is_waiting and are_apart(split):
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
-        # Several would each wait for all parts before their own.
+        # With several threads, each would wait for all parts before its own part.
         return Choice(1, 0, f"1 thread, {reason}, and no part can be read by itself")
     if n_cores() < 2:
         return Choice(0, 0, "none, as there is one processor")
@@ -199,7 +211,11 @@ def _name(split: Split) -> Tuple[str, str]:
 
 
 def _opened(code: Sequence[str], content: bytes) -> Callable[[Any], Any]:
-    """Make the function that carries out tasks, in a worker."""
+    """Make the function that executes tasks, in a worker.
+
+    code (Sequence[str]): Python files to import first.
+    content (bytes): Pickled ``MakeWork``.
+    """
     if code:
         from ..config.code import load_code
 

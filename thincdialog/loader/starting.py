@@ -1,4 +1,4 @@
-"""Start worker processes, and describe how one ended if it ends too early."""
+"""Helpers to start worker processes, and to describe how a process ended that ended too early."""
 
 import multiprocessing
 import os
@@ -13,7 +13,8 @@ from ..errors import ConfigError, Problem
 from ..signals import SIGNALS
 
 SAFE_PATH = "PYTHONSAFEPATH"
-# Threads that start processes take turns: each changes the environment and the signal mask.
+# Lock for threads that start processes, because starting changes the environment and the signal
+# mask.
 _turn = threading.RLock()
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "
@@ -27,15 +28,15 @@ NO_FILE = (
 
 @contextmanager
 def starting_processes() -> Iterator[None]:
-    """Context manager in which Python processes are started. They import nothing from the current
-    folder (Python 3.11 and later), which may be untrusted, and they get no signal before they call
-    ``leave_signals_to_parent()``."""
+    """Start Python processes safely within this context. They import nothing from the current
+    folder (Python 3.11 and later), because it may contain untrusted files, and they get no signal
+    before they call ``leave_signals_to_parent()``."""
     with _turn:
         before = os.environ.get(SAFE_PATH)
         os.environ[SAFE_PATH] = "1"
         try:
-            resource_tracker.ensure_running()  # As it starts, it would let signals through again.
-            # The new process inherits the mask. Meanwhile, signals to this process wait.
+            resource_tracker.ensure_running()  # Start it first, because its start unblocks signals.
+            # New processes inherit the mask. Until it is reset, signals to this process wait.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             try:
                 yield
@@ -49,8 +50,8 @@ def starting_processes() -> Iterator[None]:
 
 
 def leave_signals_to_parent() -> None:
-    """Ignore signals in a process that was started: each goes to the whole process group, and
-    the parent decides how to respond."""
+    """Ignore signals in a process that was started, because a signal goes to the whole process
+    group and the parent decides how to respond."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -59,9 +60,9 @@ def leave_signals_to_parent() -> None:
 def check_script_is_guarded(setting: str, remedy: str) -> None:
     """Check that this process is not a worker that is still importing the script.
 
-    setting (str): The setting that would start workers here.
-    remedy (str): The setting that avoids workers.
-    RAISES (ConfigError): If it is such a worker.
+    setting (str): Setting that would start workers here.
+    remedy (str): Setting that avoids workers.
+    RAISES (ConfigError): If this process is a worker that is importing the script.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         text = f"{setting} was met while a worker was importing the script"
@@ -69,12 +70,12 @@ def check_script_is_guarded(setting: str, remedy: str) -> None:
 
 
 def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remedy: str) -> str:
-    """Describe how a worker process ended.
+    """Return a description of how a worker process ended.
 
-    pid (Optional[int]): Its process id.
-    code (Optional[int]): Its exit code; None if it is still running.
-    has_begun (bool): Whether it reported that it could begin.
-    remedy (str): The setting that avoids processes.
+    pid (Optional[int]): Process id.
+    code (Optional[int]): Exit code; None if the process is still running.
+    has_begun (bool): Whether the process reported that it had started.
+    remedy (str): Setting that avoids processes.
     """
     text = f"its process {pid} "
     if code is None:
@@ -91,7 +92,7 @@ def how_it_ended(pid: Optional[int], code: Optional[int], has_begun: bool, remed
 
 
 def _advice(remedy: str) -> str:
-    """Return advice for a program that was started as a script; "" for a module (-m) or an
+    """Return advice for a program that was started as a script; "" for a module (``-m``) or an
     interactive session."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
