@@ -249,7 +249,7 @@ def test_a_swap_that_is_killed_at_any_moment_is_finished(trained, tmp_path, monk
         shutil.copytree(trained / "out", out)
         before = files(out)
         place = RunPlace(out)
-        place.begin_anew()
+        place.begin_again()
         for name, content in new.items():
             (place.path / name).parent.mkdir(exist_ok=True)
             (place.path / name).write_bytes(content)

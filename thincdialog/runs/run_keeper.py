@@ -86,7 +86,7 @@ class RunKeeper(Keeper):
         RAISES (OutputError): If the config cannot be written.
         """
         if is_new:
-            self.place.begin_anew()
+            self.place.begin_again()
         if self.place.path is None:
             return
         path = self.place.path / CONFIG

@@ -59,7 +59,7 @@ class RunPlace:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
             Checkpoints(self.folder).repair(*WRITTEN_WHOLE, AGENT)
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Begin a new run, in a subfolder if there is an old run.
 
         RAISES (OutputError): If the folder cannot be written.

@@ -78,7 +78,7 @@ class RemoteServer(RemoteCrew):
         can_open = self._ask("begin", *beginning)
         return can_open and all(self.team.each("join_server", numbers, *joining))
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         """Connect the current workers with the server, after busy workers have finished their
         units."""
         if self._is_set_up:
@@ -237,7 +237,7 @@ class RemoteServer(RemoteCrew):
             return f"the server died; a new one resumed from step {version:,}"
         self.team.remove(death.workers)
         self._fill_up()
-        self._begin_anew()
+        self._begin_again()
         return f"{death.who} died"
 
     def _come_back(self) -> None:
@@ -254,7 +254,7 @@ class RemoteServer(RemoteCrew):
             team.join()
         self._fill_up()
         if len(team.actors) > n_before:
-            self._begin_anew()
+            self._begin_again()
 
     def _to_evaluate(self, weights: Any) -> Any:
         return self.ray.put(weights)
