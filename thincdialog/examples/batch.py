@@ -9,7 +9,7 @@ from ..messages import PARTNER, Columns, Message, Turn
 from .joined_store import ChosenRows, JoinedStore
 from .store import NO_LABEL, Rows, Store
 
-# Fields of an example that an agent encodes: their columns in ``max_tokens``.
+# Columns of ``max_tokens``, one for each field of an example that an agent encodes.
 CONTEXT, LABEL = 0, 1
 # Value in ``max_tokens`` for no limit.
 NO_LIMIT = np.iinfo(np.int64).max
@@ -21,14 +21,15 @@ class Batch(Columns):
 
     store (Store): Holds the examples.
     rows (np.ndarray): Numbers of the examples in the store, shape (n,), int64.
-    training (bool): Whether messages have `labels` to learn from; else `eval_labels`.
-    max_tokens (Optional[np.ndarray]): Most tokens to read of each field of each row,
-        shape (n, n_fields), int64 (see ``Agent.batch_lengths``); None for all.
+    training (bool): Whether messages have `labels` to learn from; otherwise, they have
+        `eval_labels`.
+    max_tokens (Optional[np.ndarray]): Maximum number of tokens to read of each field of each row,
+        shape (n, n_fields), int64 (see ``Agent.batch_lengths``); None for no limit.
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
     is_observed (bool): Whether an agent observed these messages one by one, and added the `turns`
-        that it knew.
-    choices (Batch): In training, each reply is ranked against the labels of these rows: the rows
-        of the batch, and after them rows that the teacher has added. All have labels.
+        that it remembered.
+    choices (Batch): Rows whose labels each reply is ranked against in training: the rows of the
+        batch, followed by rows that the teacher has added. All of them have labels.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Batch(Columns):
         """Return the turns of each example, its own text last: its `turns`, if an agent that
         observed it has added them; else its `context` and `text`.
 
-        history_size (int): Most turns to return, including the text; -1 for all.
+        history_size (int): Maximum number of turns to return, including the text; -1 for all.
         """
         texts, names = self.column("text"), self.store.names
         contexts: List[Sequence[Turn]] = [()] * len(texts)
@@ -139,8 +140,8 @@ class Batch(Columns):
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
 
     def said(self) -> List[Set[str]]:
-        """Return the texts of each example's conversation, including its own text: whole turns
-        and their lines."""
+        """Return the texts of each example's conversation, including its own text: every turn,
+        and every line of a turn with several lines."""
         said: List[Set[str]] = []
         for before, text in zip(self.column("context"), self.column("text")):
             texts = {said_before for _, said_before in before or ()} | {text or ""}
@@ -179,15 +180,16 @@ class Batch(Columns):
         return [texts[number] for number in self.label_ids.tolist()]
 
     def ids(self) -> List[Union[str, None]]:
-        """The examples' ids."""
+        """Return the id of each example."""
         return self.column("id")
 
 
 def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Batch:
-    """Join rows of several batches: in their store if all share one, else in a temporary store.
+    """Join the rows of several batches: in their store if they share one, otherwise in a
+    temporary store.
 
-    parts (Sequence[Batch]): Batches of one kind, without limits of tokens.
-    places (Optional[np.ndarray]): Order of all the rows; None for one part after the other.
+    parts (Sequence[Batch]): Batches with the same value of ``training``, without ``max_tokens``.
+    places (Optional[np.ndarray]): Order of the joined rows; None to keep one part after the other.
     """
     if len(parts) == 1 and places is None:
         return parts[0]

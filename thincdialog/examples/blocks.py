@@ -1,4 +1,4 @@
-"""Parts of a split that are in memory at one time: blocks, and shards of a store."""
+"""Parts of a split that fit into memory: blocks of a stream, and shards of a store."""
 
 from bisect import bisect_left
 from itertools import accumulate
@@ -10,7 +10,8 @@ from .memory_store import MemoryStore
 from .reading import Readers, Start, Tasks, reads
 from .store import Store, collection_paused
 
-# Most examples of a shard, and most characters of their texts; it may exceed them by one episode.
+# Maximum number of examples of a shard, and of characters of their texts. A shard may exceed them
+# by one episode.
 SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
 # The episodes of a shard, and where to start reading the next one.
 Shard = Tuple[MemoryStore, Start]
@@ -24,8 +25,8 @@ class Block(NamedTuple):
         epoch; int64.
     number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where to start reading a stream to get the episodes again.
-    again (int): How often the whole data was shown before, within the epoch.
-    task (int): Number of the task, in a mixture.
+    again (int): Number of times that the whole data was already shown within the epoch.
+    task (int): Number of the task in a mixture.
     """
 
     store: Store
@@ -39,7 +40,7 @@ class Block(NamedTuple):
 def streamed_blocks(
     split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start
 ) -> Iterator[Block]:
-    """Read a stream in blocks of ``Split.block_size``; see ``Split.blocks``.
+    """Read a stream in blocks of ``Split.block_size`` episodes (see ``Split.blocks``).
 
     readers (Optional[Readers]): Processes that read; None: only this process reads.
     """
@@ -75,7 +76,7 @@ def streamed_blocks(
 
 
 def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Shard]:
-    """Read a split in shards; see ``Split.shards``.
+    """Read a split in shards (see ``Split.shards``).
 
     readers (Optional[Readers]): Processes that read; None: only this process reads.
     """

@@ -1,4 +1,4 @@
-"""Candidates for an example, drawn from the other replies of its split."""
+"""Candidates for each example, drawn from the other replies of its split."""
 
 import random
 from typing import Any, List, Sequence, Tuple
@@ -8,21 +8,21 @@ import numpy as np
 from .encoded import Encoded
 from .store import Store
 
-# Draws for each wanted candidate before the rest is taken from the distinct replies:
-# only where a few replies make up nearly all of the split.
+# Maximum number of draws per wanted candidate. After that, the missing candidates are drawn from
+# the distinct replies, which is only needed if a few replies make up nearly all of the split.
 MAX_DRAWS = 20
 
 
 class CandidateSampler:
-    """Gives each example its label and other replies, all different, shuffled.
+    """Draw candidates for an example: its label and other distinct replies, shuffled.
 
-    The draw depends on the seed and the example's id alone, so that every
-    evaluation ranks the same candidates.
+    The candidates depend only on the seed and the example's id, so that every evaluation ranks
+    the same candidates.
 
-    replies (Sequence[str]): The first label of every example of the split; a reply
-        that is there twice is drawn twice as often.
-    n_candidates (int): Candidates for each example, the label counted, 2 or more;
-        fewer where the split has no more distinct replies.
+    replies (Sequence[str]): First label of each example of the split. A reply that occurs twice
+        is drawn twice as often.
+    n_candidates (int): Number of candidates for each example, including its label, 2 or more.
+        Examples get fewer if the split has fewer distinct replies.
     seed (int): Seed of the draws.
     """
 
@@ -33,10 +33,10 @@ class CandidateSampler:
         self.distinct = list(dict.fromkeys(replies))
 
     def candidates(self, example_id: str, label: str) -> List[str]:
-        """The candidates of one example.
+        """Return the candidates of one example, shuffled.
 
-        example_id (str): The message's `id`.
-        label (str): The right reply, which is one of them.
+        example_id (str): Id of the example.
+        label (str): The correct reply, which becomes one of the candidates.
         """
         rng = random.Random(f"{self.seed}/{example_id}")
         uniform = rng.random
@@ -58,10 +58,10 @@ class CandidateSampler:
 
 
 class WithCandidates(Store):
-    """A store whose examples without candidates get drawn ones.
+    """Show a store, with drawn candidates for all labelled examples that have none.
 
-    store (Store): What it shows.
-    sampler (CandidateSampler): Draws them.
+    store (Store): Holds the examples.
+    sampler (CandidateSampler): Draws the candidates.
     """
 
     def __init__(self, store: Store, sampler: CandidateSampler):

@@ -1,4 +1,4 @@
-"""Write what the cells of a store hold to disk: strings, lists, arrays."""
+"""Write the values of a store's cells to disk: strings, lists and arrays."""
 
 import json
 from array import array
@@ -21,16 +21,16 @@ ALIGNED = 64
 
 
 class GrowingSlices:
-    """Write slices of an array, shard by shard. Within a shard they are numbered in the order in
-    which they first occur, which does not depend on the pieces in which the examples were read, and
-    equal ones get one number.
+    """Write slices of an array, shard by shard. Within a shard, equal slices share one number.
+    Slices are numbered in the order in which they first occur, so that their numbers do not
+    depend on the pieces in which the examples were read.
 
     files (GrowingFolder): Folder of the array.
-    name (str): Name of its file; the starts of the slices are in ``NAME.starts``.
-    dtype (str): Type of its values.
+    name (str): Name of the array's file; the starts of the slices are in ``NAME.starts``.
+    dtype (str): Type of the values.
 
-    numbers (DefaultDict[bytes, int]): The number of each slice of this shard, by its content. One
-        that is not there is added.
+    numbers (DefaultDict[bytes, int]): Number of each slice of the current shard, by its content.
+        Looking up a new slice adds it.
     """
 
     def __init__(self, files: GrowingFolder, name: str, dtype: str):
@@ -56,7 +56,8 @@ class CellWriter:
     """Write the strings, lists and arrays of a store, shard by shard.
 
     files (GrowingFolder): Folder of the store.
-    strings, lists (GrowingSlices): Texts in UTF-8, and numbers of strings or turns.
+    strings (GrowingSlices): The strings in UTF-8.
+    lists (GrowingSlices): The lists, as numbers of strings or turns.
     """
 
     def __init__(self, files: GrowingFolder):
@@ -66,7 +67,8 @@ class CellWriter:
         self._index = files.array("arrays.index", "<i8", 2)
 
     def column(self, store: MemoryStore, name: str) -> np.ndarray:
-        """Return the numbers of one field of some examples, int64; write what they are of.
+        """Return the number of each cell of a field, int64, and add the values of these cells to
+        the files.
 
         store (MemoryStore): The examples.
         name (str): Name of the field.
@@ -90,7 +92,7 @@ class CellWriter:
         if kind == OTHER:
             return self._other(store, name, store.other(number, kind), row)
         begin, end = store.list_bounds(number)
-        # The lowest bit of a turn is not of the string's number.
+        # The lowest bit of a turn is its speaker; the other bits are the number of its string.
         n_bits = int(kind == TURNS)
         strings = self.strings.numbers
         values = [

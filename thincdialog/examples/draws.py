@@ -13,7 +13,7 @@ def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int =
     seed (int): The run's seed.
     epoch (int): Epoch, counted from 0.
     block (int): Number of the block in file order, counted from 0.
-    again (int): How often the whole data was shown before, within the epoch.
+    again (int): Number of times that the whole data was already shown within the epoch.
     RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
     """
     return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
@@ -22,9 +22,9 @@ def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int =
 def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int) -> np.ndarray:
     """Draw the episodes of a block that are in a worker's share.
 
-    The share is the same in every epoch, so that a worker can reuse what it cached of its
-    episodes. It is drawn, so that data with a pattern (two speakers in turn) is shared evenly.
-    The workers' counts differ by one at most.
+    The share is the same in every epoch, so that a worker can reuse the data that it cached about
+    its episodes. It is drawn at random, so that data with a pattern (such as two speakers in turn)
+    is shared evenly. The numbers of episodes of two workers differ by one at most.
 
     n_episodes (int): Episodes in the block.
     place (int): Number of the worker, from 0; the first workers get one of the remaining
@@ -53,9 +53,9 @@ def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:
 def sample_episodes(lengths: np.ndarray, max_examples: int, seed: int) -> np.ndarray:
     """Draw whole episodes until they hold enough examples.
 
-    lengths (np.ndarray): Examples of every episode of the split, int64.
-    max_examples (int): Examples wanted, 1 or more. The last episode drawn may
-        exceed this number.
+    lengths (np.ndarray): Number of examples of each episode of the split, int64.
+    max_examples (int): Wanted number of examples, 1 or more. The last drawn episode may exceed
+        this number.
     seed (int): Seed of the sample.
     RETURNS (np.ndarray): Numbers of the drawn episodes in file order, int64.
     """
@@ -68,7 +68,7 @@ def sample_episodes(lengths: np.ndarray, max_examples: int, seed: int) -> np.nda
 def _generator(
     stream: int, seed: int, epoch: int, number: int, again: int = 0
 ) -> np.random.Generator:
-    # A seed sequence takes no negative numbers; a seed of a config may be one.
+    # NumPy's SeedSequence takes no negative numbers, but the seed of a config may be negative.
     words = [stream, seed & 0xFFFFFFFFFFFFFFFF, epoch, number]
     if again:
         words.append(again)

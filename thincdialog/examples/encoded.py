@@ -7,8 +7,8 @@ import numpy as np
 from ..messages import Turn
 from .slices import slice_places
 
-# Returns the token rows of turns in sequence, and for each turn the number of its rows and of its
-# units (see ``data.TurnStore``).
+# Returns the token rows of all turns, one turn after the other, and for each turn the number of
+# its rows and of its units (see ``data.TurnStore``).
 LayOut = Callable[[Sequence[Turn]], Tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -32,9 +32,9 @@ class Tokens(NamedTuple):
 
     key, history_size, has_speakers: See ``Encoding``.
     keys (np.ndarray): The distinct turns, as in ``Table.turns``; int64.
-    entries (np.ndarray): For each turn its first row, and the numbers of its rows and of its
-        units; shape (3, n_keys), int64.
-    rows (np.ndarray): All rows, int64.
+    entries (np.ndarray): For each turn its first row, the number of its rows, and the number of
+        its units; shape (3, n_keys), int64.
+    rows (np.ndarray): Token rows of all turns, int64.
     """
 
     key: str
@@ -46,12 +46,12 @@ class Tokens(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Hold examples as a ``TextEncoder`` would encode them.
+    """Hold the tokens of examples as a ``TextEncoder`` would make them.
 
     bounds (np.ndarray): Start of each conversation's turns, and the end of the last; integers.
     turns (np.ndarray): Entries of the turns of all conversations; integers.
-    entries (np.ndarray): For each entry its first token row, and the numbers of its rows and of
-        its units; shape (3, n_entries), int64.
+    entries (np.ndarray): For each entry its first token row, the number of its rows, and the
+        number of its units; shape (3, n_entries), int64.
     tokens (np.ndarray): Token rows (see ``data.turn_store.TurnStore``), int64; or only ids, of
         any smaller type, if all segments are 0.
     conversations (np.ndarray): Number of each example's conversation, shape (n,), int64.
@@ -68,7 +68,7 @@ class Encoded(NamedTuple):
 
 
 def copied(encoded: Encoded) -> Encoded:
-    """Copy the examples into int64 arrays that hold nothing else."""
+    """Copy the examples into new arrays without the turns and tokens of other examples."""
     bounds, turns, entries, tokens, conversations, labels = encoded
     starts = bounds[conversations].astype(np.int64)
     n_turns = bounds[conversations + 1] - starts

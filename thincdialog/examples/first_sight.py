@@ -1,4 +1,4 @@
-"""Numbers for equal keys, in the order in which they first occur."""
+"""Number keys in the order in which they first occur."""
 
 from typing import Tuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 
 def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Number equal keys alike, in the order in which they first occur.
+    """Number distinct keys in the order in which they first occur.
 
-    keys (np.ndarray): Shape (n,), int64 or uint64.
-    RETURNS (Tuple[np.ndarray, np.ndarray]): The number of each key, shape (n,), int32, and
-        of each number the place of its first key, int64.
+    keys (np.ndarray): Keys, shape (n,), int64 or uint64.
+    RETURNS (Tuple[np.ndarray, np.ndarray]): The number of each key, shape (n,), int32; and for
+        each number the place where its key first occurs, int64.
     """
     _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
     order = firsts.argsort()

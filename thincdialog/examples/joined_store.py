@@ -1,4 +1,4 @@
-"""Several stores as one, so that each row of a mixture of tasks has its own number."""
+"""Join several stores, so that each row of a mixture of tasks has its own number."""
 
 from bisect import bisect_right
 from functools import cached_property
@@ -15,8 +15,8 @@ from .store import NO_LABEL, Store
 class JoinedStore(Store):
     """Join the rows of several stores, one store after the other.
 
-    parts (Sequence[Store]): The stores.
-    prefix (str): Prefix of all ids.
+    parts (Sequence[Store]): The stores to join.
+    prefix (str): Prefix to add to all ids.
     first_rows (List[int]): Number of the first row of each store, then the number of all rows.
     """
 
@@ -64,7 +64,7 @@ class JoinedStore(Store):
         joined = side_by_side([part.encoded(key, own) for part, _, own in parts])
         order = np.concatenate([places for _, places, _ in parts]).argsort()
         labels = joined.labels[order]
-        # A label that two tasks share gets one entry.
+        # A label that several tasks share gets a single entry.
         _, firsts, numbers = np.unique(self.label_ids[rows], return_index=True, return_inverse=True)
         return joined._replace(
             conversations=joined.conversations[order], labels=labels[firsts[numbers]]
@@ -84,13 +84,13 @@ class JoinedStore(Store):
         ids = []
         for part in self.parts:
             known = [numbers.setdefault(text, len(numbers)) for text in part.label_texts]
-            # Index -1 (no label) takes the last one.
+            # Index -1 (no label) selects the appended NO_LABEL.
             ids.append(np.array([*known, NO_LABEL])[part.label_ids])
         return np.concatenate(ids), list(numbers)
 
 
 class ChosenRows(Store):
-    """Show some rows of a store, each as an episode, and number only their labels.
+    """Show some rows of a store, each as an episode of its own, and number only their labels.
 
     store (Store): Holds the rows.
     rows (np.ndarray): Numbers of the rows in the store, shape (n,), int64.

@@ -1,4 +1,4 @@
-"""A store on disk, mapped into memory. It may be larger than the memory."""
+"""A store on disk that is mapped into memory, and may be larger than memory."""
 
 import json
 import math
@@ -18,8 +18,8 @@ from .table import ARRAY, JSON, Table
 
 
 class MappedStore(Table):
-    """Read a store that ``StoreWriter`` wrote. Rows are not cached, so that any number of rows
-    takes the same memory.
+    """Read a store that ``StoreWriter`` wrote. Rows are not cached, so memory use does not depend
+    on the number of rows.
 
     folder (Path): Folder of the store.
     manifest (Dict[str, Any]): Content of its manifest.
@@ -106,7 +106,7 @@ class MappedStore(Table):
             if number < 0 or dtype.kind not in "biuf" or start < 0 or min(shape, default=0) < 0:
                 raise ValueError
             flat = self._arrays[start : start + size * dtype.itemsize]
-            # A copy, which outlives the store and may be changed.
+            # A copy, so that the array can be modified and can outlive the store.
             return np.array(flat.view(dtype).reshape(shape))
         except (ValueError, TypeError, IndexError, OverflowError):
             raise self._files.damaged("arrays", f"array {number}") from None
@@ -117,7 +117,7 @@ class MappedStore(Table):
         """Return the distinct first labels, the most frequent first; equally frequent labels are
         in the order of first occurrence.
 
-        most (int): Most labels to return.
+        most (int): Maximum number of labels to return.
         """
         texts = self.label_texts
         counts = np.zeros(len(texts), dtype=np.int32)

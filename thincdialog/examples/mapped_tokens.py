@@ -1,4 +1,4 @@
-"""The tokens of a store on disk, as one encoder made them."""
+"""The tokens of a store on disk, made by one encoder."""
 
 from pathlib import Path
 from typing import Any, Dict
@@ -10,8 +10,8 @@ from .encoded import Encoded
 
 
 class MappedTokens:
-    """Read the tokens of a store. The first entries are the store's labels, in their order; turns
-    follow.
+    """Read the tokens of a store. The first entries are the store's labels, in their order; the
+    entries of turns follow.
 
     folder (Path): Folder of the tokens.
     manifest (Dict[str, Any]): Content of its manifest.
@@ -32,7 +32,7 @@ class MappedTokens:
             raise files.damaged("entries", f"{self._entries.shape[1]:,} rows")
 
     def encoded(self, rows: np.ndarray, label_ids: np.ndarray) -> Encoded:
-        """See ``Store.encoded``.
+        """Return the tokens of some rows (see ``Store.encoded``).
 
         label_ids (np.ndarray): Label ids of all rows of the store.
         """

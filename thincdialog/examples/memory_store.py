@@ -1,4 +1,4 @@
-"""A store in memory, which grows by episodes."""
+"""A store in memory, to which episodes are appended."""
 
 from array import array
 from functools import cached_property
@@ -17,12 +17,13 @@ from .strings import ChosenStrings, Strings
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
 NONE = -1
-# A further kind: an id, which no other row has.
+# A further kind of cell: an id. Ids are kept apart from other strings, because each occurs once.
 ID = OTHER + 1
 
 
 class MemoryStore(Table):
-    """A table in memory. It grows by episodes until it is read, and holds equal texts once.
+    """Hold a table in memory, to which episodes are appended before it is read. Equal texts are
+    stored once.
 
     is_held (bool): See ``Store``.
     """
@@ -37,11 +38,11 @@ class MemoryStore(Table):
         self._others: List[Any] = []
         self._ids = Strings()
         self._tokens: List[Optional[Tokens]] = []
-        # While it grows: numbers of the strings, and the last rows as they were given.
+        # While the store grows: the numbers of its strings, and the newest rows as they were given.
         self._numbers: Optional[Numbering] = None
         self._given: List[Dict[str, Any]] = []
         self._n_packed = 0
-        # While it does not: the columns.
+        # Once the store is read: its columns as arrays.
         self._settled: Optional[Dict[str, np.ndarray]] = None
         self._settle()
 
@@ -52,37 +53,40 @@ class MemoryStore(Table):
     # --- growing --------------------------------------------------------------------------
 
     def append(self, episode: Sequence[Message]) -> None:
-        """Take in one episode; its messages are not kept."""
+        """Append an episode. The store keeps no reference to its messages."""
         self._given += map(dict, episode)
         self.starts.append(self.starts[-1] + len(episode))
         if len(self._given) >= CHUNK:
             self._pack()
 
     def extend(self, store: "MemoryStore", first: int, last: int) -> None:
-        """Take in some episodes of another one, and their tokens."""
+        """Append episodes of another store, with their tokens.
+
+        first, last (int): Number of the first episode, and one past the last episode.
+        """
         self._pack()
         begin, end = store.starts[first], store.starts[last]
         names = store.names
         columns = [store.column(name)[begin:end] for name in names]  # type: ignore[index]
         codes = np.array(columns, dtype=np.int64)
         kinds, places = codes & KIND, codes >> BITS
-        # What these rows have: no more of the other one is taken in.
+        # Copy only the lists, strings and other values that these rows use.
         lists = _distinct(places[(kinds == STRINGS) | (kinds == TURNS)])
         lengths = np.diff(store.list_starts)[lists]
         by = np.isin(lists, places[kinds == TURNS]).repeat(lengths).astype(np.int64)
         values = store.list_values[slice_places(store.list_starts[lists], lengths)]
         strings = _distinct(np.concatenate((places[kinds <= ONE], values >> by)))
         others, ids = _distinct(places[kinds == OTHER]), places[kinds == ID]
-        # Those of some rows come one after the other.
+        # The ids of consecutive rows have consecutive numbers.
         first_id, last_id = (ids.min(), ids.max() + 1) if len(ids) else (0, 0)
-        numbers = np.full(store.n_strings + 1, NONE)  # One more, so that there is any.
+        numbers = np.full(store.n_strings + 1, NONE)  # One more, so that index 0 always exists.
         numbers[strings] = self._growing()(store.strings.take(strings))
         texts, n_lists = numbers[places * (kinds <= ONE)], len(self._list_starts) - 1
         moved = np.choose(
             kinds,
             [texts, texts, *[lists.searchsorted(places) + n_lists] * 2]
             + [others.searchsorted(places) + len(self._others)]
-            + [places - first_id + len(self._ids)] * 3,  # The last two are of no cell.
+            + [places - first_id + len(self._ids)] * 3,  # No cell has kind 6 or 7.
         )
         for name, column in zip(names, np.where(codes == NO_CELL, NO_CELL, moved << BITS | kinds)):
             self._column(name).frombytes(column.tobytes())
@@ -102,7 +106,7 @@ class MemoryStore(Table):
         self._pack()
 
     def fill(self, name: str, value: Any) -> None:
-        """Let all rows have the same in a field."""
+        """Set a field of all rows to the same value."""
         self._pack()
         self._columns[name] = array("q", [self._code(name, value)]) * self._n_packed
 
@@ -119,7 +123,7 @@ class MemoryStore(Table):
         return self._columns[name]
 
     def _pack(self) -> None:
-        """Turn the last rows into numbers."""
+        """Turn the newest rows into numbers, and add these to the columns."""
         given, self._given = self._given, []
         if given:
             self._growing()
@@ -149,7 +153,7 @@ class MemoryStore(Table):
                 are_turns = set(map(type, texts)) == {str} and set(map(type, speakers)) == {int}
                 if are_turns and set(speakers) <= {PARTNER, SELF}:
                     return self._add(2 * numbers(texts) + np.array(speakers), lengths, TURNS)
-        # A list that many rows share is held once.
+        # A list object that many rows share is stored once.
         codes = {id(value): value for value in values}
         codes = {key: self._code(name, value) for key, value in codes.items()}
         return np.array([codes[id(value)] for value in values], dtype=np.int64)
@@ -170,9 +174,12 @@ class MemoryStore(Table):
         return len(self._others) - 1 << BITS | OTHER
 
     def _add(self, values: np.ndarray, lengths: np.ndarray, kind: int) -> np.ndarray:
-        """Add lists, one after the other, and give the numbers of their cells.
+        """Append lists, and return the numbers of their cells, int64.
 
-        lengths (np.ndarray): Of each; ``NONE`` where there is no list.
+        values (np.ndarray): Values of all lists, one list after the other (see
+            ``Table.list_values``).
+        lengths (np.ndarray): Length of each list; ``NONE`` for a cell without a list.
+        kind (int): Kind of the lists.
         """
         is_list = lengths != NONE
         ends = len(self._values) + lengths[is_list].cumsum()
@@ -201,12 +208,12 @@ class MemoryStore(Table):
         return self._settle().get(name)
 
     def encoded_string(self, number: int, kind: int = STRING) -> bytes:
-        """Return a string in UTF-8, or of kind ``ID`` an id."""
+        """Return a string in UTF-8; an id if ``kind`` is ``ID``."""
         return (self._ids if kind == ID else self.strings).encoded(number)
 
     @property
     def n_strings(self) -> int:
-        """How many strings there are."""
+        """Number of distinct strings."""
         return len(self.strings)
 
     def other(self, number: int, kind: int) -> Any:
@@ -223,10 +230,10 @@ class MemoryStore(Table):
         return found, ChosenStrings(self.strings, labels[firsts])
 
     def label_turns(self, ids: np.ndarray) -> Optional[np.ndarray]:
-        """Labels as turns of an agent's own, written as in ``turns``; int64. None if labels have
-        another form than lists of strings.
+        """Return labels as turns of the agent, numbered as in ``turns``, int64; None if the labels
+        of some row are not a list of strings.
 
-        ids (np.ndarray): Their numbers in ``label_texts``.
+        ids (np.ndarray): Numbers of the labels in ``label_texts``.
         """
         texts = self.label_texts
         return 2 * texts.numbers[ids] + SELF if isinstance(texts, ChosenStrings) else None
@@ -234,7 +241,8 @@ class MemoryStore(Table):
     # --- tokens ---------------------------------------------------------------------------
 
     def tokenize(self, encoding: Encoding) -> None:
-        """Make the tokens of all turns and first labels, unless some have another form."""
+        """Tokenize all turns and first labels, so that ``encoded`` can return their tokens. Does
+        nothing if ``turns`` or ``first_labels`` returns None for the rows."""
         found = self._keys(encoding.history_size, encoding.has_speakers)
         if found is not None and self.n_examples:
             turns, _, labels = found
@@ -250,7 +258,7 @@ class MemoryStore(Table):
 
     @cached_property
     def _ready(self) -> Optional[Encoded]:
-        """All rows, as far as all have tokens."""
+        """The tokens of all rows; None unless all rows were tokenized with the same encoding."""
         parts = [part for part in self._tokens if part is not None]
         if not parts or len(parts) < len(self._tokens) or len({part.key for part in parts}) > 1:
             return None
@@ -280,7 +288,8 @@ class MemoryStore(Table):
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:
-    """The different ones of some numbers from 0, which are not large, ascending."""
+    """Return the distinct values of non-negative numbers, ascending. Takes memory in proportion to
+    the largest number."""
     is_there = np.zeros(numbers.max(initial=NONE) + 1, dtype=bool)
     is_there[numbers] = True
     return np.flatnonzero(is_there)

@@ -1,4 +1,4 @@
-"""The order of several tasks that are shown together."""
+"""The order of the examples of several tasks that are shown together."""
 
 import copy
 from functools import cached_property
@@ -54,7 +54,7 @@ class Mixture:
         self.training = self.parts[0].training
         self.origin = ", ".join(dict.fromkeys(part.origin for part in self.parts))
         self.is_endless = all(part.is_endless for part in self.parts)
-        # Whether any episode was taken: an endless task continues from epoch to epoch.
+        # Whether any episode was taken. Only then do endless tasks continue in the next epoch.
         self._has_begun = False
         self.epoch = self.seed = 0
         self.start(0, self.parts[0].seed)
@@ -68,14 +68,15 @@ class Mixture:
 
     def _with(self, parts: List[Order]) -> "Mixture":
         """Return a share of these parts, with its own position."""
-        # All workers then share one store, and what agents cache about its rows.
+        # Join the stores now, so that all workers share one store and the data that agents cache
+        # about its rows.
         self._joined  # noqa: B018
         share = copy.copy(self)
         share.parts, share._has_begun = parts, False
         share.start(0, self.parts[0].seed)
         return share
 
-    # --- what is shown ------------------------------------------------------------------
+    # --- the data -----------------------------------------------------------------------
 
     @property
     def is_single_turn(self) -> bool:
@@ -87,7 +88,8 @@ class Mixture:
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Examples of an epoch; accurate to one episode per task if tasks are repeated."""
+        """Number of examples of an epoch; accurate to one episode per task if tasks are repeated.
+        None if it is not known."""
         counts = [part.n_examples for part in self.parts]
         if None in counts or not self._repeat:
             return _sum(counts)
@@ -120,7 +122,7 @@ class Mixture:
         return most_frequent(self.all_labels(), most)
 
     def keeping_ids(self) -> ContextManager[Dict[int, List[str]]]:
-        """Not of a mixture, because blocks of different tasks have the same numbers.
+        """Raise an error, because blocks of different tasks have the same numbers.
 
         RAISES (ProtocolError): Always.
         """
@@ -129,8 +131,8 @@ class Mixture:
     # --- the epoch ----------------------------------------------------------------------
 
     def start(self, epoch: int, seed: int) -> None:
-        """Begin an epoch. Endless tasks continue at their positions, if it is a later epoch with
-        the same seed."""
+        """Begin an epoch. If it is a later epoch with the same seed, endless tasks continue at
+        their positions."""
         goes_on = self._has_begun and seed == self.seed and epoch > self.epoch
         self.run = object()
         self.epoch, self.seed = epoch, seed
@@ -139,7 +141,7 @@ class Mixture:
                 part.start(epoch, seed)
         self._shares: Optional[Shares] = None
         self._look_at_all(list(range(len(self.parts))))
-        # The tasks that keep the epoch from ending.
+        # The tasks that were not shown completely yet; the epoch ends when there are none left.
         self._open = {task for task in self._unseen if not self.parts[task].is_endless}
         self._ends = bool(self._open)
 
@@ -193,7 +195,7 @@ class Mixture:
         if self._joined is not None:
             rows += np.array(self._joined.first_rows)[tasks]
             return Batch(self._joined, rows, self.training, tasks=tasks)
-        taken: Dict[int, List[int]] = {}  # Places by the id of their block.
+        taken: Dict[int, List[int]] = {}  # For each block, by its id(), the places of its rows.
         for place, (block, _) in enumerate(heads):
             taken.setdefault(id(block), []).append(place)
         parts = [
@@ -240,7 +242,7 @@ class Mixture:
         return blocks
 
 
-# What a teacher shows: the examples of one task or of several.
+# The order of a teacher's examples: of one task, or of several.
 AnyOrder = Union[Order, Mixture]
 
 

@@ -13,29 +13,34 @@ _WANTED = f"a list of episodes, each a list of Message objects with an id {FIELD
 
 
 def own_mutator(mutator: Any) -> Any:
-    """Return the mutator for a split: a copy if it sees the whole split, because it may keep state.
+    """Return the mutator for a split: a copy if it rewrites the whole split, because such a
+    mutator may keep state.
 
-    RAISES (ConfigError): If it is no mutator.
+    RAISES (ConfigError): If the value is not a mutator.
     """
     if hasattr(mutator, "rewrite"):
         return copy.copy(mutator)
-    # A model of Thinc can be called, too. (Who only reads data has not imported it.)
+    # Thinc models are callable, too. They are recognized by name, so that reading data does not
+    # import Thinc.
     is_model = any(kind.__module__ == "thinc.model" for kind in type(mutator).__mro__)
     if not callable(mutator) or is_model:
-        text = f"{short(mutator)} ({type(mutator).__name__}) is no mutator"
-        hint = "let its registered function return one: what takes an episode and gives a list"
+        text = f"{short(mutator)} ({type(mutator).__name__}) is not a mutator"
+        hint = (
+            "let its registered function return a function that takes an episode and returns a "
+            "list of episodes"
+        )
         raise ConfigError([Problem("", text, hint)])
     return mutator
 
 
 def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Episode]:
-    """Yield the episodes that a mutator returns for those of a split.
+    """Apply a mutator to the episodes of a split, and yield the episodes that it returns.
 
-    mutator (Any): From ``own_mutator``. Its own errors are not changed.
+    mutator (Any): Mutator from ``own_mutator``. Errors that it raises are not changed.
     read (Source): Reads the episodes.
     split (str): Name of the split.
     origin (str): Description of the data, for error messages.
-    RAISES (DataError): If it returns anything else.
+    RAISES (DataError): If a custom mutator returns anything else.
     """
     rewrites = hasattr(mutator, "rewrite")
     is_own = is_users(mutator.rewrite if rewrites else mutator)
@@ -52,9 +57,10 @@ def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Epi
 def _checked(made: Any, mutator: Any, given: Union[str, Episode], origin: str) -> Iterator[Episode]:
     """Check the episodes that a custom mutator returned, and yield them.
 
-    given (Union[str, Episode]): Name of the split, or the episode, that was passed to it.
+    given (Union[str, Episode]): Name of the split, or the episode, that was passed to the mutator.
     """
-    # Asking typing costs more than all the rest, and most give a list.
+    # Most mutators return a list. isinstance with a type from typing would take more time than
+    # all other checks, so it comes second.
     is_iterable = isinstance(made, list) or isinstance(made, Iterable)
     if not is_iterable or isinstance(made, (str, dict)):
         raise _error(mutator, made, given, origin)

@@ -1,4 +1,4 @@
-"""The numbers of strings that are held once each."""
+"""Number strings that are stored once each."""
 
 from typing import Dict, List, Sequence
 
@@ -11,11 +11,11 @@ _LARGEST = 0xFFFFFFFFFFFFFFFF
 
 
 class Numbering:
-    """Gives strings their numbers, and adds those that are new.
+    """Look up the numbers of strings, and add the strings that are new.
 
-    All are found by their hashes, so they need not stay in memory as Python's own strings.
+    Strings are found by their hashes, so they need not stay in memory as Python strings.
 
-    strings (Strings): All; no two are equal.
+    strings (Strings): The strings known so far, all different; new ones are added here.
     """
 
     def __init__(self, strings: Strings):
@@ -25,7 +25,7 @@ class Numbering:
             self._by_hash[self._key(strings[number])] = number
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        """The number of each text, int64."""
+        """Return the number of each text, int64."""
         recent = self._recent
         new = [text for text in dict.fromkeys(texts) if text not in recent]
         if new:
@@ -33,7 +33,7 @@ class Numbering:
         return np.fromiter(map(recent.__getitem__, texts), np.int64, len(texts))
 
     def forget_recent(self) -> None:
-        """Forget the texts that were asked for, which are found faster as long as they are kept."""
+        """Free the memory of recently requested texts, which are cached to find them faster."""
         self._recent.clear()
 
     def _look_up(self, texts: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class Numbering:
         self.strings.extend(added)
         others = self.strings.take(np.fromiter(known.values(), np.int64, len(known)))
         for text, other in zip(known, others):
-            if text != other:  # Two different strings can have one hash.
+            if text != other:  # Different strings can have the same hash.
                 key = self._key(text)
                 number = self._by_hash[key]
                 if number is None:
@@ -61,7 +61,7 @@ class Numbering:
                 recent[text] = number
 
     def _key(self, text: str) -> int:
-        """Where the number of a text is; or will be, where there is none yet."""
+        """Return the key of a text in ``_by_hash``; for a new text, the free key to use."""
         key = hash(text) & _LARGEST
         while (number := self._by_hash[key]) is not None and self.strings[number] != text:
             key = (key + 1) & _LARGEST

@@ -1,4 +1,4 @@
-"""The examples of an epoch, their order, and the position in it."""
+"""The order of the examples of an epoch, and the position in it."""
 
 import copy
 from bisect import bisect_right
@@ -34,15 +34,16 @@ class Order:
     ``Mixture``.)
 
     data (Split): Source of the episodes.
-    training (bool): Shuffle; else keep the order of the data. Also whether messages have
-        `labels` to learn from.
-    max_examples (int): Size of the sample; 0 for all.
-    n_candidates (int): Candidates drawn for each example that has none; 0 for none.
+    training (bool): Whether to shuffle the episodes and to give messages `labels` to learn from.
+        Otherwise, episodes keep the order of the data, and messages have `eval_labels`.
+    max_examples (int): Number of examples to sample; 0 for all.
+    n_candidates (int): Number of candidates to draw for each example that has none; 0 to draw
+        none.
     seed (int): Seed of the sample, of the candidates, and of the first epoch.
     origin (str): Description of the data, for error messages.
     is_endless (bool): Whether the epoch never ends.
-    run (object): A token of the epoch, by which copies notice that their episode is of another
-        epoch.
+    run (object): A token that is replaced in each epoch, so that copies notice that their episode
+        belongs to an earlier epoch.
     epoch, seed (int): Number of the epoch, and its seed; together they determine the order.
     """
 
@@ -82,28 +83,28 @@ class Order:
 
     def share_of(self, worker: int, n_workers: int, reads_apart: bool = False) -> "Order":
         """Return a worker's share, with its own position (see ``Teacher.share_of``)."""
-        # Read or draw lazy data now, before several threads use it.
+        # Read the data and draw candidates now, before several threads need them.
         self.sampler if self.data.streaming else self.held  # noqa: B018
         share = copy.copy(self)
         is_whole = reads_apart and not self.max_examples
         section = self.data.section(worker, n_workers) if is_whole else None
         if section is not None:
             share.data = section
-        else:  # If this is a share already, a share of it.
+        else:  # If this order is a share already, return a share of this share.
             share.worker = self.worker + self.n_workers * worker
             share.n_workers = self.n_workers * n_workers
         share.start(0, self.seed)
         return share
 
     def shares(self, n_workers: int) -> "List[Order]":
-        """Return the shares of threads, which read a stream together, once."""
+        """Return one share for each of several threads, which read a stream together, only once."""
         shares = [self.share_of(worker, n_workers) for worker in range(n_workers)]
         passes = SharedPasses(n_workers)
         for number, share in enumerate(shares):
             share.passes, share.thread = passes, number
         return shares
 
-    # --- what is shown ------------------------------------------------------------------
+    # --- the data -----------------------------------------------------------------------
 
     @property
     def is_single_turn(self) -> bool:
@@ -119,14 +120,14 @@ class Order:
 
     @cached_property
     def sampler(self) -> Optional[CandidateSampler]:
-        """The sampler of candidates, if candidates are drawn."""
+        """The sampler of candidates; None if no candidates are drawn."""
         if not self.n_candidates:
             return None
         return CandidateSampler(self.data.replies(), self.n_candidates, self._drawn_seed)
 
     @cached_property
     def held(self) -> Store:
-        """All data as it is shown, unless it is a stream."""
+        """Store of all data as agents see it. Not for streams."""
         return self._as_shown(self.data.store())
 
     def _as_shown(self, store: Store) -> Store:
@@ -136,13 +137,15 @@ class Order:
 
     @property
     def n_episodes(self) -> Optional[int]:
-        """Episodes of an epoch; None if endless, or a stream that was not counted yet."""
+        """Number of episodes of an epoch; None if it is endless, or if the data is a stream that
+        was not counted yet."""
         lengths = self._lengths()
         return None if lengths is None else len(lengths)
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Examples of an epoch; None if endless, or a stream that was not counted yet."""
+        """Number of examples of an epoch; None if it is endless, or if the data is a stream that
+        was not counted yet."""
         lengths = self._lengths()
         return None if lengths is None else int(lengths.sum())
 
@@ -162,8 +165,8 @@ class Order:
         return sum(int(bounds[number + 1] - bounds[number]) for number in self.picked.tolist())
 
     def texts(self) -> Iterator[str]:
-        """Yield every text and label of the whole data once, in its order; for an endless task,
-        of the first block only. The following methods treat endless tasks in the same way."""
+        """Yield every text and label of the whole data once, in the order of the data. For an
+        endless task, this method and the following ones use only the first block."""
         return self.data.texts(1 if self.is_endless else None)
 
     def episodes(self) -> Iterator[List[Message]]:
@@ -178,20 +181,20 @@ class Order:
                 ]
 
     def examples(self) -> Iterator[Message]:
-        """Yield every example in the order of the data, see ``flattened``."""
+        """Yield every example in the order of the data (see ``flattened``)."""
         return flattened(self.episodes())
 
     def all_labels(self) -> Iterator[str]:
-        """Yield every label of these examples."""
+        """Yield every label of all examples, in the order of the data."""
         for store, episodes in self._whole():
             for labels in store.cells("labels", _rows_of(store, episodes)):
                 yield from labels or ()
 
     def frequent_labels(self, most: int) -> List[str]:
-        """Return the distinct labels of these examples, the most frequent first; equally frequent
+        """Return the distinct labels of all examples, the most frequent first; equally frequent
         labels are in the order of first occurrence.
 
-        most (int): Most labels to return.
+        most (int): Maximum number of labels to return.
         """
         built = self.data.built_store
         if built is not None and self.picked is None and not built.has_several_labels:
@@ -213,7 +216,12 @@ class Order:
 
     @contextmanager
     def keeping_ids(self) -> Iterator[Dict[int, List[str]]]:
-        """Keep all ids, in this order and in shares made from it, while the context is active."""
+        """Keep the ids of all blocks that are read while the context is active, by this order or by
+        shares that are made from it in the context.
+
+        YIELDS (Dict[int, List[str]]): By block number, the ids of its rows in the order of the
+            data.
+        """
         self.ids = {}
         try:
             yield self.ids
@@ -223,14 +231,14 @@ class Order:
     # --- the epoch ----------------------------------------------------------------------
 
     def start(self, epoch: int, seed: int) -> None:
-        """Begin an epoch; nothing is read before the first episode is requested."""
+        """Begin an epoch. Nothing is read before the first episode is requested."""
         self.run = object()
         self.epoch, self.seed = epoch, seed
         self.n_started += 1
         self._begin(0)
 
     def start_again(self) -> None:
-        """Show the data once more within the same epoch; copies keep their episodes."""
+        """Begin to show the data once more within the same epoch. Copies keep their episodes."""
         self._begin(self.again + 1)
 
     def _begin(self, again: int) -> None:
@@ -242,8 +250,8 @@ class Order:
     def _blocks(self, again: int, start: Optional[Start] = None) -> Iterator[Block]:
         """Yield the episodes in the order of the epoch.
 
-        again (int): How often the whole data was shown before, within the epoch.
-        start (Optional[Start]): Where in a stream to begin, if that is known.
+        again (int): Number of times that the whole data was already shown within the epoch.
+        start (Optional[Start]): Where to begin in a stream; None for its beginning.
         """
         read = partial(self.data.blocks, self.picked, start)
         # Each thread reads on its own if the epoch resumes from a state, or repeats the data.
@@ -292,17 +300,17 @@ class Order:
         return False
 
     def head(self) -> Tuple[Block, int]:
-        """Return the next episode's block and number; call ``is_exhausted`` before."""
+        """Return the block and the number of the next episode. Call ``is_exhausted`` first."""
         return self._block, int(self._block.order[self._position])
 
     def take_one(self) -> Tuple[Block, int]:
-        """Take the next episode, return its block and number; call ``is_exhausted`` before."""
+        """Take the next episode, and return its block and number. Call ``is_exhausted`` first."""
         block, position = self._block, self._position
         self._position = position + 1
         return block, block.order.item(position)
 
     def read(self, n_rows: int) -> Batch:
-        """Return the next single-turn examples; fewer, or none, at the end of the epoch."""
+        """Return the next examples of single-turn data; fewer, or none, at the end of the epoch."""
         parts: List[Batch] = []
         n_missing = n_rows
         while n_missing > 0 and not self.is_exhausted():
@@ -315,7 +323,11 @@ class Order:
     # --- resuming from a state ------------------------------------------------------------
 
     def place(self, block: Block, row: int, end: int) -> Place:
-        """Return a copy's position in its episode: at a row of a block, before the row ``end``."""
+        """Return the position of a copy in its episode, as JSON values.
+
+        row (int): Number of the current row in the block's store.
+        end (int): Number of the row after the last row of the episode.
+        """
         return {
             "again": block.again,
             "block": block.number,
@@ -349,7 +361,7 @@ class Order:
         """
         self.start(state["epoch"], state["seed"])
         self.again, self._position, number = state["again"], state["position"], state["block"]
-        # For each pass over the data, the needed blocks, and where each begins.
+        # For each pass over the data: the numbers of the needed blocks, and where each begins.
         wanted: Dict[int, Dict[int, Optional[Start]]] = {self.again: {}}
         for place in places:
             wanted.setdefault(place["again"], {})[place["block"]] = place["start"]
@@ -379,7 +391,8 @@ def as_shown(message: Message, training: bool, is_last: bool) -> Message:
     """Return a row's message as a teacher shows it.
 
     message (Message): Message from a store; modified in place.
-    training (bool): Whether to keep its `labels` for training; else they become `eval_labels`.
+    training (bool): Whether to keep its `labels` for training; otherwise, they become
+        `eval_labels`.
     is_last (bool): Whether the message ends its episode.
     """
     if not training and "labels" in message:
@@ -389,10 +402,10 @@ def as_shown(message: Message, training: bool, is_last: bool) -> Message:
 
 
 def flattened(episodes: Iterable[List[Message]]) -> Iterator[Message]:
-    """Yield the messages of episodes as examples: a turn within an episode carries the turns
-    before it as `context`."""
+    """Yield the messages of episodes as single examples, each with the earlier turns of its
+    episode as `context`."""
     for episode in episodes:
-        # Keep a given context.
+        # The context of the first message, if the data has one, comes before all turns.
         history: List[Turn] = list(episode[0].get("context", ())) if episode else []
         for message in episode:
             message["episode_done"] = True
@@ -405,10 +418,10 @@ def flattened(episodes: Iterable[List[Message]]) -> Iterator[Message]:
 
 
 def most_frequent(labels: Iterable[str], most: int) -> List[str]:
-    """Return the distinct labels, the most frequent first; equally frequent ones are in the order
-    of first occurrence.
+    """Return the distinct labels, the most frequent first; equally frequent labels are in the
+    order of first occurrence.
 
-    most (int): Most labels to return.
+    most (int): Maximum number of labels to return.
     """
     return [label for label, _ in Counter(labels).most_common(most)]
 
@@ -421,8 +434,8 @@ def _rows_of(store: Store, episodes: np.ndarray) -> np.ndarray:
 
 
 def _is_there(block: Block, place: Place) -> bool:
-    """Return whether a copy's episode is still where it was: the data may have another row there
-    now, or the episode may end elsewhere."""
+    """Return whether the data still has a copy's episode at its place: the same row, and the same
+    end of the episode."""
     row, starts = place["row"], block.store.starts
     if row >= starts[-1] or starts[bisect_right(starts, row)] != place["end"]:
         return False

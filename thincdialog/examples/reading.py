@@ -1,4 +1,4 @@
-"""Reading of a split: it is cut into tasks, which this process or other processes carry out."""
+"""Read a split in tasks, which this process or other processes carry out."""
 
 import time
 from dataclasses import dataclass, replace
@@ -35,21 +35,22 @@ from .store import collection_paused
 # Target duration of a task: much longer than the time to hand it out, and short enough that the
 # wait for the last task does not matter.
 SECONDS = 0.05
-# A task is no larger than this, in bytes and in episodes; the first one is this small.
+# Maximum size of a task of lines in bytes, and of any other task in episodes.
 MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
+# Size of the first task of lines.
 FIRST_BYTES = 1 << 12
-# An end beyond any number, for an end that is not known.
+# End of a range whose end is not known: larger than any number of episodes.
 NO_END = 1 << 62
-# Where a part of a stream begins, as JSON values: the bookmark's ``mark``, the number of episodes
-# to `skip` after it (counted after the mutators), the number of the `episode`, and that of the
-# `part`.
+# Where a part of a stream begins, as JSON values: the bookmark's ``mark``; the number of episodes
+# to `skip` after it (counted after the mutators); the number of the `episode`; and the number of
+# the `part`.
 Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 
 
 class Lines(NamedTuple):
-    """Hold lines of a file, each one episode, or one episode for each side of a conversation. At
-    the end of the file there are no lines.
+    """Hold consecutive lines of a file. Each line is one episode, or one episode for each side of
+    a conversation. An object without lines marks the end of the file.
 
     mark (Dict[str, Any]): Where the lines begin (see ``Bookmark.mark``).
     letters (np.ndarray): Bytes of the lines, uint8.
@@ -67,7 +68,7 @@ class Lines(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Name a range of episodes by number, counted from the start of reading; for a ``Sharded``
+    """Hold a range of episode numbers, counted from the start of reading; for a ``Sharded``
     source, a range of its units."""
 
     first: int
@@ -85,16 +86,16 @@ Task = Union[Lines, Range]
 class Read(NamedTuple):
     """Hold the result of a task.
 
-    store (MemoryStore): The mutated episodes, without the fields that all examples share; with
-        tokens, if they were requested.
+    store (MemoryStore): The mutated episodes, without the fields that all examples share, and with
+        tokens if an encoding was given.
     mark (Optional[Dict[str, Any]]): Where to start reading to get the first episode again; None
         if only the start of all reading is known.
     n_before (int): Number of episodes between ``mark`` and the first episode.
-    is_last (bool): Whether no episodes follow.
+    is_last (bool): Whether no more episodes follow.
     size (int): Size of the task.
     seconds (float): Duration of the task.
-    bad (Dict[str, BadData]): For each file, the bad data left out as far as known; for ``Lines``,
-        the bad data in these lines.
+    bad (Dict[str, BadData]): For each file, the bad data found so far; for ``Lines``, the bad data
+        in these lines.
     """
 
     store: MemoryStore
@@ -125,7 +126,8 @@ class Tasks:
     is_alone (bool): Whether only this process carries out the tasks.
     are_apart (bool): Whether each task can be carried out without reading the tasks before it.
     has_help (bool): Whether other processes also carry out tasks.
-    room (int): Most episodes of a task without such help: the number that the block still lacks.
+    room (int): Maximum number of episodes of a task without such help: the number that the block
+        still lacks.
     n_ahead (int): Number of tasks to carry out in advance: the tasks of the last block or, if
         more, those of the current block so far.
     """
@@ -139,7 +141,7 @@ class Tasks:
         self._by_number = self.are_apart and isinstance(split.source, Sharded)
         self._by_line = self.are_apart and not self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
-        # Position of the next lines whose result is due, with the counts up to there.
+        # Position of the lines whose result comes next, with the counts of bad data up to there.
         self._at = Bookmark(start)
 
     def note(self, read: Read) -> Read:
@@ -178,7 +180,7 @@ class Tasks:
             counts.note = counts.note or part.note
             source.compare(part)
         if not read.size:
-            if counts.n_without == counts.n_read:  # Let the source raise its own error.
+            if counts.n_without == counts.n_read:  # The source itself raises the error.
                 next(source.read_from(Bookmark({"file": at.file})), None)
             source.bad[counts.path] = counts
         return read._replace(mark=mark)
@@ -208,7 +210,7 @@ class Tasks:
 
 @dataclass
 class Reading:
-    """Make a function that carries out tasks; can be sent to another process.
+    """Make a function that carries out tasks. Can be sent to another process.
 
     split (Split): The split, without its data.
     start (Dict[str, Any]): Where reading began.
@@ -233,16 +235,16 @@ class Reader:
 
     def __init__(self, reading: Reading):
         self.reading, self.split = reading, reading.split
-        # If true, the iteration is over mutated episodes, otherwise over those of the source.
+        # Whether the iteration is over mutated episodes, or over episodes of the source.
         self.is_serial = reading.is_alone or needs_all(reading.split)
         self._walk: Optional[Iterator[Episode]] = None
-        # Where the last one of these episodes begins, if known; ``_n_before`` episodes before it
+        # Where the last of these episodes begins, if known; the ``_n_before`` episodes before it
         # begin there, too.
         self._at: Optional[Bookmark] = None
         self._n_walked = self._n_before = 0
 
     def read(self, task: Task) -> Read:
-        """Carry out a task."""
+        """Carry out a task, with the tolerance for errors of the reading."""
         with tolerating(**self.reading.tolerance._asdict()):
             return self._read(task)
 
@@ -281,7 +283,8 @@ class Reader:
             pass
         episodes, mark = list(islice(self._walk, 1)), None
         n_before = self._n_before
-        # Otherwise, the number of mutated episodes between the mark and it is not known.
+        # Otherwise, the number of mutated episodes between the mark and the first episode is not
+        # known.
         if self._at is not None and (self.is_serial or not n_before):
             mark = self._at.mark()
         episodes += islice(self._walk, task.size - 1)
@@ -301,16 +304,16 @@ class Reader:
 
 
 class Readers(Protocol):
-    """Read in this process, or also in others (see ``loader.Readers``)."""
+    """Read in this process, or also in other processes (see ``loader.Readers``)."""
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """Yield the results of the tasks, in their order."""
 
 
 def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]) -> Iterator[Read]:
-    """Read a split from the start of its tasks on.
+    """Carry out all tasks of a split, and yield the results that have episodes.
 
-    readers (Optional[Readers]): Processes that read; None: only this process reads.
+    readers (Optional[Readers]): Processes that read; if None, only this process reads.
     encoding (Optional[Encoding]): Makes tokens in the readers; not used without readers.
     RAISES (DataError): If the split is read from its beginning and has no examples.
     """

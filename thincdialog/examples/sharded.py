@@ -26,10 +26,10 @@ class ByPart(Protocol):
 class Sharded:
     """Read a source that several processes can read at once.
 
-    source (Union[ByNumber, ByPart]): The source. The data is episode 0, 1 and so on, or the
-        episodes of part 0, then those of part 1, and so on.
+    source (Union[ByNumber, ByPart]): Source of the data, which consists of episode 0, 1 and so
+        on, or of the episodes of part 0, part 1 and so on.
     size (int): Number of units: episodes, or parts.
-    first, last (int): Range of the source's units; all if last is None.
+    first, last (int): Range of the source's units to read; if last is None, all of them.
     """
 
     first = 0
@@ -79,7 +79,7 @@ class Sharded:
 
 
 def _named(episode: Any, name: str) -> Episode:
-    """Add an `id` to messages without one; whether it is an episode is checked elsewhere."""
+    """Add an `id` to messages without one. Other code checks that the value is an episode."""
     for turn, message in enumerate(episode if isinstance(episode, list) else ()):
         if isinstance(message, dict):
             message.setdefault("id", f"{name}/{turn}")
@@ -87,9 +87,9 @@ def _named(episode: Any, name: str) -> Episode:
 
 
 def sharded(source: Any) -> Any:
-    """Return a source as ``Sharded`` if it can be one; else unchanged."""
+    """Return a source as ``Sharded`` if it has the methods of one; otherwise, unchanged."""
     is_indexable = hasattr(source, "__len__") and hasattr(source, "__getitem__")
-    # Lists are more likely episodes that are held already.
+    # A list is not a source, but more likely holds the episodes themselves.
     is_indexable = is_indexable and not isinstance(source, (list, tuple, str, bytes, dict))
     if hasattr(source, "read_part") or (is_indexable and not callable(source)):
         return Sharded(source)

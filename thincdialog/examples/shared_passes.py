@@ -17,7 +17,7 @@ class SharedPasses:
     def __init__(self, n_threads: int):
         self.n_threads = n_threads
         self._turn = threading.Lock()
-        # By the number of the pass, one iterator for each thread.
+        # By the number of the pass: one iterator for each thread.
         self._passes: Dict[int, List[Iterator[Union[Block, Exception]]]] = {}
 
     def blocks(
@@ -26,7 +26,8 @@ class SharedPasses:
         """Yield the blocks of a pass, for one of the threads.
 
         number (int): Number of the pass.
-        read (Callable): Begins to read; called by the first thread only.
+        thread (int): Number of the thread, from 0.
+        read (Callable): Begins to read; only the first thread calls it.
         """
         with self._turn:
             if number not in self._passes:
@@ -43,7 +44,7 @@ class SharedPasses:
 
 
 def _with_error(read: Callable[[], Iterator[Block]]) -> Iterator[Union[Block, Exception]]:
-    """Yield all blocks, and then the error that ended the reading, if any: all threads get it."""
+    """Yield all blocks, and then the error that ended the reading, if any, for all threads."""
     try:
         yield from read()
     except Exception as error:

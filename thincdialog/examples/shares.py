@@ -1,4 +1,4 @@
-"""Choice of the next task, so that every task has its share at any time."""
+"""Choose the next task, so that every task has its share at any time."""
 
 from typing import Any, Dict, Mapping, Sequence
 

@@ -41,8 +41,8 @@ from .reading import BEGIN, Readers, Start, Tasks, are_apart, reads
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import Store, collection_paused
 
-# From this number of examples in memory on, they are hidden from the garbage collector, whose
-# collections would take seconds each.
+# If this number of examples or more is in memory, the examples are hidden from the garbage
+# collector, because each collection would take seconds.
 MANY = 100_000
 # Number of a stream's first episodes that stay in memory, because much code before and after
 # training uses only the first episodes.
@@ -52,23 +52,25 @@ BEGINNING = 4096
 class Split:
     """Provide the episodes of a split, held in memory or read again for each epoch.
 
-    name (str): For instance "train".
-    source (Union[Source, Store]): Returns the episodes in file order; the same ones at each
-        call. A source that can start anywhere has a method `read_from` (see ``FileSource``), or
-        returns episodes by number or by part (see ``Sharded``). Or a store that holds the
-        episodes, which is shown unchanged.
-    mutators (Sequence): Applied in order (see ``mutators.mutator``); not allowed for a store.
-    candidates (Optional[Callable]): Returns the candidates of every message.
-    streaming (bool): Read the source for each epoch instead of holding it in memory.
+    name (str): Name of the split, for example "train".
+    source (Union[Source, Store]): Function that returns the episodes in file order, the same ones
+        at each call. A source that can start anywhere has a method `read_from` (see
+        ``FileSource``), or returns episodes by number or by part (see ``Sharded``). Or a store
+        that holds the episodes, which is shown unchanged.
+    mutators (Sequence): Mutators, applied in order (see ``mutators.mutator``); not allowed for a
+        store.
+    candidates (Optional[Callable]): Returns the candidates that all messages share.
+    streaming (bool): Whether to read the source for each epoch instead of holding it in memory.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
-    window (int): Episodes in a block; 0 for one of all, unless they are streamed.
+    window (int): Number of episodes in a block; 0 for one block of all episodes, unless they are
+        streamed.
     origin (str): Description of the data for error messages, unless the source has an
         attribute `origin`.
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
-    built_store (Optional[MappedStore]): Store that is shown instead of the source, if any.
-    beginning (Optional[MemoryStore]): The first episodes of a stream, once these were read.
-    is_short (bool): Whether the stream has no other episodes.
+    built_store (Optional[MappedStore]): Store that replaces the source, if any.
+    beginning (Optional[MemoryStore]): The first episodes of a stream, once they were read.
+    is_short (bool): Whether ``beginning`` has all episodes of the stream.
     """
 
     def __init__(
@@ -89,8 +91,8 @@ class Split:
         self.source = source if isinstance(source, Store) else sharded(source)
         # The source as it was given, which may be custom code.
         self._given = self.source.read if isinstance(self.source, Sharded) else source
-        # Other processes that read the split, if any, and the function that returns the encoding
-        # with which they make tokens.
+        # Other processes that read the split, if any, and a function that returns the encoding
+        # with which these make tokens.
         self.readers: Optional[Readers] = None
         self.encoding: Optional[Callable[[], Optional[Encoding]]] = None
         if isinstance(source, Store) and (mutators or candidates or streaming):
@@ -118,7 +120,7 @@ class Split:
         self._replies: Optional[List[str]] = None
 
     def set_window(self, n_episodes: int, is_stored: bool) -> None:
-        """Set the number of episodes per block; 0 for one block of all.
+        """Set the number of episodes per block; 0 for one block of all episodes.
 
         is_stored (bool): Whether a store will replace a stream.
         RAISES (ConfigError): If a stream would be one block.
@@ -181,10 +183,10 @@ class Split:
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
-        """Apply the mutators to episodes of the source. Episodes that become empty are left out,
-        and so are the candidates of each message if all examples share fixed ones.
+        """Apply the mutators to the episodes of the source. Leave out episodes that become empty,
+        and the candidates of each message if all examples share fixed ones.
 
-        read (Source): Reads the episodes, see ``source_episodes``.
+        read (Source): Reads the episodes (see ``source_episodes``).
         """
         for mutator in self.mutators:
             read = partial(mutated, mutator, read, self.name, self.origin)
@@ -195,9 +197,9 @@ class Split:
                 yield episode
 
     def bare(self) -> "Split":
-        """Return a copy without its data, to be read in another process. The state of mutators is
-        not needed there."""
-        self.fixed_candidates  # noqa: B018  # Read here, once.
+        """Return a copy without the data, to be read in another process. The state of the mutators
+        is not needed there."""
+        self.fixed_candidates  # noqa: B018  # Read the candidates here, once.
         bare = copy.copy(self)
         bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
         bare.beginning = bare.encoding = None
@@ -233,7 +235,7 @@ class Split:
             store.fill("label_candidates", self.fixed_candidates)
 
     def store(self) -> Store:
-        """Return a store of all episodes, which are read once."""
+        """Return a store of all episodes. They are read at the first call."""
         if self._store is None:
             store, tasks = MemoryStore(), Tasks(self, BEGIN, self._readers is None)
             with collection_paused():
@@ -243,7 +245,7 @@ class Split:
                         gc.collect(0)  # Custom code may leave reference cycles.
                 self.complete(store)
                 if store.n_examples >= MANY:
-                    gc.freeze()  # ``Experiment.working`` ends it.
+                    gc.freeze()  # ``Experiment.working`` unfreezes them.
             self.check_ids(store)
             self._store = store
         return self._store
@@ -262,7 +264,7 @@ class Split:
                 starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
                 self._lengths = np.concatenate([np.diff(of_block) for of_block in starts])
             elif self.store().is_single_turn:
-                # Takes no memory, however many there are.
+                # A broadcast array takes no memory, whatever its length.
                 self._lengths = np.broadcast_to(np.int64(1), self.store().n_episodes)
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
@@ -287,19 +289,19 @@ class Split:
     def blocks(
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
-        """Yield the episodes in blocks of ``window``, in file order; if it is 0, in blocks of any
-        size.
+        """Yield the episodes in file order, in blocks of ``window`` episodes; if ``window`` is 0,
+        in blocks of ``SHARD_ROWS`` episodes.
 
-        picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
-            all if None.
-        start (Optional[Start]): Start of the first block to yield, if it is known.
+        picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending; None for all.
+        start (Optional[Start]): Start of the first block to yield in a stream; None for the
+            beginning.
         """
         return self._streamed(picked, start or BEGIN) if self.streaming else self._held(picked)
 
     def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
         """Yield every text and label once, in file order.
 
-        n_blocks (Optional[int]): Blocks of a stream to read; None for all.
+        n_blocks (Optional[int]): Number of blocks of a stream to read; None for all.
         """
         use_text, use_labels, use_system = (
             name in self.text_fields for name in ("text", "labels", "system")
@@ -345,12 +347,15 @@ class Split:
 
     @property
     def block_size(self) -> int:
-        """Most episodes of a block."""
+        """Maximum number of episodes of a block."""
         return self.window or blocks.SHARD_ROWS
 
     def block(self, store: MemoryStore, number: int, start: Start) -> Block:
-        """Make a block of a stream from the episodes that were read for it, in their order.
+        """Make a block of a stream from its episodes, which keep their order.
 
+        store (MemoryStore): The episodes of the block.
+        number (int): Number of the block, from 0.
+        start (Start): Where the block begins.
         RAISES (DataError): If two of its examples have the same id, or if an episode has several
             turns in a stream declared as single-turn.
         """
@@ -366,11 +371,11 @@ class Split:
         """Check that no two examples of a store have the same id, unless bad data is only
         collected, and that no labels that are classes differ only by case or blanks.
 
-        RAISES (DataError): If a check fails; for ids, it names both places if they are found by
-            reading the data again.
+        RAISES (DataError): If a check fails. For ids, the data is read again, to name both places
+            in the error.
         """
         self.compare_labels(store)
-        # Ids with different hashes differ, and hashes take less memory.
+        # Compare hashes, which take less memory than the ids.
         hashes = np.fromiter(map(hash, store.all_cells("id")), np.int64, store.n_examples)
         if len(np.unique(hashes)) == len(hashes) or tolerance().bad_data is not None:
             return
@@ -394,17 +399,17 @@ class Split:
         raise DataError(path, f"{text} has the id {short(name)}, as {other} has: {hint}", line)
 
     def compare_labels(self, store: Store) -> None:
-        """Check that no labels that are classes differ only by case or blanks. Only done for a
-        source that does not check this itself, and for a built store, which may have been built
-        for an agent without classes.
+        """Check that no labels that are classes differ only by case or blanks. This is only done
+        for a source that does not check its labels itself, and for a built store, which may have
+        been built for an agent without classes.
 
-        RAISES (DataError): If two labels do.
+        RAISES (DataError): If two labels differ only by case or blanks.
         """
         classes = tolerance().classes
         if classes is None:
             return
         labelled: Iterable[Tuple[str, Sequence[str]]] = ()
-        if store.is_mapped:  # Its rows may be too many to read.
+        if store.is_mapped:  # There may be too many rows to read them all.
             labelled = (("", [label]) for label in store.label_texts)
         elif not getattr(self.source, "compares_labels", False):
             labelled = zip(store.all_cells("id"), store.all_cells("labels"))
@@ -481,6 +486,6 @@ def _episodes_of(store: Store) -> Iterator[Episode]:
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:
-    """Return whether episodes have one turn after the mutators, as far as is declared. A mutator
-    that declares nothing is assumed to change turns but not to add any."""
+    """Return whether episodes are declared to have one turn after the mutators. A mutator that
+    declares nothing is assumed to change turns but not to add any."""
     return is_single or any(getattr(mutator, "single_turn", False) for mutator in mutators)

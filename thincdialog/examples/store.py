@@ -1,4 +1,4 @@
-"""The store contract: episodes that stay as they are, field by field."""
+"""The contract of stores, which hold episodes that never change, field by field."""
 
 import gc
 import zlib
@@ -13,11 +13,11 @@ from ..errors import ConfigError, Problem
 from ..messages import Message
 from .encoded import Encoded
 
-# What the sizes of episodes are counted in.
+# Unit of the sizes of episodes.
 Unit = Literal["episodes", "examples", "words"]
-# Rows that are looked at together where all are.
+# Number of rows to read at a time when all rows are read.
 CHUNK = 4096
-# Rows that are looked at to tell other data.
+# Number of rows that ``sample_checksum`` covers.
 N_COMPARED = 16
 NO_LABEL = -1
 
@@ -33,15 +33,16 @@ def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool
 
 
 class Store(Contract):
-    """Hold episodes of one or more examples. An example is a row. Rows are numbered through all
-    episodes, and the content of a row never changes, so an agent may cache its own data about a
-    row by number.
+    """Hold episodes of one or more examples. An example is a row. Rows are numbered consecutively
+    across all episodes, and the content of a row never changes, so an agent may cache its own data
+    about a row by number.
 
     A subclass provides ``names``, ``starts`` and ``cells``, from memory, a file or any other
     source. ``Teacher`` accepts a store instead of a function that reads episodes.
 
-    names (Sequence[str]): Fields that some row has. The labels' field is `labels`.
-    starts (Sequence[int]): First row of each episode, and at the end the number of rows.
+    names (Sequence[str]): Names of the fields that any row has. Labels are in the field `labels`.
+    starts (Sequence[int]): Number of the first row of each episode, followed by the number of
+        rows.
     is_held (bool): Whether the store is used for the whole run, so that agents may cache data
         about its rows.
     is_mapped (bool): Whether the store is on disk and may be larger than memory, so that nothing
@@ -61,27 +62,27 @@ class Store(Contract):
     encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
-        """One field of some rows; None where a row lacks it. A `text` is a string, `labels`
-        are a list of strings, and an `id`, which no other row has, is a string.
+        """Return the values of a field in some rows; None for a row without the field. A `text` is
+        a string, `labels` are a list of strings, and an `id` is a string that no other row has.
 
-        name (str): Of any field, also of one that no row has.
-        rows (np.ndarray): Shape (n_rows,), int64.
+        name (str): Name of any field, including fields that no row has.
+        rows (np.ndarray): Numbers of the rows, shape (n_rows,), int64.
         """
         raise NotImplementedError
 
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
-        """The tokens of some rows, which need not be looked up or tokenized any more.
+        """Return the tokens of some rows, which were made in advance.
 
         key (str): One of ``encoder_keys``.
-        rows (np.ndarray): Shape (n_rows,), int64.
+        rows (np.ndarray): Numbers of the rows, shape (n_rows,), int64.
         """
         raise NotImplementedError
 
     def check(self, split: str) -> None:
-        """See that the store has what it must have, before anything is read.
+        """Check that the store has all required attributes, before anything is read.
 
-        split (str): What it holds.
-        RAISES (ConfigError): If not.
+        split (str): Name of the split that the store holds, for error messages.
+        RAISES (ConfigError): If an attribute is missing or not valid.
         """
         own = f" ({place_of(type(self))})" if is_users(type(self).cells) else ""
         store = f"the store of the split '{split}'{own}"
@@ -99,7 +100,7 @@ class Store(Contract):
             raise ConfigError([Problem("", f"{store} has no field 'id'", "give it one")])
 
     def message(self, row: int) -> Message:
-        """A row as a message, without `episode_done`."""
+        """Return a row as a message, without `episode_done`."""
         place = np.array([row])
         cells = ((name, self.cells(name, place)[0]) for name in self.names)
         return Message((name, value) for name, value in cells if value is not None)
@@ -116,11 +117,11 @@ class Store(Contract):
 
     @property
     def is_single_turn(self) -> bool:
-        """Whether every episode has one row, which then has its number."""
+        """Whether every episode has one row. Then an episode and its row have the same number."""
         return self.n_examples == self.n_episodes
 
     def all_cells(self, name: str) -> Iterator[Any]:
-        """One field of all rows, in order."""
+        """Yield the values of a field in all rows, in order; None for a row without the field."""
         for start in range(0, self.n_examples, CHUNK):
             yield from self.cells(name, np.arange(start, min(start + CHUNK, self.n_examples)))
 
@@ -141,13 +142,13 @@ class Store(Contract):
 
     @cached_property
     def label_texts(self) -> Sequence[str]:
-        """The distinct first labels."""
+        """The distinct first labels of all rows."""
         return self._numbered_labels[1]
 
     @cached_property
     def n_words(self) -> np.ndarray:
-        """Length of each row: number of words (split at white space) of its text and its labels,
-        at least 1. Its `context` does not count. Shape (n_examples,), int64."""
+        """Length of each row: the number of words (separated by white space) of its text and its
+        labels, at least 1. Its `context` is not counted. Shape (n_examples,), int64."""
         turns = zip(self.all_cells("text"), self.all_cells("labels"))
         counts = (
             len((text or "").split()) + sum(len(label.split()) for label in labels or ())
@@ -156,10 +157,10 @@ class Store(Contract):
         return np.maximum(np.fromiter(counts, dtype=np.int64), 1)
 
     def sizes(self, unit: Unit) -> Sequence[int]:
-        """Return the start of each episode, counted in a unit, and the end of the last one: an
-        episode's size is the difference of two neighbours.
+        """Return the start of each episode, counted in a unit, followed by the end of the last
+        episode. The size of an episode is its end minus its start.
 
-        unit (Unit): Words are those of ``n_words``.
+        unit (Unit): Unit to count; "words" are counted as in ``n_words``.
         """
         if unit == "examples":
             return self.starts
@@ -167,8 +168,8 @@ class Store(Contract):
 
     @cached_property
     def sample_checksum(self) -> int:
-        """Of the id, text and labels of some rows, evenly spread: it tells other data of the same
-        size."""
+        """Checksum (CRC-32) of the id, text and labels of some evenly spaced rows, to recognize
+        other data of the same size."""
         rows = np.linspace(0, self.n_examples - 1, N_COMPARED).astype(np.int64)
         rows = rows[: self.n_examples]
         cells = [self.cells(name, rows) for name in ("id", "text", "labels")]
@@ -183,8 +184,8 @@ class Store(Contract):
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Leave Python's search for unreachable objects alone meanwhile: millions are made and
-    none is garbage, but looking for it takes half of the time of reading."""
+    """Pause Python's cyclic garbage collector while the context is active. Reading creates
+    millions of objects that are not garbage, and half of its time would go into collections."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -195,9 +196,9 @@ def collection_paused() -> Iterator[None]:
 
 
 class Rows(Store):
-    """A passing store of single rows, as they were given.
+    """Hold single-turn rows for a short time, without copying their values.
 
-    columns (Dict[str, List]): Field name to one value a row; None where a row lacks it.
+    columns (Dict[str, List]): Field name to one value per row; None for a row without the field.
     n_rows (int): Number of rows.
     """
 

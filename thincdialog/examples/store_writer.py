@@ -22,7 +22,7 @@ _CHUNK = 1 << 16
 
 class StoreWriter:
     """Append shards to a store. A new writer for the same folder continues the work of a writer
-    that was stopped; at most a few seconds of it are lost.
+    that was stopped; at most a few seconds of work are lost.
 
     folder (Path): Folder of the store.
     fingerprint (Any): Identifies the data of the store, as JSON.
@@ -47,7 +47,7 @@ class StoreWriter:
             for number, field in enumerate(state["fields"])
         }
         self._labels, self._label_ids = array("labels", "<i8"), array("label_ids", "<i4")
-        # Hashes of the labels, by which they are found: they take less memory than the labels.
+        # Labels are looked up by their hashes, which take less memory than the labels.
         self._label_keys, self._label_numbers = array("label_keys", "<u8"), PreshMap()
         known = np.fromfile(self._label_keys.path, dtype="<u8", offset=HEADER)
         for number, key in enumerate(known.tolist()):
@@ -58,8 +58,9 @@ class StoreWriter:
         return self._n_words.n_rows
 
     def add(self, store: MemoryStore, next: Any) -> None:
-        """Append some episodes.
+        """Append the episodes of a store.
 
+        store (MemoryStore): The episodes to append.
         next (Any): Position in the source after these episodes, as JSON.
         RAISES (DataError): If an example has a value that a store cannot hold.
         RAISES (OSError): If the store cannot be written.
@@ -72,7 +73,7 @@ class StoreWriter:
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
         self.has_several_labels = self.has_several_labels or any(several)
         numbers = self._number_labels(list(map(in_utf8, store.label_texts)))
-        # Index -1 (no label) takes the last one.
+        # Index -1 (no label) selects the appended NO_LABEL.
         self._label_ids.append(np.array([*numbers, NO_LABEL])[store.label_ids])
         self._cells.strings.flush()
         self._cells.lists.flush()
@@ -91,7 +92,7 @@ class StoreWriter:
         self._columns[name] = column
 
     def _number_labels(self, labels: List[bytes]) -> List[int]:
-        """Return the number of each label, and add those that are new."""
+        """Return the number of each label, and add new labels."""
         numbers, strings = [], []
         new: List[int] = []
         for label, key in zip(labels, _keys(labels).tolist()):
@@ -106,7 +107,7 @@ class StoreWriter:
         return numbers
 
     def finish(self, about: Dict[str, Any]) -> None:
-        """Move the store to its place.
+        """Complete the store, and move it to its final path.
 
         about (Dict[str, Any]): Further entries of the manifest.
         """
@@ -130,5 +131,6 @@ def column_name(number: int, field: str) -> str:
 
 
 def _keys(texts: List[bytes]) -> np.ndarray:
-    """Hash each text, uint64; of ten million, two agree with a probability of 1 in 370,000."""
+    """Return a hash of each text, uint64. Among ten million texts, the probability that two have
+    the same hash is 1 in 370,000."""
     return np.frombuffer(b"".join(blake2b(text, digest_size=8).digest() for text in texts), "<u8")

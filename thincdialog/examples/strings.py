@@ -1,16 +1,16 @@
-"""Strings held as bytes, which takes a third of the memory of Python's own."""
+"""Strings stored as UTF-8, which takes a third of the memory of Python strings."""
 
 from array import array
 from typing import Any, Iterable, Iterator, List, Sequence, Union
 
 import numpy as np
 
-# Strings that are decoded together.
+# Number of strings to decode at a time.
 _CHUNK = 4096
 
 
 class Strings:
-    """Strings one after another, each with a number from 0."""
+    """Hold strings in one array of bytes, numbered from 0."""
 
     def __init__(self) -> None:
         self._content: Any = bytearray()
@@ -27,18 +27,21 @@ class Strings:
         return bytes(self._content[self._starts[number] : self._starts[number + 1]])
 
     def take(self, numbers: np.ndarray) -> List[str]:
-        """Those with the given numbers."""
+        """Return the strings with the given numbers."""
         starts, content = np.asarray(self._starts), self._content
         slices = zip(starts[numbers].tolist(), starts[numbers + 1].tolist())
         return [content[start:end].decode("utf-8", "surrogatepass") for start, end in slices]
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Add some."""
+        """Append strings."""
         encoded = list(map(in_utf8, texts))
         self._add(b"".join(encoded), np.array(list(map(len, encoded)), dtype=np.int64))
 
     def extend_from(self, others: "Strings", first: int, last: int) -> None:
-        """Add the others from the first to the one before the last."""
+        """Append some strings of another object.
+
+        first, last (int): Number of the first string, and one past the last string.
+        """
         starts: Any = np.asarray(others._starts)[first : last + 1]
         self._add(others._content[starts[0] : starts[-1]], np.diff(starts))
 
@@ -48,10 +51,10 @@ class Strings:
 
 
 class ChosenStrings(Sequence[str]):
-    """Some strings, by their numbers.
+    """Show some strings of a ``Strings`` as a sequence.
 
-    strings (Strings): All.
-    numbers (np.ndarray): Of the chosen ones, int64.
+    strings (Strings): All strings.
+    numbers (np.ndarray): Numbers of the strings to show, int64.
     """
 
     def __init__(self, strings: Strings, numbers: np.ndarray):
@@ -71,5 +74,5 @@ class ChosenStrings(Sequence[str]):
 
 
 def in_utf8(text: str) -> bytes:
-    """Return a text in UTF-8; it may hold lone surrogates."""
+    """Encode a text in UTF-8. The text may have lone surrogates."""
     return text.encode("utf-8", "surrogatepass")

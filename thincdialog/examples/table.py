@@ -1,7 +1,7 @@
-"""Episodes as whole numbers: of each field of each example one, in memory as on disk.
+"""Episodes as a table of integers: one cell for each field of each example, in memory or on disk.
 
-A cell's number is ``8 * n + kind``, or -1 where an example lacks the field. What n is the number
-of says the kind: of a string, of a list of strings, of a list of turns, of any other value.
+The number of a cell is ``8 * n + kind``, or -1 if the example lacks the field. The kind determines
+whether n is the number of a string, of a list of strings, of a list of turns, or of another value.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -13,25 +13,27 @@ from .slices import slice_places
 from .store import NO_LABEL, Store
 from .strings import Strings
 
-# A string; a list that holds one string; a list of strings; of turns, each written as 2 * n +
-# (0 for the partner's, 1 for an agent's own), n the number of its string; any other value, in
-# memory.
+# Kinds of cells: a string; a list of one string; a list of strings; a list of turns; any other
+# value, in memory. A turn is written as 2 * n for the partner, or 2 * n + 1 for the agent, where n
+# is the number of its string.
 STRING, ONE, STRINGS, TURNS, OTHER = range(5)
-# Other values on disk: an array; a list of floats, saved as an array; JSON, saved as a string.
+# Kinds of other values on disk: an array; a list of floats, saved as an array; JSON, saved as a
+# string.
 ARRAY, FLOATS, JSON = range(OTHER, OTHER + 3)
 BITS = 3
 KIND = (1 << BITS) - 1
 NO_CELL = -1
-# Lists that are kept once read, as other examples may have the same.
+# Number of lists to cache after reading, because other examples may share them.
 _N_LISTS = 64
 
 
 class Table(Store):
-    """Columns of numbers, and each different string once.
+    """Hold the cells of each field as a column of numbers, and each distinct string once.
 
-    strings (Strings): All strings.
-    list_values (np.ndarray): Numbers of the strings, or turns, of all lists.
-    list_starts (np.ndarray): Where each list begins there, and where the last one ends.
+    strings (Strings): The distinct strings.
+    list_values (np.ndarray): Values of all lists, one list after the other: numbers of strings, or
+        turns.
+    list_starts (np.ndarray): Start of each list in ``list_values``, and the end of the last list.
     """
 
     strings: Strings
@@ -42,15 +44,18 @@ class Table(Store):
         self._known_lists: Dict[int, List[str]] = {}
 
     def column(self, name: str) -> Optional[np.ndarray]:
-        """The numbers of all cells of a field; None if no row has it."""
+        """Return the numbers of all cells of a field; None if no row has the field."""
         raise NotImplementedError
 
     def other(self, number: int, kind: int) -> Any:
-        """A value of a further kind."""
+        """Return the value of a cell that is not a string, a list of strings or a list of turns.
+
+        number, kind (int): The number n of the cell, and its kind.
+        """
         raise NotImplementedError
 
     def list_bounds(self, number: int) -> Tuple[int, int]:
-        """Where a list begins in ``list_values``, and where it ends."""
+        """Return the start and the end of a list in ``list_values``."""
         return self.list_starts.item(number), self.list_starts.item(number + 1)
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
@@ -92,8 +97,8 @@ class Table(Store):
         return found
 
     def first_labels(self) -> Optional[np.ndarray]:
-        """The number of each row's first label, ``NO_LABEL`` where it has none; None if labels have
-        another form than lists of strings."""
+        """Return the number of the string of each row's first label, ``NO_LABEL`` for a row
+        without labels; None if the labels of some row are not a list of strings."""
         column = self.column("labels")
         if column is None:
             return np.full(self.n_examples, NO_LABEL)
@@ -111,12 +116,15 @@ class Table(Store):
     def turns(
         self, rows: Any, history_size: int, has_speakers: bool
     ) -> Optional[Tuple[np.ndarray, np.ndarray]]:
-        """The turns of some rows, each as twice the number of its text, plus 1 if an agent's own
-        (of any if it does not matter who speaks); and how many each row has; int64.
+        """Return the turns of some rows, the text of a row as its last turn.
 
-        rows (Any): A slice, or their numbers.
-        history_size (int): Turns of a row at most, its text counted; -1 for all.
-        RETURNS: None if a row lacks a text, or has a context of another form.
+        rows (Any): Numbers of the rows, or a slice.
+        history_size (int): Maximum number of turns of a row, including its text; -1 for all.
+        has_speakers (bool): Whether the speaker of a turn matters. If not, all turns are numbered
+            as turns of the agent.
+        RETURNS (Optional[Tuple[np.ndarray, np.ndarray]]): The turns of all rows, each as twice the
+            number of its string, plus 1 for a turn of the agent; and the number of turns of each
+            row; int64. None if a row lacks a text, or has a context that is not a list of turns.
         """
         texts, contexts = self.column("text"), self.column("context")
         codes = np.full(1, NO_CELL) if texts is None else texts[rows]

@@ -23,16 +23,15 @@ Measure = Callable[[Sequence[Message]], Lengths]
 
 
 class Windows:
-    """Read windows of rows in the epoch's order, and hand each window out in batches.
+    """Read windows of rows in the epoch's order, and hand out each window in batches.
 
-    A window has enough rows for ``batcher.buffer`` batches. It is measured and cut
-    once, completely handed out before the next one is read, and its batches are in
-    random order, drawn by (seed, epoch, number of the window). So an example waits for at
-    most as many batches as its window makes. If the batcher counts rows, these are ``buffer``
-    batches. With a budget of words there can be more, because batches are not completely full,
-    and because the number of rows to read is estimated from the first rows, and later ones may
-    be longer. But a window has no more than twice the rows that ``buffer`` budgets hold (or
-    twice ``buffer``).
+    A window has enough rows for ``batcher.buffer`` batches. It is measured and divided once, and
+    handed out completely before the next window is read. Its batches are in random order, drawn
+    by (seed, epoch, number of the window). So an example waits for at most as many batches as its
+    window has: ``buffer`` batches if the batcher counts rows. With a budget of words there can be
+    more, because batches are not completely full, and because the number of rows to read is
+    estimated from the first rows, so later rows may be longer. But a window has at most twice the
+    number of rows that ``buffer`` budgets hold (or twice ``buffer``).
 
     batcher (Batcher): Chooses the rows of each batch.
     measure (Measure): Returns the lengths of rows; called only if the batcher needs them.
@@ -42,22 +41,27 @@ class Windows:
         self.batcher, self.measure = batcher, measure
         self._size = batcher.sizes.at(0) if batcher.sizes.is_constant else 0
         self._run: Any = None
-        # Completely handed out: windows of this epoch, and their batches in all epochs.
+        # Number of windows of this epoch that were handed out completely; number of batches of all
+        # such windows, in all epochs.
         self._n_windows = self._step = 0
         self._n_handed = 0
         self._close()
 
     def _close(self) -> None:
-        """Close the window, because it is handed out or dropped."""
+        """Close the window after it was handed out or dropped."""
         self._step += self._n_handed
-        # Batches handed out of this window; after ``restore``, above 0 before it is opened again.
+        # Number of batches of this window that were handed out. After ``restore``, it is set before
+        # the window is opened again.
         self._n_handed = 0
         self._checksum: Optional[int] = None
         self._window = gathered([])
         self._planned: List[np.ndarray] = []
 
     def has_left(self, run: Any) -> bool:
-        """Return whether some rows that were read in an epoch are not handed out yet."""
+        """Return whether some rows of the epoch were read but not handed out yet.
+
+        run (Any): Token of the epoch.
+        """
         return self._run is run and len(self._planned) > 0
 
     def next(self, order: AnyOrder) -> Batch:
@@ -152,15 +156,16 @@ class Windows:
         return [np.arange(n_rows)[start : start + size] for start in range(0, n_rows, size)]
 
     def _others(self) -> np.ndarray:
-        """Return further rows of the window, of any length, because a ranker cannot learn which
-        length is right from labels of similar lengths alone."""
+        """Return further rows of the window, of any length, whose labels the replies of the batch
+        are ranked against, too. From labels of similar lengths alone, a ranker could not learn
+        which length is right."""
         start = sum(map(len, self._planned[: self._n_handed]))
         n = math.ceil(SHARE_OF_OTHERS * len(self._planned[self._n_handed]))
         return self._shuffled[start : start + n]
 
     def state(self, order: AnyOrder) -> Dict[str, Any]:
-        """Return the position in the epoch, and the number of batches handed out of the window
-        that begins there, as JSON values."""
+        """Return the position in the epoch, and the number of batches that were handed out of the
+        window that begins at this position, as JSON values."""
         shown = self._start if self.has_left(order.run) else order.state()
         place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
         checksum = _sum(self._window, self._planned) if self._planned else self._checksum
@@ -170,7 +175,7 @@ class Windows:
         return {"shown": shown, "batches": {**place, "checksum": checksum}}
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
-        """Restore a state; the window is read and cut again when the next batch is requested.
+        """Restore a state. The window is read and divided again when the next batch is requested.
 
         state (Mapping[str, Any]): The value of "batches" in ``state``.
         run (Any): Token of the epoch that the order was restored to.
@@ -181,7 +186,7 @@ class Windows:
 
 
 def _sum(window: Batch, planned: Sequence[np.ndarray]) -> int:
-    """Return a checksum of a window and of its division into batches."""
+    """Return a checksum (CRC-32) of a window and of its division into batches."""
     ids = "\n".join(map(str, window.ids()))
     rows = [row for batch in planned for row in (-1, *batch.tolist())]
     return zlib.crc32(
