@@ -1,4 +1,4 @@
-"""From texts to arrays: tokenizers, vocabularies, and the encoder of conversations."""
+"""Turn texts into arrays: tokenizers, vocabularies, and the encoder of conversations."""
 
 from .text_encoder import TextEncoder as TextEncoder
 from .tokenizers import Tokenizer as Tokenizer

@@ -1,4 +1,4 @@
-"""Encoding of batches of known examples for a TextEncoder, by compiled kernels."""
+"""Assemble batches of known turns for a ``TextEncoder``, with compiled kernels."""
 
 from functools import cached_property
 from typing import NamedTuple, Tuple
@@ -10,7 +10,7 @@ from .turn_store import ONE_SEGMENT, StoredTurns
 
 
 class CompiledConversations:
-    """See ``Conversations``."""
+    """Read conversations of a store by number, as ``Conversations`` does, with compiled kernels."""
 
     def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
         self.store, self.numbers, self.delimiter = store, numbers, delimiter
@@ -39,10 +39,14 @@ class CompiledConversations:
 class PackedTexts(NamedTuple):
     """Hold conversations and distinct replies as rows of embedding tables.
 
-    contexts (np.ndarray): Rows of all conversations' tokens, int32.
-    context_starts (np.ndarray): Start of each conversation, and the end of the last one; int64.
-    labels, label_starts (np.ndarray): The same for the replies, ordered by first occurrence.
-    numbers (np.ndarray): For each requested label, the number of its reply; int32.
+    contexts (np.ndarray): Rows of the tokens of all conversations, int32.
+    context_starts (np.ndarray): Start of each conversation in ``contexts``, and the end of the
+        last one; int64.
+    labels (np.ndarray): Rows of the tokens of the distinct replies, ordered by first occurrence;
+        int32.
+    label_starts (np.ndarray): Start of each reply in ``labels``, and the end of the last one;
+        int64.
+    numbers (np.ndarray): For each label and further reply, the number of its distinct reply; int32.
     """
 
     contexts: np.ndarray
@@ -53,13 +57,15 @@ class PackedTexts(NamedTuple):
 
 
 class FirstSight:
-    """Number keys as ``by_first_sight`` does, if they are small integers. Not thread-safe."""
+    """Number keys in the order in which they first occur, as ``by_first_sight`` does. Keys must be
+    small integers. Not thread-safe."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(0, dtype=np.int32)
 
     def slots(self, n: int) -> np.ndarray:
-        """Return zeros for at least the keys below n; a caller that writes to them resets them."""
+        """Return an array of zeros, one for each key below n or more. A caller that writes to the
+        array must reset it to zeros."""
         if n > len(self._slots):
             self._slots = np.zeros(n, dtype=np.int32)
         return self._slots

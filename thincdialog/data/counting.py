@@ -1,19 +1,20 @@
-"""Counts of the texts that are read, which the caller of the reader keeps or drops."""
+"""Count the texts that are encoded, such as truncated ones, if the caller wants these counts."""
 
 from collections import Counter
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Iterator, Optional
 
-# Per thread: a batch may be read ahead in one while another computes.
+# One value per thread, because one thread may prepare a batch while another one computes.
 _counts: ContextVar[Optional[Counter]] = ContextVar("counts", default=None)
 
 
 @contextmanager
 def counting(counts: Counter) -> Iterator[None]:
-    """Count the texts that this thread reads for a while. Otherwise they are not counted.
+    """Count the texts that this thread encodes while the context is active. Outside of such a
+    context, texts are not counted.
 
-    counts (Counter): Name to number; is added to.
+    counts (Counter): Name to number; the counts are added to it.
     """
     token = _counts.set(counts)
     try:
@@ -23,10 +24,10 @@ def counting(counts: Counter) -> Iterator[None]:
 
 
 def count(name: str, n: int) -> None:
-    """Add to a count of the texts that are read.
+    """Add to a count, if this thread counts texts (see ``counting``).
 
-    name (str): Such as "tokens" or "truncated_contexts".
-    n (int): How many.
+    name (str): Name of the count, such as "contexts" or "truncated_contexts".
+    n (int): Number to add.
     """
     counts = _counts.get()
     if counts is not None:

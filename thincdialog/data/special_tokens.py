@@ -1,4 +1,4 @@
-"""Token ids that every tokenizer has, whatever its vocabulary."""
+"""Special tokens, whose ids are the same in every tokenizer."""
 
 PAD, UNKNOWN, START, END, TURN, PARTNER_SPEAKS, SELF_SPEAKS, NULL = range(8)
 

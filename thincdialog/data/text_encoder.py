@@ -1,4 +1,4 @@
-"""Conversations and replies as arrays of token ids."""
+"""Encode conversations and replies as arrays of token ids."""
 
 import copy
 from functools import cached_property, partial
@@ -33,9 +33,9 @@ from .turn_store import (
     lay_out_turns,
 )
 
-# Conversations, each with its current turn last: those of a batch, or as lists of turns.
+# Conversations, each with its current turn last: a batch, or lists of turns.
 Contexts = Union[Batch, Sequence[Sequence[Turn]]]
-# Replies: the first label of each example of a batch, or texts.
+# Replies: a batch, for the first label of each example, or texts.
 Replies = Union[Batch, Sequence[str]]
 # Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
 TokenRows = Tuple[np.ndarray, np.ndarray]
@@ -49,7 +49,7 @@ def check_limits(
 ) -> None:
     """Check the limits of a ``TextEncoder``.
 
-    RAISES (ValueError): If one is out of range.
+    RAISES (ValueError): If a limit is out of range.
     """
     if history_size == 0 or history_size < -1:
         raise ValueError(f"history_size = {history_size}, expected 1 or more, or -1 for all")
@@ -59,30 +59,32 @@ def check_limits(
 
 
 class TextEncoder:
-    """Turns conversations into token rows for a model, and replies likewise.
+    """Encode conversations and replies as token rows for a model.
 
     A row is (token id, segment). The segment is the token's distance from the end in units:
     0 is the current turn (or line), 1 the previous one. With ``delimiter``, every turn except
-    the last ends with the ``<turn>`` token, which belongs to the turn that it ends; with
+    the last ends with the ``<turn>`` token, which belongs to the turn that it ends. With
     ``speaker_tokens``, every turn begins with its speaker's token.
 
-    A turn is tokenized once and then cached: for data in memory as long as the data is held,
-    for other data in a cache of bounded size.
+    Each turn is tokenized once and then cached: for data in memory as long as the data is held,
+    for other data in a cache of limited size.
 
-    It counts (see ``counting``) the encoded "contexts", the "truncated_contexts" among them,
-    and the "truncated_context_tokens" cut from these; and likewise for labels.
+    The encoder counts (see ``counting``) the encoded "contexts", the "truncated_contexts" among
+    them, and the "truncated_context_tokens" that were cut off; and likewise for labels.
 
-    tokenizer (Tokenizer): Built already.
-    history_size (int): Turns of a conversation to use, the current one counted; -1 all.
-    max_context (int): Tokens of a context to keep, the last ones; 0 for no limit.
-    max_label (int): Tokens of a reply to keep, the first ones; 0 for no limit.
+    tokenizer (Tokenizer): A tokenizer that was built or loaded.
+    history_size (int): Maximum number of turns of a conversation to use, including the current
+        one; -1 for all.
+    max_context (int): Maximum number of tokens of a context; its last tokens are kept. 0 for no
+        limit.
+    max_label (int): Maximum number of tokens of a reply; its first tokens are kept. 0 for no limit.
     delimiter (bool): Whether to put ``<turn>`` between turns.
-    speaker_tokens (bool): Whether ``<partner>`` or ``<self>`` opens each turn.
-    segments (str): Units that segments count: "turn", or "line" (of all turns; lines
-        of nothing but white space do not count).
-    max_cached (int): Token rows to cache for data that is not in memory, about 16 bytes each
-        with their texts.
-    lay_out (Callable): Makes token rows of turns (see ``lay_out_turns``).
+    speaker_tokens (bool): Whether each turn begins with ``<partner>`` or ``<self>``.
+    segments (str): Unit that segments count: "turn", or "line" (lines of all turns, except lines
+        with only white space).
+    max_cached (int): Number of token rows to cache for data that is not in memory; each takes
+        about 16 bytes, including its share of the text.
+    lay_out (Callable): Makes the token rows of turns (see ``lay_out_turns``).
     is_compiled (bool): Whether a compiled kernel assembles batches; False until the code that
         loads the kernels sets it.
     RAISES (ValueError): If a value is out of range.
@@ -113,13 +115,13 @@ class TextEncoder:
         self.speaker_tokens = speaker_tokens
         self.segments = segments
         self.is_compiled = False
-        # For data in memory, and for all other data.
+        # Turns of data in memory, and turns of all other data.
         lock = Lock()
         self._kept, self._passing = TurnStore(None, lock), TurnStore(max_cached, lock)
         self._first_sight = FirstSight()
 
     def contexts(self, conversations: Contexts) -> TokenRows:
-        """Encode conversations; those of a batch are cut to its limits."""
+        """Encode conversations. If a batch has limits, its conversations are cut to them, too."""
         store, numbers, _ = self._look_up(conversations)
         return self._encode_contexts(store, numbers, _limits(conversations))
 
@@ -130,26 +132,26 @@ class TextEncoder:
         return _shortened(totals, self.max_context, _limits(conversations))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> TokenRows:
-        """Encode replies. No speaker and no delimiter is added.
+        """Encode replies, without speaker tokens and delimiters.
 
-        limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
-            0 or more; shape (n,), int64. ``max_label`` applies in addition.
+        limits (Optional[np.ndarray]): Maximum number of tokens of each reply, 0 or more; shape
+            (n,), int64. ``max_label`` applies in addition.
         """
         store, _, entries = self._look_up((), texts)
         return self._encode_labels(store, entries, limits)
 
     def label_lengths(self, texts: Replies) -> np.ndarray:
-        """Return the number of tokens of each reply, or of each label of a batch within its
-        limits; shape (n,), int64."""
+        """Return the number of tokens of each reply in ``labels``; for a batch, within its limits.
+        Shape (n,), int64."""
         store, _, entries = self._look_up((), texts)
         return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
 
     def pairs(self, batch: Batch) -> Tuple[TokenRows, TokenRows, np.ndarray]:
-        """Encode the conversations of a batch and its labels, equal labels once.
+        """Encode the conversations of a batch, and the distinct labels of its ``choices``.
 
-        RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the distinct labels
-            of the batch's ``choices``, ordered by first occurrence; and for each example of the
-            ``choices`` the number of its label among these, int32, the batch's examples first.
+        RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the distinct labels,
+            ordered by first occurrence; and for each example of the ``choices``, which begin with
+            the batch's examples, the number of its label among the distinct labels, int32.
         """
         store, conversations, entries = self._look_up(batch, batch.choices)
         contexts = self._encode_contexts(store, conversations, _limits(batch))
@@ -166,13 +168,13 @@ class TextEncoder:
         n_segments: int = 1,
         has_labels: bool = True,
     ) -> PackedTexts:
-        """Pack the conversations of a batch, its labels and further replies for the kernels that
-        compute a whole training step. One kernel does all of it.
+        """Encode the conversations of a batch, its labels and further replies for the kernels that
+        compute a whole training step. A single kernel does all of this work.
 
         replies (Sequence[str]): Further replies, which follow the labels.
-        n_segments (int): Rows of the conversations' table per token id: one for each segment,
-            the last one for all older segments.
-        has_labels (bool): Whether to pack labels.
+        n_segments (int): Number of rows per token id in the embedding table of the conversations:
+            one row for each segment, the last one for all older segments.
+        has_labels (bool): Whether to encode labels.
         """
         labels: Replies = batch if has_labels else ()
         store, conversations, entries = self._look_up(batch, labels, replies)
@@ -201,8 +203,8 @@ class TextEncoder:
 
     @cached_property
     def key(self) -> Optional[str]:
-        """Key of the encoder: two encoders have equal keys only if they read the same turns and
-        make the same rows of a text. None if the tokenizer has no key."""
+        """Key of the encoder: encoders have equal keys only if they read the same turns of a
+        conversation and make the same token rows for a text. None if the tokenizer has no key."""
         of_tokenizer = tokenizer_key(self.tokenizer)
         if of_tokenizer is None:
             return None
@@ -211,15 +213,15 @@ class TextEncoder:
 
     @property
     def encoding(self) -> Optional[Encoding]:
-        """Settings that another process needs to make the same rows in advance; None if the
+        """Settings that another process needs to make the same token rows in advance; None if the
         encoder has no ``key``."""
         if self.key is None:
             return None
         return Encoding(self.key, self.lay_out, self.history_size, self.speaker_tokens)
 
     def replica(self) -> "TextEncoder":
-        """Return an encoder that shares the cached turns with this one. Two threads can use the
-        two at the same time."""
+        """Return an encoder that shares the cached turns with this encoder. Two threads can use
+        both encoders at the same time."""
         replica = copy.copy(self)
         replica._first_sight = FirstSight()
         return replica
@@ -255,19 +257,23 @@ class TextEncoder:
     def _slices(self, store: StoredTurns, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """Return the start and the number of tokens of each reply in the store; int64."""
         starts, lengths, _ = store.entries[:, entries]
-        # Without the delimiter, and the speaker.
+        # Leave out the delimiter and the speaker token.
         return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
 
     def _look_up(
         self, conversations: Contexts, labels: Replies = (), texts: Sequence[str] = ()
     ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
-        """Return the numbers of conversations, the entries of labels and of further replies after
-        them, and the store that holds both; new ones are added."""
+        """Look up conversations, labels and further replies in a store, and add new ones to it.
+
+        RETURNS (Tuple[StoredTurns, np.ndarray, np.ndarray]): The state of the store; the number of
+            each conversation, int64; and the entry of each label and then of each further reply,
+            int64.
+        """
         batches = [each for each in (conversations, labels) if isinstance(each, Batch)]
         for examples in batches[:1]:
             if examples.store.encoder_keys and self.key in examples.store.encoder_keys:
                 return self._look_up_ready(examples, conversations, labels, texts)
-            if examples.store.is_mapped:  # Nothing about its rows is cached.
+            if examples.store.is_mapped:  # Nothing about the rows of such a store is cached.
                 if isinstance(conversations, Batch):
                     conversations = conversations.turns(self.history_size)
                 return self._look_up(conversations, _labels_of(labels), texts)
@@ -284,10 +290,10 @@ class TextEncoder:
     def _look_up_ready(
         self, batch: Batch, conversations: Contexts, labels: Replies, texts: Sequence[str]
     ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
-        """Do the same for a batch whose tokens are ready, and for texts that come with it.
+        """Do the same for a batch whose store has its tokens, and for further replies.
 
-        conversations (Contexts), labels (Replies): Those of the batch, or none. Labels may be those
-            of its ``choices``, which begin with its rows.
+        conversations (Contexts): The batch, or nothing.
+        labels (Replies): The batch, its ``choices`` (which begin with its rows), or nothing.
         """
         assert self.key is not None
         labelled = labels if isinstance(labels, Batch) else batch
@@ -307,7 +313,7 @@ class TextEncoder:
     # The caller of the following methods holds the store's lock.
 
     def _conversation_numbers(self, store: TurnStore, conversations: Contexts) -> np.ndarray:
-        """The store's number of each conversation; shape (n,), int64."""
+        """Return the number of each conversation in the store; shape (n,), int64."""
         if not isinstance(conversations, Batch):
             return self._add_conversations(store, conversations)
         (known, _), rows = store.known_of(conversations.store), conversations.rows
@@ -345,7 +351,7 @@ class TextEncoder:
         return store.add_conversations(turns, n_turns)
 
     def _label_numbers(self, store: TurnStore, texts: Replies) -> np.ndarray:
-        """The store's entry of each reply; shape (n,), int64."""
+        """Return the entry of each reply in the store; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
         (_, known), ids = store.known_of(texts.store), texts.label_ids
@@ -365,7 +371,8 @@ class TextEncoder:
         return self._entries(store, [(SELF, texts[id]) for id in ids.tolist()])
 
     def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
-        """The store's entry of each turn of a table (see ``Table.turns``); shape (n_turns,), int32.
+        """Return the entry of each turn of a table (see ``Table.turns``) in the store; shape
+        (n_turns,), int32.
 
         If the table is held in memory, a text is looked up by its number alone, because the string
         would take more memory than its tokens."""
@@ -378,11 +385,11 @@ class TextEncoder:
         return known[keys]
 
     def _entries(self, store: TurnStore, turns: Sequence[Turn]) -> np.ndarray:
-        """The store's entry of each turn; shape (n_turns,), int64."""
+        """Return the entry of each turn in the store; shape (n_turns,), int64."""
         known = store.rows
         keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
         try:
-            # All are usually known: then this takes two thirds of the time of a loop.
+            # Usually all turns are known. Then itemgetter takes two thirds of the time of a loop.
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
@@ -394,18 +401,18 @@ class TextEncoder:
 def _joined(
     labels: Sequence[str], of_labels: np.ndarray, texts: Sequence[str], of_texts: np.ndarray
 ) -> np.ndarray:
-    """Return the entries of labels and of texts; a text that is one of the labels has the label's
-    entry, so that a kernel treats both as one reply. Shape (n_labels + n_texts,), int64."""
+    """Join the entries of labels and of texts; shape (n_labels + n_texts,), int64. A text that
+    equals a label gets the label's entry, so that kernels treat both as the same reply."""
     known = dict(zip(labels, of_labels.tolist()))
     found = [known.get(text, entry) for text, entry in zip(texts, of_texts.tolist())]
     return np.concatenate((of_labels, np.array(found, dtype=np.int64)))
 
 
 def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
-    """Return the number of tokens to keep of each of n replies: the lowest limit of the examples
+    """Return the maximum number of tokens of each of n replies: the lowest limit of the examples
     with this reply; shape (n,), int64. None if the batch has no limits.
 
-    numbers (Sequence[int]): For each example the number of its reply; may be an array.
+    numbers (Sequence[int]): For each example, the number of its reply; may be an array.
     """
     limits = _limits(batch, LABEL)
     if limits is None:
@@ -435,13 +442,14 @@ def _labels_of(replies: Replies) -> Sequence[str]:
 
 
 def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:
-    """Return the most tokens to read of each row of a batch, shape (n,), int64; None for all."""
+    """Return the maximum number of tokens to read of each row of a batch, shape (n,), int64; None
+    if there is no limit."""
     limits = texts.max_tokens if isinstance(texts, Batch) else None
     return None if limits is None else limits[:, field]
 
 
 def _shortened(lengths: np.ndarray, most: int, limits: Optional[np.ndarray]) -> np.ndarray:
-    """Cut lengths to limits; return the same array if no length exceeds them."""
+    """Cut lengths to limits. Return the same array if no length exceeds its limit."""
     if limits is None and not most:
         return lengths
     bound = np.minimum(most or NO_LIMIT, NO_LIMIT if limits is None else limits)

@@ -1,4 +1,4 @@
-"""Write the tokens of a store to disk, as an encoder makes them."""
+"""Tokenize the rows and labels of a store, and write the tokens to disk."""
 
 import sys
 from contextlib import closing
@@ -15,18 +15,19 @@ from ..files.growing_folder import GrowingFolder, read_manifest
 from ..messages import SELF, Turn
 from .text_encoder import TextEncoder
 
-# Carries out tasks and yields their results, in their order (see ``Readers.carry_out``). It also
-# takes a function that returns one that carries out a task, and what the work is, for messages.
+# Carries out tasks and yields their results, in their order (see ``Readers.carry_out``). Its
+# further arguments are a function that returns the function that carries out a task, and a
+# description of the work, for messages.
 CarryOut = Callable[[Iterable[Any], Any, str], Generator[Any, None, None]]
-# Number of rows or labels that are tokenized at once.
+# Number of rows or labels to tokenize at a time.
 CHUNK = 1 << 14
 
 
 class StoreSpan(NamedTuple):
-    """Name consecutive labels or rows of a store.
+    """Hold the range of some consecutive labels or rows of a store.
 
     what (str): "labels" or "rows".
-    first, last (int): Number of the first one, and one past the last one.
+    first, last (int): Number of the first label or row, and one past the last.
     """
 
     what: str
@@ -60,12 +61,12 @@ def write_tokens(
     carry_out: CarryOut,
     progress: Optional[Callable[[int], None]] = None,
 ) -> None:
-    """Tokenize the labels of a store and the turns of all its rows. Resume if an earlier call was
-    interrupted.
+    """Tokenize the labels of a store and the turns of all its rows, and write the tokens to a
+    folder. If an earlier call was interrupted, resume its work.
 
     folder (Path): Folder to write the tokens to.
     fingerprint (Any): Fingerprint of the store and the encoder, as JSON.
-    carry_out (CarryOut): Runs the tokenizing, maybe in other processes; this process writes.
+    carry_out (CarryOut): Tokenizes, possibly in other processes; this process writes.
     progress (Optional[Callable]): Called with the number of rows done so far.
     RAISES (OSError): If the tokens cannot be written.
     """
@@ -104,7 +105,7 @@ def write_tokens(
 
 
 def _tokenizing(folder: Path, encoding: Encoding, kind: str) -> Callable[[StoreSpan], Tokenized]:
-    """Return a function that tokenizes part of the store in a folder."""
+    """Return a function that tokenizes a span of the store in a folder."""
     store = MappedStore(folder, read_manifest(folder) or {})
     return partial(_tokenize, store, encoding, np.dtype(kind))
 
@@ -139,7 +140,8 @@ def _turns_of(
 def _by_cells(
     store: MappedStore, most: int, rows: np.ndarray
 ) -> Tuple[List[Turn], np.ndarray, np.ndarray]:
-    """Do the same row by row: some rows lack a text, or have a context of another form."""
+    """Do the same row by row, because some rows lack a text, or have a context that is not a list
+    of turns."""
     of_rows = [turns[-most:] if most > 0 else turns for turns in Batch(store, rows).turns(most)]
     turns = [(role, text) for own in of_rows for role, text in own]
     numbers = {turn: number for number, turn in enumerate(dict.fromkeys(turns))}

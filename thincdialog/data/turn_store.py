@@ -1,5 +1,5 @@
-"""The tokens of turns: made when a turn first occurs, then held in one array, so that a batch
-needs only one gather."""
+"""A cache of the tokens of turns. A turn is tokenized when it first occurs; all tokens are in one
+array, so that a batch needs only one gather."""
 
 from itertools import chain
 from threading import Lock
@@ -27,17 +27,17 @@ from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
 
 UNKNOWN = -1
-# What to add to a token row to add 1 to its segment, on machines of either byte order.
+# Adding this number to a token row adds 1 to its segment, on machines of either byte order.
 ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
 
 
 class StoredTurns(NamedTuple):
-    """Hold the state of a store at some time. Rows and entries never change: the store replaces
-    its arrays by larger ones.
+    """Hold a snapshot of a store. Its rows and entries never change, because the store replaces its
+    arrays with larger ones.
 
     bounds (np.ndarray): Start of each conversation's turns, and the end of the last; int64.
     turns (np.ndarray): Entries of the turns of all conversations, int32.
-    entries, tokens (np.ndarray): As in ``TurnStore``; or as in ``examples.Encoded``.
+    entries, tokens (np.ndarray): As in ``TurnStore``, or as in ``examples.encoded.Encoded``.
     """
 
     bounds: np.ndarray
@@ -47,23 +47,23 @@ class StoredTurns(NamedTuple):
 
 
 class TurnStore:
-    """Hold token rows in an append-only array; an entry is a slice of it.
+    """Hold token rows in an append-only array; an entry is a slice of this array.
 
-    A token row is (id, segment), two int32 held as one int64, so that gathering
-    and adding to the segment are one operation each. ``trim`` forgets
-    everything once the store holds more than ``max_rows`` rows. Turns are then encoded
-    again when they are used, so memory stays bounded and results stay the same.
+    A token row is (id, segment): two int32 values held as one int64, so that gathering and adding
+    to the segment are one operation each. ``trim`` drops all entries if the store holds more than
+    ``max_rows`` rows. Turns are then encoded again when they are used, so memory is limited and
+    results do not change.
 
     Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries,
     and takes a snapshot (``now``) to read from after that.
 
-    max_rows (Optional[int]): Token rows to keep; None for all.
-    lock (Optional[Lock]): Shared by all stores that one tokenizer fills, so that only one thread
-        at a time calls the tokenizer; None for a separate lock.
+    max_rows (Optional[int]): Maximum number of token rows to keep; None for no limit.
+    lock (Optional[Lock]): Lock that all stores of a tokenizer share, so that only one thread at a
+        time calls the tokenizer; None for a new lock.
     rows (Dict): The entry of each turn that is looked up by its text.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
-    entries (np.ndarray): For each entry: first row, number of rows, number of units
-        (lines, or 1); shape (3, capacity), int64.
+    entries (np.ndarray): For each entry its first row, the number of its rows, and the number of
+        its units (lines, or 1); shape (3, capacity), int64.
     """
 
     def __init__(self, max_rows: Optional[int], lock: Optional[Lock] = None):
@@ -84,18 +84,20 @@ class TurnStore:
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
         self._n_tokens = self._n_entries = 0
-        # The entries of all conversations' turns in sequence, and the start of each conversation.
+        # Entries of the turns of all conversations, one conversation after the other, and the start
+        # of each conversation.
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        # See ``known_of``; dropped when the examples are garbage-collected.
+        # See ``known_of``. Weak keys, so that the numbers are dropped with the examples.
         self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
         self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
     def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the number of each example's conversation in a store of examples, shape
-        (n_examples,), and the entry of each of its ``label_texts``, shape (n_labels,); int64.
-        New ones are ``UNKNOWN``; the caller replaces these when it adds them."""
+        """Return the number of the conversation of each example, shape (n_examples,), and the entry
+        of each of the examples' ``label_texts``, shape (n_labels,); int64. Conversations and labels
+        that were not added yet are ``UNKNOWN``; a caller that adds one writes its number into the
+        array."""
         known = self._known.get(examples)
         if known is None:
             sizes = examples.n_examples, len(examples.label_texts)
@@ -112,13 +114,14 @@ class TurnStore:
         return known
 
     def trim(self) -> None:
-        """Forget all entries if they take more rows than allowed; call it between
-        batches, never while numbers of entries are in use."""
+        """Drop all entries if they take more rows than ``max_rows``. Call it between batches, never
+        while numbers of entries are in use."""
         if self.max_rows is None:
             return
-        # An entry takes more memory than its rows, mainly for its text as the key.
+        # An entry takes more memory than its rows, mainly for its text, which is its key. All
+        # numbers are in units of a row, 8 bytes.
         n_rows = self._n_tokens + 8 * len(self.rows)
-        # In units of 8 bytes.
+        # A conversation takes two more (for its start and its number), and half of one per turn.
         n_rows += 2 * self._n_conversations + int(self._bounds[self._n_conversations]) // 2
         if n_rows > self.max_rows:
             self.forget()
@@ -127,9 +130,9 @@ class TurnStore:
         """Add entries.
 
         tokens (np.ndarray): Token rows of all entries, shape (n_tokens,), int64.
-        lengths (np.ndarray): Token rows of each entry, int64.
-        units (np.ndarray): Units of each entry, int64.
-        RETURNS (np.ndarray): Their numbers, int64.
+        lengths (np.ndarray): Number of token rows of each entry, shape (n_entries,), int64.
+        units (np.ndarray): Number of units of each entry, shape (n_entries,), int64.
+        RETURNS (np.ndarray): Numbers of the entries, shape (n_entries,), int64.
         """
         number, start = self._n_entries, self._n_tokens
         last, end = number + len(lengths), start + len(tokens)
@@ -141,9 +144,9 @@ class TurnStore:
         return np.arange(number, last)
 
     def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
-        """Store which turns conversations consist of.
+        """Add conversations as sequences of turns.
 
-        turns (np.ndarray): Entries of all turns, shape (n_turns,), int64.
+        turns (np.ndarray): Entries of the turns of all conversations, shape (n_turns,), int64.
         n_turns (np.ndarray): Number of turns of each conversation, shape (n,), int64.
         RETURNS (np.ndarray): Numbers of the conversations, shape (n,), int64.
         """
@@ -163,12 +166,13 @@ class TurnStore:
 
 
 class Conversations:
-    """Read conversations of a store by number. (``CompiledConversations`` does the same.)
+    """Read conversations of a store by number. (``CompiledConversations`` does the same with
+    compiled kernels.)
 
     store (StoredTurns): Snapshot of the store.
     numbers (np.ndarray): Numbers of the conversations, shape (n,), int64.
     delimiter (bool): Whether all turns except the last end with a delimiter token.
-    totals (np.ndarray): Tokens of each conversation before truncation, shape (n,), int64.
+    totals (np.ndarray): Number of tokens of each conversation before truncation, shape (n,), int64.
     """
 
     def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
@@ -177,13 +181,13 @@ class Conversations:
         self._tokens = store.tokens
         entries = store.entries[:, store.turns[slice_places(starts, n_turns)]]
         self._starts, self._lengths, self._n_units = entries
-        # Number of turns before each conversation, and of all turns.
+        # Number of turns before each conversation, then the number of all turns.
         self._bounds = np.append(0, n_turns.cumsum())
         if delimiter:
             self._lengths[self._bounds[1:][n_turns > 0] - 1] -= 1
         else:
-            self._lengths -= 1  # the store keeps a delimiter after every turn
-        # Number of tokens before each turn, and of all tokens.
+            self._lengths -= 1  # Every turn in the store ends with a delimiter.
+        # Number of tokens before each turn, then the number of all tokens.
         self._upto = np.append(0, self._lengths.cumsum())
         self.totals = np.diff(self._upto[self._bounds])
 
@@ -193,7 +197,7 @@ class Conversations:
         totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
         """
         starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
-        # Number of units after each turn, up to the end of its conversation.
+        # Number of units between each turn and the end of its conversation.
         units = np.append(0, self._n_units.cumsum())
         segments = units[self._bounds[1:]].repeat(n_turns) - units[1:]
         if totals is not self.totals:
@@ -211,12 +215,14 @@ def lay_out_turns(
 ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make the token rows (see ``TurnStore``) of turns, each with ``<turn>`` at its end.
 
-    encode_many (Callable): Method of the tokenizer.
-    segments (str): Unit of segments: "turn", or "line" (lines of only white space do not count).
+    encode_many (Callable): Method of the tokenizer that encodes several texts.
+    segments (str): Unit that segments count: "turn", or "line" (except lines with only white
+        space).
     speaker_tokens (bool): Whether each turn begins with its speaker's token.
-    turns (Sequence[Turn]): One or more.
-    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Rows of all, shape (n_tokens,),
-        and for each turn the number of its rows and of its units; int64.
+    turns (Sequence[Turn]): The turns, one or more.
+    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Token rows of all turns, shape
+        (n_tokens,); and for each turn the number of its rows and the number of its units, shape
+        (n_turns,); int64.
     """
     texts = [text for _, text in turns]
     n_units = np.ones(len(turns), dtype=np.int64)
@@ -225,9 +231,9 @@ def lay_out_turns(
         texts = list(chain.from_iterable(of_turns))
         n_units = np.array(list(map(len, of_turns)), dtype=np.int64)
     ids, lengths = encode_many(texts)
-    last = n_units.cumsum() - 1  # Unit of each turn.
+    last = n_units.cumsum() - 1  # Number of the last unit of each turn.
     first = last - n_units + 1
-    n_before = np.zeros(len(texts), dtype=np.int64)  # Rows before the first token.
+    n_before = np.zeros(len(texts), dtype=np.int64)  # Speaker tokens at the start of each unit.
     n_before[first] = speaker_tokens
     totals = lengths + n_before
     totals[last] += 1
@@ -250,7 +256,7 @@ def _lines(text: str) -> List[str]:
 
 
 def _with_room(array: np.ndarray, least: int) -> np.ndarray:
-    """Return an array of at least ``least`` columns that starts with the same columns."""
+    """Return an array with the same values and room for at least ``least`` columns."""
     if least <= array.shape[-1]:
         return array
     shape: Tuple[int, ...] = (*array.shape[:-1], max(least, 2 * array.shape[-1]))

@@ -1,4 +1,4 @@
-"""The tokens a model knows, the most frequent first."""
+"""The vocabulary of a model: its tokens, the most frequent first."""
 
 import json
 import zlib
@@ -15,9 +15,9 @@ _PROGRESS_EVERY = 1000  # texts
 
 
 class Vocabulary:
-    """Tokens and their counts, ordered by (-count, token).
+    """Hold tokens and their counts, ordered by (-count, token).
 
-    rows (Sequence[Tuple[str, int]]): Token and count, in order.
+    rows (Sequence[Tuple[str, int]]): Each token with its count, in this order.
     """
 
     def __init__(self, rows: Sequence[Tuple[str, int]]):
@@ -37,13 +37,14 @@ class Vocabulary:
         max_size: int = 0,
         progress: Optional[Progress] = None,
     ) -> "Vocabulary":
-        """Count the tokens of all texts.
+        """Build a vocabulary from the tokens of all texts.
 
+        texts (Iterable[str]): Texts, read once.
         split (Callable): Cuts a text into tokens.
-        min_freq (int): Least number of occurrences of a token to keep, 1 or more.
-        max_size (int): Number of tokens to keep, the most frequent ones; 0 for no limit.
+        min_freq (int): Minimum count of a token to keep, 1 or more.
+        max_size (int): Maximum number of tokens, the most frequent ones; 0 for no limit.
         progress (Optional[Callable]): Called with the number of texts read so far.
-        RAISES (DataError): If no token is left.
+        RAISES (DataError): If no token occurs often enough.
         """
         counter: Counter = Counter()
         for text in counted(texts, progress):
@@ -60,8 +61,8 @@ class Vocabulary:
         return cls(rows[:max_size] if max_size else rows)
 
     def to_disk(self, path: Path) -> None:
-        """Write one JSON row per line, ``["token", count]``, after a first line with the
-        number of rows and their checksum."""
+        """Write the vocabulary to a file: a line with the number of tokens and a checksum (CRC-32),
+        then for each token a line ``["token", count]`` of JSON."""
         lines = [
             json.dumps([token, count], ensure_ascii=False)
             for token, count in zip(self.tokens, self.counts)
@@ -73,7 +74,7 @@ class Vocabulary:
 
     @classmethod
     def from_disk(cls, path: Path) -> "Vocabulary":
-        """Read what ``to_disk`` wrote.
+        """Read a vocabulary that ``to_disk`` wrote.
 
         RAISES (ModelError): If the file is missing, truncated, changed or not a vocabulary.
         """
@@ -104,7 +105,7 @@ def _row(line: bytes) -> Tuple[str, int]:
 
 
 def counted(texts: Iterable[str], progress: Optional[Progress]) -> Iterator[str]:
-    """Yield the same texts; report their count to ``progress`` every 1,000 texts and at the end."""
+    """Yield the texts, and report their number to ``progress`` every 1,000 texts and at the end."""
     if progress is None:
         yield from texts
         return

@@ -1,12 +1,12 @@
-"""Words and punctuation of a text in any script, with the standard library alone.
+"""Split texts in any script into words and punctuation marks, with the standard library alone.
 
-A word is a run of letters, digits and underscores with all their combining marks; an
-apostrophe between letters and a full stop or comma between digits do not end it (``don't``,
-``1,000.5``). Everything else that is not white space is a token of its own, an emoji with its
-modifiers and joined parts together. Scripts written without spaces (Han, kana, Thai, Lao,
-Khmer, Myanmar) give one token a character with its marks, and need no dictionary.
+A word is a run of letters, digits and underscores, with all their combining marks. An apostrophe
+between letters does not end a word, nor does a full stop or comma between digits (``don't``,
+``1,000.5``). Every other character except white space is a token of its own; an emoji is one token
+with its modifiers and joined parts. In scripts without spaces between words (Han, kana, Thai, Lao,
+Khmer, Myanmar), each character with its marks is a token, so that no dictionary is needed.
 
-SOURCE: after the rules of Unicode Standard Annex 29, https://unicode.org/reports/tr29/
+SOURCE: based on Unicode Standard Annex 29, https://unicode.org/reports/tr29/
 """
 
 import re
@@ -23,27 +23,29 @@ _UNSPACED = (
     (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),
     (0xF900, 0xFAFF), (0xFF66, 0xFF9F),
 )  # fmt: skip
-_LETTERS_END = 0x20000  # beyond it, letters are Han
+_LETTERS_END = 0x20000  # From this code point on, all letters are Han.
 _JOINER = "\u200d"
 # Soft hyphen, non-joiner, skin tones, tags (flags of regions), variation selectors.
 _EXTENDERS = "\u00ad\u200c\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
-# Zero width space, direction marks, word joiner, byte order mark: they separate only.
+# Zero width space, direction marks, word joiner, byte order mark: they separate words and are
+# dropped.
 _DROPPED = "\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 _ASCII = re.compile(r"\w+(?:(?:'|(?<=\d)[.,](?=\d))\w+)*|[^\s\w]")
 
 _CLOSING = frozenset(".,!?;:)]}%…，。！？；：、）】」』》”’")
-# Full-width marks are as wide as a space already.
+# Full-width marks include the width of a space, so no space follows them.
 _OPENING = frozenset("([{$£€#@“‘（【「『《，。！？；：、）】」』》")
 
 
 def split_words(text: str) -> List[str]:
-    """The words and punctuation marks of a text, in order."""
+    """Return the words and punctuation marks of a text, in order."""
     return (_ASCII if text.isascii() else any_script()).findall(text)
 
 
 def join_words(words: Iterable[str]) -> str:
-    """A readable text whose ``split_words`` are these words."""
+    """Join words and punctuation marks into a readable text. ``split_words`` splits this text into
+    the same words again."""
     parts: List[str] = []
     previous = ""
     for word in words:
@@ -59,10 +61,11 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def normalise(text: str, form: NormalForm, lower: bool) -> str:
-    """A text in a normal form of Unicode, and in lower case if wanted.
+    """Return a text in a normal form of Unicode, and in lower case if wanted.
 
-    form (str): "NFC" (composed), "NFKC" (composed, compatible characters as one:
-        full-width letters, ligatures) or "none".
+    form (str): "NFC" (composed characters), "NFKC" (in addition, compatible characters such as
+        full-width letters and ligatures are replaced by the usual ones) or "none".
+    lower (bool): Whether to put everything into lower case.
     """
     if text.isascii():
         return text.lower() if lower else text
@@ -86,7 +89,7 @@ def _lacks_spaces(point: int) -> bool:
 
 @lru_cache(maxsize=None)
 def any_script() -> Pattern[str]:
-    """The pattern for all of Unicode; takes about 50 ms, once, to put together."""
+    """Return the pattern of a word in any script. It is built at the first call, in about 50 ms."""
     letters, marks = [], []
     unspaced = {point for first, last in _UNSPACED for point in range(first, last + 1)}
     for point in range(0x80, _LETTERS_END):
@@ -107,6 +110,6 @@ def any_script() -> Pattern[str]:
 
 
 def _ranges(points: List[int]) -> str:
-    """Ascending code points as the ranges of a character class."""
+    """Return ascending code points as ranges of a character class in a regular expression."""
     runs = (list(run) for _, run in groupby(enumerate(points), lambda pair: pair[1] - pair[0]))
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)

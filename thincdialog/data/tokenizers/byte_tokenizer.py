@@ -10,12 +10,13 @@ N_BYTES = 256
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8; lone surrogates become the three bytes they would have."""
+    """Encode a text in UTF-8. A lone surrogate becomes three bytes, as UTF-8 would encode its code
+    point."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def from_bytes(data: bytes) -> str:
-    """The text of bytes; what is no text at all becomes U+FFFD."""
+    """Decode the bytes of a text. Bytes that are not valid become U+FFFD."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -24,8 +25,8 @@ def from_bytes(data: bytes) -> str:
 
 @registry.tokenizers("thincdialog.Bytes.v1")
 class ByteTokenizer(Tokenizer):
-    """The bytes of a text in UTF-8, 256 ids. Needs no vocabulary, knows every
-    text, and ``decode`` gives back exactly what was encoded."""
+    """Use the UTF-8 bytes of a text as tokens, which takes 256 ids. The tokenizer needs no
+    vocabulary, can encode every text, and ``decode`` restores each text exactly."""
 
     needs_texts = False
 

@@ -14,12 +14,13 @@ _OURS = "thincdialog."
 def many_encoder_of(
     tokenizer: Tokenizer,
 ) -> Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]:
-    """Return the tokenizer's ``encode_many``; for a custom tokenizer, with a check of the ids.
+    """Return the tokenizer's ``encode_many``; for a custom tokenizer, a function that also checks
+    the ids.
 
     A custom tokenizer may be a subclass of a built-in one. Unless it defines its own
     ``encode_many``, its ``encode`` is called for each text, because it may be overridden.
 
-    RAISES (CodeError): If the tokenizer has no valid ``n_ids``; when the function is called, if
+    RAISES (CodeError): If the tokenizer has no valid ``n_ids``. The returned function raises it if
         the tokenizer returns anything other than ids.
     """
     check_attributes(tokenizer)

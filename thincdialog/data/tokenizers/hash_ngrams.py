@@ -12,24 +12,27 @@ from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED
 
-# Joins the hashes of neighbouring words; odd, so that the multiplication loses no bits.
+# Multiplier that joins the hashes of neighbouring words; odd, so that no bits are lost.
 _JOIN = 0x9E3779B97F4A7C15
 _MASK, _LOW = (1 << 64) - 1, (1 << 32) - 1
-_MAX_WORDS = 1 << 16  # cached, in about 20 MB; the cache is emptied when it is full
+# Maximum number of words to cache, which takes about 20 MB; a full cache is emptied.
+_MAX_WORDS = 1 << 16
 _NO_IDS = np.zeros(0, dtype=np.int32)
 
 
 @registry.tokenizers("thincdialog.HashNgrams.v1")
 class HashNgramTokenizer(Tokenizer):
     """Hash word n-grams, and character n-grams if wanted, into a fixed number of rows, which
-    n-grams may share. Needs no training texts; a text has the same ids on every machine.
+    n-grams may share. The tokenizer needs no training texts, and a text has the same ids on every
+    machine.
 
-    The features of a text are ordered by word: the word, the n-grams that end with
-    it, its character n-grams (with "<" and ">" for its ends).
+    The features of a text are ordered by word: first the word, then the word n-grams that end with
+    this word, then its character n-grams (with "<" and ">" for the ends of the word).
 
     n_rows (int): Number of rows, 1 or more.
-    ngrams (int): Longest word n-gram, 1 or more.
-    char_ngrams (Optional[List[int]]): Shortest and longest n-gram in a word ([3, 5]), or None.
+    ngrams (int): Length of the longest word n-gram in words, 1 or more.
+    char_ngrams (Optional[List[int]]): Length of the shortest and of the longest character n-gram,
+        such as [3, 5]; None for no character n-grams.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
     RAISES (ValueError): If a number is out of range.
@@ -37,7 +40,7 @@ class HashNgramTokenizer(Tokenizer):
     """
 
     needs_texts = False
-    _end_mark = ""  # added as the last word of each text, unless empty
+    _end_mark = ""  # Word to add at the end of each text; "" for none.
 
     def __init__(
         self,
@@ -83,14 +86,14 @@ class HashNgramTokenizer(Tokenizer):
         entries = [self._words.get(word) or self._add(word) for word in self._split(text)]
         ids: List[int] = []
         n_rows, longest = self.n_rows, self.ngrams - 1
-        # Hashes of the n-grams that ended with the word before: one word, two, ...
+        # Hashes of the n-grams that end with the previous word: of one word, two words, ...
         before: List[int] = []
         for word_hash, own, of_characters in entries:
             ids += own
             ending = [word_hash]
             for each in before:
                 joined = (each * _JOIN + word_hash) * _JOIN & _MASK
-                # The upper half: it depends on every bit of both hashes.
+                # Use the upper half, because it depends on every bit of both hashes.
                 ids.append((joined >> 32) % n_rows + N_SPECIAL)
                 ending.append(joined)
             ids += of_characters
@@ -116,7 +119,7 @@ class HashNgramTokenizer(Tokenizer):
         at += has_own
         word_hashes = ending = hashes.astype(np.uint64)
         for n in range(1, int(n_ngrams.max(initial=0)) + 1):
-            # Junk where n-grams would begin before their text.
+            # Where an n-gram would begin before its text, the hash is meaningless and not used.
             ending = np.append(ending[:1], (ending[:-1] * _JOIN + word_hashes[1:]) * _JOIN)
             here = np.flatnonzero(n_ngrams >= n)
             ids[at[here] + n - 1] = (ending[here] >> 32) % self.n_rows + N_SPECIAL
@@ -124,11 +127,12 @@ class HashNgramTokenizer(Tokenizer):
         return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)
 
     def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        """Return the id of each word itself, -1 for words without one."""
+        """Return the id of each word itself; -1 for a word without an id."""
         return (hashes % self.n_rows).astype(np.int64) + N_SPECIAL
 
     def _of_characters(self, words: WordBytes) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the ids of the character n-grams, word by word, and their number per word."""
+        """Return the ids of the character n-grams, word by word, int32, and the number of these ids
+        for each word, int64."""
         if self.char_ngrams is None:
             return _NO_IDS, np.zeros_like(words.lengths)
         known = self._characters.get
@@ -155,7 +159,7 @@ class HashNgramTokenizer(Tokenizer):
         return found
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the rows' numbers, such as "#12 #7", because hashing cannot be undone."""
+        """Return the numbers of the rows, such as "#12 #7", because a hash cannot be reversed."""
         return " ".join(f"#{each - N_SPECIAL}" for each in ids if each >= N_SPECIAL)
 
     def _split(self, text: str) -> List[str]:
@@ -185,7 +189,7 @@ class HashNgramTokenizer(Tokenizer):
         return entry
 
     def _char_ids(self, word: str) -> List[int]:
-        # Another seed keeps a word apart from the same characters within a word.
+        # A different seed, so that a word and an equal character n-gram have different hashes.
         hashes = [
             hash_bytes(to_bytes(piece), SEED + 1) & 0xFFFFFFFF for piece in self._char_pieces(word)
         ]

@@ -1,4 +1,4 @@
-"""Tells tokenizers apart by what they know and how they are set."""
+"""A key that distinguishes tokenizers by their vocabulary and their settings."""
 
 import json
 from hashlib import sha256
@@ -11,17 +11,18 @@ from .tokenizer import Tokenizer
 
 
 def tokenizer_key(tokenizer: Tokenizer) -> Optional[str]:
-    """The same for tokenizers that give the same ids: a hash of the class, of the settings
-    (public attributes) and of what ``to_disk`` saves. None if a setting is more than JSON can
-    say, or if a user's tokenizer holds something else and does not save it.
+    """Return a key that is equal only for tokenizers that return the same ids: a hash of the class,
+    of the settings (public attributes) and of the files that ``to_disk`` writes.
 
-    tokenizer (Tokenizer): Built already.
+    tokenizer (Tokenizer): A tokenizer that was built or loaded.
+    RETURNS (Optional[str]): The key, in hexadecimal digits. None if a setting cannot be written as
+        JSON, or if a custom tokenizer has private attributes but does not define ``to_disk``.
     """
     kind = type(tokenizer)
     settings = {
         name: value
         for name, value in vars(tokenizer).items()
-        if name[0] != "_" and name != "needs_texts"  # False once it was loaded.
+        if name[0] != "_" and name != "needs_texts"  # Becomes False when a tokenizer is loaded.
     }
     if (
         is_users(kind)
@@ -45,7 +46,10 @@ def tokenizer_key(tokenizer: Tokenizer) -> Optional[str]:
 
 
 def _key_of_part(value: Any) -> str:
-    """RAISES (TypeError): If a setting is not a tokenizer that has a key."""
+    """Return the key of a setting that is a tokenizer.
+
+    RAISES (TypeError): If the setting is not a tokenizer, or has no key.
+    """
     key = tokenizer_key(value) if isinstance(value, Tokenizer) else None
     if key is None:
         raise TypeError

@@ -18,23 +18,24 @@ from .byte_tokenizer import N_BYTES
 from .tokenizer import Tokenizer, check_range
 
 _MODEL, _CHECK = "subwords.model", "subwords.json"
-# Most characters of a text passed to sentencepiece at once; it skips longer texts.
+# Maximum number of characters of a text to pass to sentencepiece, which skips longer texts.
 _LONGEST = 4096
 
 
 @registry.tokenizers("thincdialog.Subwords.v1")
 class SubwordTokenizer(Tokenizer):
-    """Cut texts into subwords that sentencepiece learns from them; pieces include spaces.
+    """Split texts into subwords, which sentencepiece learns from the training texts. Subwords
+    include the spaces between words.
 
     With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` restores
     every text that UTF-8 can represent, except that the character U+2581 becomes a space.
 
-    size (int): Subwords to learn at most; with byte fallback, 256 of them are the bytes.
+    size (int): Maximum number of subwords to learn; with byte fallback, 256 of them are the bytes.
     algorithm (str): "unigram" (Kudo 2018, https://arxiv.org/abs/1804.10959) or "bpe"
         (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909), which trains faster.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
-    byte_fallback (bool): Whether an unknown character becomes its bytes.
+    byte_fallback (bool): Whether to encode an unknown character as its bytes.
     RAISES (MissingPackageError): If sentencepiece is not installed.
     RAISES (ValueError): If a value is out of range.
     """
@@ -60,7 +61,7 @@ class SubwordTokenizer(Tokenizer):
 
     @property
     def n_ids(self) -> int:
-        # The first id of sentencepiece is its unknown piece; UNKNOWN is a special token here.
+        # The first id of sentencepiece, its unknown piece, is the special token UNKNOWN here.
         return N_SPECIAL + self._loaded.vocab_size() - 1
 
     @property
@@ -91,7 +92,7 @@ class SubwordTokenizer(Tokenizer):
                 eos_id=-1,
                 pad_id=-1,
                 unk_surface="<unk>",
-                num_threads=1,  # more threads round differently
+                num_threads=1,  # Results of several threads are rounded differently.
                 minloglevel=3,
             )
         except RuntimeError as error:
@@ -110,7 +111,7 @@ class SubwordTokenizer(Tokenizer):
 
     def _clean(self, text: str) -> str:
         text = normalise(text, self.normalize, self.lower)
-        # sentencepiece takes UTF-8 only, which has no lone surrogates.
+        # sentencepiece takes valid UTF-8 only, which excludes lone surrogates.
         return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
     def pieces(self, text: str) -> List[str]:
@@ -122,7 +123,7 @@ class SubwordTokenizer(Tokenizer):
 
     def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
         pieces = map(self._loaded.id_to_piece, range(1, self._loaded.vocab_size()))
-        # A piece that begins a word may be the whole of it.
+        # A piece that begins a word (with U+2581) may be a whole word.
         numbered = enumerate(pieces, N_SPECIAL)
         return {piece[1:]: i for i, piece in numbered if piece[:1] == "\u2581" != piece}
 

@@ -12,14 +12,17 @@ from ...files.plain_file import check_inside
 from ...registry import registry
 from ..vocabulary import Progress
 
-_GROUP = 1 << 16  # characters encoded at once: more would take more memory and save no time
+# Number of characters to encode at a time; more would take more memory and save no time.
+_GROUP = 1 << 16
 
 
 class Tokenizer(Contract):
-    """Turns a text into token ids, 0 to ``n_ids`` - 1, and back as far as possible.
+    """Turn a text into token ids from 0 to ``n_ids`` - 1, and ids back into a text as far as
+    possible. A tokenizer is a subclass; register it with ``registry.tokenizers``.
 
-    The first ids are the special tokens (``data.special_tokens``). ``needs_texts``
-    says whether ``build`` must see texts before anything can be encoded.
+    The first ids are the special tokens (see ``data.special_tokens``).
+
+    needs_texts (bool): Whether ``build`` must be called with texts before the tokenizer can encode.
     """
 
     returns = {
@@ -32,34 +35,38 @@ class Tokenizer(Contract):
 
     @property
     def ranges(self) -> Mapping[str, range]:
-        """The ids of each view, by name, if there are views (``thincdialog.Views.v1``)."""
+        """The range of ids of each view, by its name; empty except for tokenizers with views
+        (``thincdialog.Views.v1``)."""
         return {}
 
     @property
     def n_ids(self) -> int:
-        """Number of ids, special ones included.
+        """Number of ids, including special tokens.
 
         RAISES (ValueError): If the tokenizer needs texts and was not built.
         """
         raise NotImplementedError
 
     def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
-        """Learn from texts; the same texts give the same ids.
+        """Build the vocabulary, or other data of the tokenizer, from texts. The same texts lead to
+        the same ids.
 
+        texts (Iterable[str]): Training texts, read once.
         progress (Optional[Callable]): Called with the number of texts read so far.
         RAISES (DataError): If the tokenizer cannot be trained on the texts.
         """
 
     def pieces(self, text: str) -> List[str]:
-        """Return the strings that a text is cut into, for display."""
+        """Return the tokens of a text as strings, for display."""
         raise NotImplementedError
 
     def encode(self, text: str) -> np.ndarray:
-        """RETURNS (np.ndarray): Ids, shape (n_tokens,), int32."""
+        """Return the ids of a text; shape (n_tokens,), int32."""
         raise NotImplementedError
 
     def encode_many(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the ids of each text as ``encode`` does, but several times as fast for many.
+        """Return the ids of several texts. For many texts, this is several times as fast as calling
+        ``encode`` for each.
 
         RETURNS (Tuple[np.ndarray, np.ndarray]): Ids of all texts, one text after the other,
             shape (n_tokens,), int32; number of ids of each text, shape (n_texts,), int64.
@@ -72,36 +79,37 @@ class Tokenizer(Contract):
         return np.concatenate(ids), np.concatenate(lengths)
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """Do the work of ``encode_many`` for one group of texts, which limits the memory."""
+        """Do the work of ``encode_many`` for a group of texts; groups limit the memory needed."""
         return encode_each(self.encode, texts)
 
     def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
-        """Return the words that have their own ids, to load pretrained word vectors; empty if
-        ids are not words.
+        """Return the words that have their own ids, to load pretrained word vectors.
 
         texts (Iterable[str]): Training texts; not read if the tokenizer has a vocabulary.
-        RETURNS (Dict[str, int]): Word to id.
+        RETURNS (Dict[str, int]): Word to id; empty if ids are not words.
         """
         return {}
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids, without special tokens; the unknown token is "<unk>"."""
+        """Return the text of ids, without special tokens except the unknown token, "<unk>"."""
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
-        """Save the result of ``build``. Settings are not saved: they come from the config."""
+        """Save the result of ``build`` in a folder. Settings are not saved, because the config has
+        them."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def from_disk(self, folder: Path) -> None:
-        """Load what ``to_disk`` saved.
+        """Load the result of ``build`` that ``to_disk`` saved in a folder.
 
-        RAISES (ModelError): If it is missing or damaged.
+        RAISES (ModelError): If a file is missing or damaged.
         """
 
 
 def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Load a tokenizer of a saved model.
+    """Load the data of a saved model's tokenizer.
 
+    tokenizer (Tokenizer): The tokenizer, with the settings of the model's config.
     folder (Path): Folder of the model.
     RAISES (ModelError): If the tokenizer is missing, outside the folder, or damaged.
     """
@@ -114,9 +122,9 @@ def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def check_range(name: str, value: int, least: int) -> int:
-    """Return the value if it is large enough.
+    """Check that a setting is large enough, and return its value.
 
-    RAISES (ValueError): If it is smaller than ``least``.
+    RAISES (ValueError): If the value is smaller than ``least``.
     """
     if value < least:
         raise ValueError(f"{name} = {value}, expected {least} or more")
@@ -126,7 +134,7 @@ def check_range(name: str, value: int, least: int) -> int:
 def encode_each(
     encode: Callable[[str], np.ndarray], texts: Sequence[str]
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Do the same as ``Tokenizer.encode_many``, text by text.
+    """Encode several texts one by one, with the result of ``Tokenizer.encode_many``.
 
     encode (Callable): Returns the ids of a text.
     """

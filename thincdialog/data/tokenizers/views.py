@@ -1,4 +1,4 @@
-"""Several tokenizers that read the same text."""
+"""A tokenizer that combines several tokenizers, each as a view of the same text."""
 
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
@@ -14,12 +14,12 @@ from .tokenizer import Tokenizer
 
 @registry.tokenizers("thincdialog.Views.v1")
 class ViewsTokenizer(Tokenizer):
-    """Make the ids of several tokenizers, one after the other, so that parts of a model can read
-    the same text in different ways: each part takes the ids of its view
-    (``thincdialog.View.v1``).
+    """Encode each text with several tokenizers, so that parts of a model can read the same text in
+    different ways. Each part takes the ids of its view (``thincdialog.View.v1``).
 
-    views (Dict[str, Tokenizer]): By name, as `[tokenizer.views.name]`; one or more.
-    RAISES (ValueError): If there are none.
+    views (Dict[str, Tokenizer]): Tokenizers by the names of their views, one or more; a view is a
+        section `[tokenizer.views.name]`.
+    RAISES (ValueError): If there are no views.
     """
 
     def __init__(self, views: Dict[str, Tokenizer]):
@@ -37,7 +37,8 @@ class ViewsTokenizer(Tokenizer):
 
     @property
     def ranges(self) -> Dict[str, range]:
-        """The ids of each view. Special tokens that an agent adds are lower, and in no view."""
+        """The range of ids of each view, by its name. Special tokens that an agent adds have lower
+        ids, outside of all views."""
         found, start = {}, N_SPECIAL
         for name, view in self.views.items():
             found[name] = range(start, start := start + view.n_ids)
@@ -68,7 +69,7 @@ class ViewsTokenizer(Tokenizer):
         return joined, n_of_text
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of each view's ids."""
+        """Return the texts of all views, separated by spaces."""
         known = list(ids)
         return " ".join(
             view.decode(each - own.start for each in known if each in own)

@@ -1,4 +1,4 @@
-"""The base classes of tokenizers with a vocabulary, and the two that only split texts."""
+"""The base classes of tokenizers with a vocabulary, and two tokenizers that only split texts."""
 
 from itertools import chain, repeat
 from pathlib import Path
@@ -18,10 +18,11 @@ VOCABULARY = "vocabulary.jsonl"
 
 
 class HasVocabulary(Tokenizer):
-    """Base class: collects the pieces that ``split`` cuts texts into, and numbers them.
+    """Build a vocabulary of the pieces into which ``split`` cuts texts, and number them. The base
+    class of tokenizers with a vocabulary.
 
-    min_freq (int): Rarer pieces are unknown, 1 or more.
-    max_size (int): Pieces to keep, the most frequent; 0 for no limit.
+    min_freq (int): Minimum count of a piece in the vocabulary, 1 or more; rarer pieces are unknown.
+    max_size (int): Maximum number of pieces, the most frequent ones; 0 for no limit.
     first_id (int): Id of the first piece; lower ids have other meanings.
     RAISES (ValueError): If a number is out of range.
     """
@@ -42,7 +43,10 @@ class HasVocabulary(Tokenizer):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
+        """The vocabulary.
+
+        RAISES (ValueError): If the tokenizer was neither built nor loaded.
+        """
         if self._vocabulary is None:
             raise ValueError(
                 f"{type(self).__name__} has no vocabulary yet: call build() first, or from_disk()"
@@ -66,12 +70,12 @@ class HasVocabulary(Tokenizer):
         return {word: i for i, word in enumerate(self.vocabulary.tokens, self.first_id)}
 
     def _known(self) -> Dict[str, int]:
-        """Return the id of each piece."""
-        self.vocabulary  # noqa: B018  # See that there is one.
+        """Return the id of each piece of the vocabulary."""
+        self.vocabulary  # noqa: B018  # Raises an error if there is none.
         return self._ids
 
     def _find(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        """Return the id of each word, -1 for unknown ones."""
+        """Return the id of each word; -1 for unknown words."""
         if self._table is None:
             self._table = WordTable(self._known())
         return self._table.find(words, hashes)
@@ -85,14 +89,15 @@ class HasVocabulary(Tokenizer):
 
 
 class VocabularyTokenizer(HasVocabulary):
-    """Base class: a subclass defines how to ``split`` a text and ``join`` the pieces again.
+    """Encode the pieces of a text as ids of a vocabulary. A subclass defines how to ``split`` a
+    text into pieces, and how to ``join`` pieces again.
 
     lower (bool): Whether to put everything into lower case.
-    min_freq (int): Rarer pieces are unknown, 1 or more.
-    max_size (int): Pieces to keep, the most frequent; 0 for no limit.
-    byte_fallback (bool): Whether an unknown piece becomes the ids of its bytes
-        (256 ids more) instead of ``<unk>``; then ``decode`` gives all pieces back.
-    separator (bytes): Bytes between two consecutive unknown pieces.
+    min_freq (int): Minimum count of a piece in the vocabulary, 1 or more; rarer pieces are unknown.
+    max_size (int): Maximum number of pieces, the most frequent ones; 0 for no limit.
+    byte_fallback (bool): Whether to encode an unknown piece as its bytes (with 256 more ids)
+        instead of ``<unk>``, so that ``decode`` restores all pieces.
+    separator (bytes): Bytes to put between two consecutive unknown pieces.
     RAISES (ValueError): If a number is out of range.
     """
 
@@ -106,14 +111,14 @@ class VocabularyTokenizer(HasVocabulary):
         max_size: int = 0,
         byte_fallback: bool = False,
     ):
-        # Bytes come before the vocabulary, so that their ids do not depend on it.
+        # Ids of bytes come before those of the vocabulary, so that they do not depend on its size.
         first_id = N_SPECIAL + (N_BYTES if byte_fallback else 0)
         super().__init__(min_freq=min_freq, max_size=max_size, first_id=first_id)
         self.lower = lower
         self.byte_fallback = byte_fallback
 
     def join(self, pieces: Iterable[str]) -> str:
-        """Return the text of pieces."""
+        """Join pieces into a text."""
         raise NotImplementedError
 
     def pieces(self, text: str) -> List[str]:
@@ -165,7 +170,7 @@ class VocabularyTokenizer(HasVocabulary):
         return self.join(pieces)
 
     def _flush(self, data: bytearray, pieces: List[str]) -> None:
-        """Turn the bytes gathered so far into pieces."""
+        """Turn the bytes collected so far into pieces, and clear them."""
         if data:
             texts = data.split(self.separator) if self.separator else [data]
             pieces.extend(from_bytes(bytes(text)) for text in texts)
@@ -174,8 +179,8 @@ class VocabularyTokenizer(HasVocabulary):
 
 @registry.tokenizers("thincdialog.Characters.v1")
 class CharacterTokenizer(VocabularyTokenizer):
-    """Use every character (code point), including white space, as a token; ``decode`` restores
-    known ones exactly.
+    """Use every character (code point), including white space, as a token, so that ``decode``
+    restores known characters exactly.
 
     lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
     """
@@ -191,7 +196,7 @@ class CharacterTokenizer(VocabularyTokenizer):
 
 @registry.tokenizers("thincdialog.Whitespace.v1")
 class WhitespaceTokenizer(VocabularyTokenizer):
-    """Split at white space and change nothing else. For texts that are already tokenized.
+    """Split a text at white space only. For texts that are already tokenized.
 
     lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
     """

@@ -1,4 +1,4 @@
-"""The words of many texts, found at once: slices of one array of bytes."""
+"""Find the words of many texts at once, as slices of one array of bytes."""
 
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -8,11 +8,15 @@ from murmurhash.mrmr import hash_bytes
 from ..words import NormalForm, normalise, split_words
 from .byte_tokenizer import from_bytes, to_bytes
 
-_PADDING = b" " * 8  # so that whole blocks can be read at every word
-_WORTHWHILE = 1200  # characters: for fewer, one text at a time is faster
-_LONGEST = 64  # bytes; longer words, which are rare, are hashed one by one
+# Added after all texts, so that a block of 8 bytes can be read at the start of every word.
+_PADDING = b" " * 8
+# Number of characters from which it is faster to process all texts at once than one by one.
+_WORTHWHILE = 1200
+# Number of bytes up to which words are hashed together; longer words are hashed one by one,
+# because they are rare.
+_LONGEST = 64
 
-# Kinds of bytes that ``data.words`` distinguishes in ASCII; a digit is also a letter.
+# Kinds of ASCII characters that ``data.words`` distinguishes. A digit is also a letter.
 _LETTER, _DIGIT, _QUOTE, _POINT, _OTHER, _SPACE, _NOT_ASCII = 1, 2, 4, 8, 16, 32, 64
 _TAIL = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
 
@@ -32,9 +36,9 @@ _KINDS = bytes(map(_kind, range(256)))
 
 
 class WordBytes(NamedTuple):
-    """Hold words in the order of their texts.
+    """Hold the words of several texts, in order.
 
-    data (np.ndarray): UTF-8, with padding at the end; shape (n_bytes,), uint8.
+    data (np.ndarray): The texts in UTF-8, with padding at the end; shape (n_bytes,), uint8.
     starts, lengths (np.ndarray): Start and length of each word in bytes; shape (n_words,), int64.
     n_words (np.ndarray): Number of words of each text; shape (n_texts,), int64.
     """
@@ -73,7 +77,11 @@ class WordBytes(NamedTuple):
         return value
 
     def blocks(self, dtype: np.dtype) -> np.ndarray:
-        """Return, for each position, the bytes that start there, as one number of a type."""
+        """Return a view of the data with a number for each position, made of the bytes that start
+        there.
+
+        dtype (np.dtype): Type of these numbers, which determines their number of bytes.
+        """
         return np.ndarray(len(self.data) - dtype.itemsize + 1, dtype, self.data, strides=(1,))
 
 
@@ -98,7 +106,7 @@ def find_words(
     """
     data, ends = _joined(texts, form, lower)
     kinds = np.frombuffer(bytearray(data).translate(_KINDS), dtype=np.uint8)
-    # White space ends a word in every script, so each run between spaces is split on its own.
+    # White space ends a word in every script, so each run between spaces can be split separately.
     places, others = _take_others(data, kinds, ends)
     starts, lengths = _ascii_words(kinds)
     if len(others) or end_mark:
@@ -120,7 +128,8 @@ def find_words(
 
 
 def _joined(texts: Sequence[str], form: NormalForm, lower: bool) -> Tuple[bytes, np.ndarray]:
-    """Join all texts, with a space before and after each; return also the end of each."""
+    """Return the bytes of all texts, with a space before and after each text, and the end of each
+    text."""
     joined = " ".join(["", *texts, ""])
     if joined.isascii():
         data = (joined.lower() if lower else joined).encode("ascii")
@@ -134,7 +143,7 @@ def _joined(texts: Sequence[str], form: NormalForm, lower: bool) -> Tuple[bytes,
 
 
 def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the start and length of each word in ASCII texts that spaces surround."""
+    """Return the start and length of each word in ASCII texts with spaces around each text."""
     letter, digit = kinds & _LETTER, kinds & _DIGIT
     letter[1:-1] |= (kinds[1:-1] == _QUOTE) & (letter[:-2] & letter[2:])
     letter[1:-1] |= (kinds[1:-1] == _POINT) & ((digit[:-2] & digit[2:]) != 0)
@@ -150,8 +159,8 @@ def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 def _take_others(
     data: bytes, kinds: np.ndarray, ends: np.ndarray
 ) -> Tuple[np.ndarray, List[bytes]]:
-    """Return the words of all runs that are not only ASCII, and the position of each; mark these
-    runs as space in ``kinds``."""
+    """Return the position of each word in a run with characters other than ASCII, and these words;
+    mark the runs as spaces in ``kinds``."""
     high = np.flatnonzero(kinds == _NOT_ASCII)
     if not len(high):
         return high, []
@@ -160,7 +169,7 @@ def _take_others(
     starts, stops = edges[::2], edges[1::2]
     runs = np.unique(starts.searchsorted(high, side="right") - 1)
     text = ends.searchsorted(starts[runs])
-    # Neighbouring runs of one text are split together.
+    # Neighbouring runs of the same text are split together.
     first = np.flatnonzero(np.diff(runs, prepend=-2) + np.diff(text, prepend=-1) != 1)
     last = np.append(first[1:], len(runs)) - 1
     words: List[bytes] = []

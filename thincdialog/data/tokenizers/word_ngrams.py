@@ -1,4 +1,4 @@
-"""Words of a vocabulary, and hashed n-grams."""
+"""A tokenizer with a vocabulary of words and hashed n-grams, as in fastText."""
 
 from typing import Any, Dict, Iterable, List, Optional
 
@@ -12,26 +12,27 @@ from .hash_ngrams import HashNgramTokenizer
 from .vocabulary_tokenizer import HasVocabulary
 from .word_bytes import WordBytes
 
-# Ends every text; no word of a text looks like this.
+# Word at the end of every text. No word of a text is equal to it.
 END_MARK = "</s>"
 
 
 @registry.tokenizers("thincdialog.WordNgrams.v1")
 class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
-    """Make the features of fastText: every known word has its own row; word n-grams (and
+    """Use the features of fastText: every known word has its own row, and word n-grams (and
     character n-grams, if wanted), including those of unknown words, are hashed into a fixed
     number of rows.
 
-    The features of a text have the order of ``thincdialog.HashNgrams.v1``.
+    The features of a text have the same order as in ``thincdialog.HashNgrams.v1``.
 
-    n_rows (int): Rows of the n-grams, 1 or more.
-    ngrams (int): Longest word n-gram, 1 or more.
-    char_ngrams (Optional[List[int]]): Shortest and longest n-gram in a word ([3, 5]), or None.
+    n_rows (int): Number of rows of the n-grams, 1 or more.
+    ngrams (int): Length of the longest word n-gram in words, 1 or more.
+    char_ngrams (Optional[List[int]]): Length of the shortest and of the longest character n-gram,
+        such as [3, 5]; None for no character n-grams.
     mark_end (bool): Whether the end of a text counts as a word, so that n-grams can include it.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
-    min_freq (int): Rarer words are not known, 1 or more.
-    max_size (int): Words to know, the most frequent; 0 for no limit.
+    min_freq (int): Minimum count of a word in the vocabulary, 1 or more; rarer words are unknown.
+    max_size (int): Maximum number of words, the most frequent ones; 0 for no limit.
     RAISES (ValueError): If a number is out of range.
     SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
     """
@@ -52,7 +53,7 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
         HashNgramTokenizer.__init__(self, lower=lower, normalize=normalize, **grams)
         self.mark_end = mark_end
         self._end_mark = END_MARK if mark_end else ""
-        # Ids: special tokens, n-grams, the end mark (if there is one), words.
+        # Order of ids: special tokens, n-grams, the end mark (if there is one), words.
         self._end = N_SPECIAL + n_rows
         first = self._end + mark_end
         HasVocabulary.__init__(self, min_freq=min_freq, max_size=max_size, first_id=first)
@@ -67,7 +68,7 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
         self._words.clear()
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the known words; n-grams add no further text."""
+        """Return the text of the known words. Ids of n-grams are ignored."""
         tokens, first = self.vocabulary.tokens, self.first_id
         return join_words(tokens[each - first] for each in ids if each >= first)
 

@@ -1,4 +1,4 @@
-"""Known words, found again among the words of many texts at once."""
+"""A hash table that looks up the words of many texts at once."""
 
 from typing import Dict
 
@@ -7,15 +7,16 @@ import numpy as np
 from .byte_tokenizer import to_bytes
 from .word_bytes import WordBytes, pack_words
 
-SEED = 1  # of the hashes that words are found by
+SEED = 1  # Seed of the hashes of words.
 _BLOCK = np.dtype("<u8")
 _FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=_BLOCK)
 
 
 class WordTable:
-    """A hash table with open addressing; a word found is compared byte by byte, too.
+    """Look up the ids of words in a hash table with open addressing. Words with equal hashes are
+    also compared byte by byte.
 
-    ids (Dict[str, int]): Words and their ids; those that come first are found fastest.
+    ids (Dict[str, int]): Words and their ids. The first words are found fastest.
     """
 
     def __init__(self, ids: Dict[str, int]):
@@ -31,18 +32,19 @@ class WordTable:
         slots = self._hashes[numbers] & self._last
         while len(numbers):
             free = self._slots[slots] < 0
-            # Of several words for one slot, the last assignment stays.
+            # If several words have the same slot, the first one gets it: the last assignment wins,
+            # and the order is reversed.
             self._slots[slots[free][::-1]] = numbers[free][::-1]
             left = self._slots[slots] != numbers
             numbers, slots = numbers[left], (slots[left] + 1) & self._last
-        # Words with the hash of another, which is in the table: hardly ever any.
+        # Words whose hash is equal to that of a word in the table. There are hardly ever any.
         others = np.setdiff1d(np.arange(len(ids)), first)
         self._others = {words.word(i): self._ids[i] for i in others.tolist()}
 
     def find(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        """The id of each word, -1 for unknown ones; shape (n_words,), int64.
+        """Return the id of each word, -1 for unknown words; shape (n_words,), int64.
 
-        hashes (np.ndarray): Of the words, with ``SEED``.
+        hashes (np.ndarray): Hashes of the words with ``SEED``, shape (n_words,), uint32.
         """
         numbers = self._with_hash(hashes)
         found = np.flatnonzero(numbers >= 0)
@@ -55,7 +57,7 @@ class WordTable:
         return ids
 
     def _with_hash(self, hashes: np.ndarray) -> np.ndarray:
-        """The known word with each hash, or -1."""
+        """Return the number of the known word with each hash, or -1."""
         numbers = self._slots[hashes & self._last]
         left = np.flatnonzero((numbers >= 0) & (self._hashes[numbers] != hashes))
         step = 1
@@ -67,7 +69,11 @@ class WordTable:
         return numbers
 
     def _are_equal(self, words: WordBytes, which: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Whether some of the words are the known ones with these numbers."""
+        """Return whether words are equal to known words, byte by byte; bool.
+
+        which (np.ndarray): Numbers of the words to compare.
+        known (np.ndarray): For each of them, the number of the known word.
+        """
         starts, lengths = words.starts[which], words.lengths[which]
         blocks = words.blocks(_BLOCK)
         first = blocks[starts] & _FIRST_BYTES[np.minimum(lengths, 8)]

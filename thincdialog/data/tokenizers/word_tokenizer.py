@@ -13,7 +13,7 @@ from .word_table import SEED
 
 @registry.tokenizers("thincdialog.Words.v1")
 class WordTokenizer(VocabularyTokenizer):
-    """Words and punctuation marks of any script (``data.words`` has the rules).
+    """Split texts in any script into words and punctuation marks (``data.words`` has the rules).
 
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
