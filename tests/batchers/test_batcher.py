@@ -210,7 +210,7 @@ def test_batcher_plan_may_be_of_lists():
 
 def test_batcher_example_of_the_docstring_works():
     text = inspect.getdoc(Batcher)
-    code = text[text.index("    class Opposites") : text.index("It keeps nothing")]
+    code = text[text.index("    class Opposites") : text.index("A batcher keeps no state")]
     names = {"Batcher": Batcher, "Sizes": Sizes, "registry": registry}
     exec(textwrap.dedent(code), names)
     try:

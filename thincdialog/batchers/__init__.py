@@ -1,4 +1,4 @@
-"""Batchers: which rows go through an agent together, one policy per file."""
+"""Batchers, which choose the rows that an agent processes together. Each file has one policy."""
 
 from .batcher import Batcher, OversizeError, missing_rows, plan_window
 from .batchsort import Batchsort

@@ -1,4 +1,4 @@
-"""The batcher contract: which rows go through an agent together."""
+"""The contract of batchers, which choose the rows that an agent processes together."""
 
 from itertools import accumulate
 from typing import Any, List, Literal, Tuple
@@ -11,14 +11,15 @@ from ..registry import registry
 from .lengths import Lengths
 from .sizes import Sizes
 
-# A window ends where a scheduled size has moved by this share of itself.
+# A window ends before the step at which a scheduled size has changed by more than this fraction.
 MAX_CHANGE = 0.1
 
 
 class Batcher:
-    """Policy of a batching world; register one with ``registry.batchers``.
+    """Choose the rows of each batch of a batching world. Register a batcher with
+    ``registry.batchers``.
 
-    It reads as many rows as fill ``buffer`` batches. A subclass divides them in ``plan()``:
+    The world reads enough rows for ``buffer`` batches. A subclass divides them in ``plan()``:
 
         class Opposites(Batcher):
             # The longest row goes with the shortest.
@@ -32,17 +33,17 @@ class Batcher:
         def make_opposites() -> Batcher:
             return Opposites(Sizes(2), buffer=64)
 
-    It keeps nothing between plans, so one object serves training and evaluation, any
-    number of worlds, and a run that resumes another. The same calls with an equal
-    generator must return the same batches. Worlds shuffle the batches of a plan, so that
-    they are not in the order of their length.
+    A batcher keeps no state between plans, so the same object can be used for training and
+    evaluation, by any number of worlds, and by a resumed run. The same calls with an equal
+    generator must return the same batches. Worlds shuffle the batches of a plan, so that they are
+    not in the order of their lengths.
 
-    sizes (Sizes): Largest size of a batch at each step, in ``unit``.
-    buffer (int): Batches' worth of rows to choose from, 1 or more.
-    unit (str): Unit of the size: "rows", or "words" (tokens, maybe with the padding).
-    needs_lengths (bool): Whether ``plan()`` uses lengths; if not, rows keep their order.
-    oversize (str): How to treat a row with more words than the limit (see ``fit()``):
-        "alone" gives it a batch of its own, "truncate" shortens it, "error" raises an error.
+    sizes (Sizes): Maximum size of a batch at each step, in ``unit``.
+    buffer (int): Number of batches to read rows for at a time, 1 or more.
+    unit (str): Unit of the size: "rows", or "words" (tokens, including padding if it counts).
+    needs_lengths (bool): Whether ``plan()`` uses lengths. If not, rows keep their order.
+    oversize (str): How to treat a row with more words than the limit (see ``fit()``): "alone" puts
+        it into a batch of its own, "truncate" shortens it, "error" raises an error.
     """
 
     unit: Literal["rows", "words"] = "rows"
@@ -68,16 +69,17 @@ class Batcher:
         """Divide rows into batches.
 
         lengths (Lengths): Lengths of the rows, one row or more.
-        limit (int): Largest size of a batch at this step, in ``unit``.
+        limit (int): Maximum size of a batch at this step, in ``unit``.
         rng (np.random.Generator): Source of all random draws.
-        RETURNS (List[np.ndarray]): Numbers of the rows of each batch, each row once.
+        RETURNS (List[np.ndarray]): Numbers of the rows of each batch, int64. Each row must be in
+            exactly one batch.
         """
         raise PlanError(f"{place_of(type(self))} has no plan(lengths, limit, rng): give it one")
 
     def window(self, step: int) -> Tuple[int, int]:
-        """Return the limit from a step on, and the number of batches for which it is valid:
-        ``buffer``, or fewer if a schedule changes by more than a tenth before (the limit is
-        the smallest size of these batches).
+        """Return the maximum size of the next batches, and the number of batches for which this
+        size is valid: ``buffer``, or fewer if a schedule changes by more than a tenth within them.
+        The returned size is the smallest one of these batches.
 
         step (int): Number of the next batch, counted from 0.
         """
@@ -89,9 +91,11 @@ class Batcher:
         return int(sizes[:n_batches].min()), n_batches
 
     def fit(self, lengths: Lengths, limit: int) -> Lengths:
-        """Return the lengths to read of each row: shorter ones for rows that are truncated.
+        """Return the number of words to read of each row: fewer for rows that are truncated.
 
-        RAISES (OversizeError): If a row is beyond the limit and ``oversize`` is "error".
+        lengths (Lengths): Lengths of the rows.
+        limit (int): Maximum size of a batch, in ``unit``.
+        RAISES (OversizeError): If a row exceeds the limit and ``oversize`` is "error".
         """
         if self.unit == "rows" or self.oversize == "alone":
             return lengths
@@ -111,11 +115,11 @@ registry.batchers.makes(Batcher)
 
 
 class OversizeError(ValueError):
-    """A row has more words than a batch may hold.
+    """Report a row that has more words than a batch may have.
 
-    row (int): Its number among the rows that were measured.
-    length (int): Its words.
-    limit (int): Words of a batch.
+    row (int): Number of the row among the rows that were measured.
+    length (int): Number of words of the row.
+    limit (int): Maximum number of words of a batch.
     """
 
     def __init__(self, row: int, length: int, limit: int):
@@ -125,10 +129,10 @@ class OversizeError(ValueError):
         self.limit = limit
 
     def of_example(self, name: str, data_name: str) -> DataError:
-        """The error for the user.
+        """Return the error to raise for the user.
 
-        name (str): The example's id.
-        data_name (str): What it comes from.
+        name (str): Id of the example.
+        data_name (str): Description of the data that has the example.
         """
         text = (
             f"the example '{name}' has {self.length} words (tokens), more than the "
@@ -139,17 +143,18 @@ class OversizeError(ValueError):
 
 
 def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
-    """Estimate how many more rows to read before planning; 0 if there are enough.
+    """Estimate the number of rows to read before planning; 0 if there are enough.
 
-    n_rows (int): Rows that were read already.
-    n_words (int): Their words, where each row counts as at least one.
+    step (int): Number of the next batch, counted from 0.
+    n_rows (int): Number of rows that were read already.
+    n_words (int): Number of words of these rows; each row counts as at least one word.
     """
     limit, n_batches = batcher.window(step)
     wanted = limit * n_batches
     if batcher.unit == "rows":
         return max(0, wanted - n_rows)
-    # An estimate from few rows can be far off. So begin with one row for each batch, which
-    # is never too many, and then at most double the number of rows each time.
+    # An estimate from few rows can be far off. So begin with one row for each batch, which is
+    # never too many, and then at most double the number of rows at each call.
     estimate = -(-(wanted - n_words) * n_rows // n_words) if n_rows else n_batches
     return max(0, min(estimate, max(n_rows, n_batches)))
 
@@ -157,7 +162,7 @@ def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
 def plan_window(
     batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
 ) -> List[np.ndarray]:
-    """Plan batches and put them in random order.
+    """Plan batches, and return the numbers of the rows of each batch, the batches in random order.
 
     RAISES (PlanError): If the plan does not hold every row exactly once.
     """
@@ -169,10 +174,10 @@ def plan_window(
 def plan_order(
     batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
 ) -> Tuple[np.ndarray, List[int]]:
-    """Plan batches and join them.
+    """Plan batches, and join them into one array.
 
-    RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, batch after batch, and the
-        offset at which each batch begins, with the number of rows as the last offset.
+    RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, one batch after the other; and
+        the offset at which each batch begins, followed by the number of rows.
     RAISES (PlanError): If the plan does not hold every row exactly once.
     """
     n_rows = len(lengths.counts)
@@ -217,7 +222,8 @@ def _plan_error(batcher: Batcher, text: str) -> PlanError:
 
 
 def _shorten(counts: np.ndarray, limit: int) -> np.ndarray:
-    """Return the length of each field after the longest ones are cut to meet the limit."""
+    """Return the length of each field after the longest fields are cut, so that their sum is the
+    limit."""
     left, level = limit, 0
     for n_fields, count in zip(range(len(counts), 0, -1), np.sort(counts).tolist()):
         level = left // n_fields

@@ -1,4 +1,4 @@
-"""Batches of one size from rows of like length."""
+"""Batches of a fixed number of rows of similar lengths."""
 
 from typing import List, Optional
 
@@ -14,16 +14,17 @@ from .sizes import Sizes, SizeT, check_size
 
 @registry.batchers("thincdialog.Batchsort.v1")
 def Batchsort(size: SizeT, buffer: int = 256, max_range: Optional[int] = None) -> Batcher:
-    """Batches of ``size`` rows of like length. (ParlAI's batchsort, with two lengths.)
+    """Make batches of ``size`` rows of similar lengths, to reduce padding. This is ParlAI's
+    batchsort, except that contexts and labels both count.
 
-    Twelve quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words make, by 3, the
-    batches (2, 2, 5) (6, 6, 8) (10, 12, 12) (13, 17, 38), in random order.
+    For example, twelve texts of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words make four
+    batches of size 3: (2, 2, 5) (6, 6, 8) (10, 12, 12) (13, 17, 38), in random order.
 
-    size (SizeT): Rows in a batch, 1 or more, or a schedule of it.
-    buffer (int): Batches' worth of rows to choose from, 1 or more.
-    max_range (Optional[int]): Most tokens by which the contexts of a batch may differ in length,
-        and so its labels, 0 or more (ParlAI's `--batch-length-range`): some batches have fewer
-        rows than `size` then. None for no limit.
+    size (SizeT): Number of rows in a batch, 1 or more, or a schedule of this number.
+    buffer (int): Number of batches to read rows for at a time, 1 or more.
+    max_range (Optional[int]): Maximum difference in tokens between the longest and the shortest
+        context of a batch, and likewise for its labels, 0 or more (ParlAI's
+        `--batch-length-range`). Some batches then have fewer than `size` rows. None for no limit.
     RAISES (ConfigError): If size or buffer is less than 1, or max_range less than 0.
     """
     if max_range is not None and max_range < 0:
@@ -34,14 +35,14 @@ def Batchsort(size: SizeT, buffer: int = 256, max_range: Optional[int] = None) -
 
 
 class BatchsortBatcher(Batcher):
-    """See ``Batchsort``."""
+    """Plan batches of a fixed number of rows of similar lengths (see ``Batchsort``)."""
 
     def __init__(self, sizes: Sizes, buffer: int, max_range: Optional[int] = None):
         super().__init__(sizes, buffer)
         self.max_range = max_range
 
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
-        """Neighbours on the line of like lengths, ``limit`` at a time."""
+        """Order the rows by length, and divide this order into batches of ``limit`` rows."""
         order = order_by_length(lengths.counts, rows=limit)
         if self.max_range is None:
             return [order[start : start + limit] for start in range(0, len(order), limit)]

@@ -1,4 +1,5 @@
-"""Cuts a line of rows into batches within a budget of cells."""
+"""Cut an ordered line of rows into batches within a budget of cells. A cell holds one token, or the
+padding in its place."""
 
 from typing import List, Sequence
 
@@ -9,22 +10,24 @@ from .lengths import row_sums
 # Fixed cost of a batch in addition to its cells, as a fraction of the budget. Without it,
 # half-empty batches would cost nothing, but they waste time.
 OVERHEAD = 0.1
-# A line is cut between blocks of about this share of a batch.
+# Number of blocks that make about one batch. A line is cut between blocks only.
 BLOCKS_OF_A_BATCH = 12
-# Blocks of a stretch of the line that is cut by itself; all stretches are cut at once.
+# Number of blocks in a section of the line. Each section is cut independently, all at once.
 BLOCKS_OF_A_STRETCH = 96
 _NEVER = 1e18
 
 
 def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[int]:
-    """Cut rows of which at most one padded field varies, longest first: each batch as full
-    as can be. No cut of this line needs fewer; with a padded field alone, no other batches.
+    """Cut rows that are sorted from the longest to the shortest, and differ in at most one padded
+    field, into batches that are as full as possible. No other cut of this line needs fewer batches;
+    if all fields are padded, no other division of the rows needs fewer, either.
 
-    counts (np.ndarray): Shape (n_rows, n_fields), int64, never rising in the padded
-        fields; no row is empty or beyond the budget.
-    padded (Sequence[bool]): Which fields take a rectangle.
-    budget (int): Cells of a batch.
-    RETURNS (List[int]): Where each batch begins, and the number of rows.
+    counts (np.ndarray): Number of words of each field of each row, shape (n_rows, n_fields),
+        int64. Padded fields never increase from row to row, and each row has between 1 and
+        ``budget`` words.
+    padded (Sequence[bool]): Whether each field is padded to a rectangle.
+    budget (int): Maximum number of cells of a batch.
+    RETURNS (List[int]): Number of the first row of each batch, followed by the number of rows.
     """
     is_padded = np.array(padded)
     widths = row_sums(counts[:, is_padded]).tolist()
@@ -47,21 +50,22 @@ def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[
 
 
 def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[int]:
-    """Cut a line of rows of several padded fields where it costs least: the sum of the
-    cells, and a tenth of the budget for each batch, by dynamic programming over blocks
-    of neighbouring rows. The line is cut in stretches, all at the same time.
+    """Cut a line of rows with several padded fields at the lowest cost, by dynamic programming over
+    blocks of neighbouring rows. The cost is the number of all cells, plus a tenth of the budget for
+    each batch. The line is cut in sections, all at once.
 
-    counts (np.ndarray): As for ``cut_sorted``, but neighbours are alike.
-    padded (Sequence[bool]): Which fields take a rectangle.
-    budget (int): Cells of a batch.
-    RETURNS (List[int]): Where each batch begins, and the number of rows.
+    counts (np.ndarray): As for ``cut_sorted``, but instead of being sorted, neighbouring rows have
+        similar lengths.
+    padded (Sequence[bool]): Whether each field is padded to a rectangle.
+    budget (int): Maximum number of cells of a batch.
+    RETURNS (List[int]): Number of the first row of each batch, followed by the number of rows.
     """
     is_padded = np.array(padded)
     rectangles = np.ascontiguousarray(counts.T[is_padded])
     sums = np.append(0, row_sums(counts).cumsum())
     plain = np.append(0, row_sums(counts[:, ~is_padded]).cumsum())
     edges = _block_edges(rectangles, plain, sums, budget)
-    # A batch has no fewer cells than words.
+    # A batch has at least as many cells as words, which limits the number of its blocks.
     last = sums[edges].searchsorted(sums[edges[:-1]] + budget, side="right") - 1
     n_lags = int((last - np.arange(len(last))).max())
     costs = _costs(rectangles, plain, budget, edges, n_lags)
@@ -72,7 +76,8 @@ def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[in
 def _block_edges(
     rectangles: np.ndarray, plain: np.ndarray, sums: np.ndarray, budget: int
 ) -> np.ndarray:
-    """Where blocks begin, and the number of rows; a block fits into a batch."""
+    """Return the first row of each block, followed by the number of rows. Each block fits into a
+    batch."""
     blocks = (sums[:-1] * min(1.0, BLOCKS_OF_A_BATCH / budget)).astype(np.int64)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(blocks)) + 1, [len(blocks)]])
     while True:
@@ -82,15 +87,15 @@ def _block_edges(
         too_big = np.flatnonzero(cells > budget)
         if not len(too_big):
             return edges
-        # Rows that are little alike: half as many in a block.
+        # The lengths of these rows differ too much, so divide the block in two.
         edges = np.insert(edges, too_big + 1, (starts[too_big] + stops[too_big]) // 2)
 
 
 def _costs(
     rectangles: np.ndarray, plain: np.ndarray, budget: int, edges: np.ndarray, n_lags: int
 ) -> np.ndarray:
-    """Cells of the batch that ends with a block and begins ``lag`` blocks before it,
-    or next to endless if they are beyond the budget; shape (n_lags, n_blocks)."""
+    """Return the number of cells of each batch that ends with a block and begins ``lag`` blocks
+    earlier, or ``_NEVER`` if it exceeds the budget; shape (n_lags, n_blocks), float64."""
     n_blocks = len(edges) - 1
     widest = np.maximum.reduceat(rectangles, edges[:-1], axis=1).astype(np.float64)
     running = widest.copy()
@@ -114,25 +119,29 @@ def _costs(
 
 
 def _cheapest(costs: np.ndarray, overhead: float) -> np.ndarray:
-    """The first block of each batch of the cheapest cut."""
+    """Return the number of the first block of each batch of the cheapest cut.
+
+    costs (np.ndarray): From ``_costs``.
+    overhead (float): Fixed cost of a batch, in cells.
+    """
     n_lags, n_blocks = costs.shape
     n_stretches = -(-n_blocks // BLOCKS_OF_A_STRETCH)
     n_steps = -(-n_blocks // n_stretches)
-    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. Blocks that fill up
-    # the last stretch cost nothing.
+    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. Blocks that fill up the last
+    # section cost nothing.
     flat = np.full((n_lags, n_stretches * n_steps), _NEVER, dtype=np.float32)
     np.add(costs[::-1], overhead, out=flat[:, :n_blocks], casting="same_kind")
     flat[-1, n_blocks:] = 0
     table = flat.reshape(n_lags, n_stretches, n_steps).transpose(2, 0, 1).copy()
-    # Cost of the cheapest way from the start of a stretch to the end of each block; the
-    # first n_lags entries are for positions before its first block.
+    # Cost of the cheapest way from the start of a section to the end of each block. The first
+    # n_lags entries are for positions before the first block of the section.
     totals = np.full((n_lags + n_steps, n_stretches), _NEVER, dtype=np.float32)
     totals[n_lags - 1] = 0
     ways = np.empty((n_lags, n_stretches), dtype=np.float32)
     for step in range(n_steps):
         np.add(totals[step : step + n_lags], table[step], out=ways)
         np.minimum.reduce(ways, axis=0, out=totals[n_lags + step])
-    # Back from the ends, a batch of each stretch at a time.
+    # Follow the cheapest ways back from the ends, one batch of each section at a time.
     starts = []
     lags, stretches = np.arange(n_lags)[:, None], np.arange(n_stretches)
     stops = np.full(n_stretches, n_steps)

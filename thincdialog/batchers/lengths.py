@@ -1,4 +1,4 @@
-"""What rows take up: the words of their context and of their label."""
+"""Lengths of rows: the numbers of words of their contexts and labels."""
 
 from typing import NamedTuple, Sequence, Tuple
 
@@ -8,12 +8,12 @@ from ..messages import Message, column
 
 
 class Lengths(NamedTuple):
-    """Words (tokens, for agents that have any) of each field of each row.
+    """Hold the number of words of each field of each row; tokens, if the agent has a tokenizer.
 
-    counts (np.ndarray): Shape (n_rows, n_fields), int64, 0 or more. The fields are the
-        agent's: usually the context, and in training the label.
-    padded (Tuple[bool, ...]): Of each field, whether the agent lays it out as a
-        rectangle, as wide as the longest row of the batch.
+    counts (np.ndarray): Number of words, 0 or more; shape (n_rows, n_fields), int64. The agent
+        defines the fields: usually the context, and in training also the label.
+    padded (Tuple[bool, ...]): For each field, whether the agent pads it to a rectangle, as wide as
+        the longest row of the batch.
     """
 
     counts: np.ndarray
@@ -21,15 +21,16 @@ class Lengths(NamedTuple):
 
     @property
     def totals(self) -> np.ndarray:
-        """Words of each row, at least 1; shape (n_rows,), int64."""
+        """Number of words of each row, at least 1; shape (n_rows,), int64."""
         return np.maximum(row_sums(self.counts), 1)
 
     def take(self, rows: np.ndarray) -> "Lengths":
-        """Some of the rows, in the given order."""
+        """Return the lengths of some of the rows, in the given order."""
         return Lengths(self.counts[rows], self.padded)
 
     def cells(self) -> int:
-        """Cells that the rows take up together, as one batch."""
+        """Return the number of cells that the rows take as one batch: words, and padding in padded
+        fields."""
         if not len(self.counts):
             return 0
         widest, sums = self.counts.max(axis=0), self.counts.sum(axis=0)
@@ -39,16 +40,16 @@ class Lengths(NamedTuple):
 
 
 def row_sums(counts: np.ndarray) -> np.ndarray:
-    """``counts.sum(axis=1)``, many times faster where rows are short."""
+    """Return ``counts.sum(axis=1)``; many times faster for short rows."""
     return np.ascontiguousarray(counts.T).sum(axis=0)
 
 
 def count_words(messages: Sequence[Message]) -> Lengths:
-    """The measure for agents that have none of their own: words between white space,
-    of the text with its ``context``, and of the first of its ``labels``.
+    """Count words, separated by white space: those of the ``text`` with its ``context``, and those
+    of the first of the ``labels``. Used for agents that do not measure rows themselves.
 
-    messages (Sequence[Message]): As the agent observes them.
-    RETURNS (Lengths): Two fields, both padded.
+    messages (Sequence[Message]): Messages as the agent observes them.
+    RETURNS (Lengths): Lengths of two fields, context and label, both padded.
     """
     texts = column(messages, "text")
     counts = np.zeros((len(texts), 2), dtype=np.int64)

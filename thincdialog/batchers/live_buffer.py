@@ -8,45 +8,45 @@ from .batcher import Batcher, missing_rows, plan_order
 from .cuts import OVERHEAD
 from .lengths import Lengths
 
-# Batches after which a row goes next, as a multiple of the buffer.
+# Number of batches after which a waiting row is due, as a multiple of the buffer.
 MAX_WAIT = 5
-# Batches of like length that are compared.
+# Number of batches of similar lengths that are compared with each other.
 STRATUM = 32
-# Draws must not repeat those of the order of the data (examples/draws.py).
+# Seed word of the draws, which keeps them different from those in examples/draws.py.
 ROUNDS = 7
 
 
 class LiveBuffer:
     """Choose batches among waiting rows, while rows are added and handed out.
 
-    Batches are chosen in rounds. Each round plans all waiting rows and hands out the better
-    half of the batches (those with the least padding among batches of like length), in
-    random order. The rows of the other batches wait for rows that fit them better. A row
-    that has waited for ``MAX_WAIT`` buffers when a round begins is due: its batch is handed
-    out in this round, however much it pads.
+    Batches are chosen in rounds. Each round plans batches of all waiting rows, and hands out the
+    better half of them in random order: those with the least padding among batches of similar
+    lengths. The rows of the other batches wait for rows that fit them better. A row that has waited
+    for ``MAX_WAIT`` buffers when a round begins is due: its batch is handed out in this round,
+    however much padding it has.
 
-    So a row waits for less than seven buffers: it is due in the first round that begins
-    5 buffers or more after it was added, and this round begins before 6 buffers are over,
-    since no round is longer than the buffer. This holds if one round can hand out all
-    batches that are due: for batchers that count rows, and a caller that adds no more rows
-    than ``missing()`` returns. With a word budget, more batches may be due at once; the
-    oldest are handed out first. A row then waits for less than seven buffers plus one batch
-    for each row that was in the buffer when it was added: among the rows that are due, only
-    older ones and those of the same age are handed out before it.
+    So a row waits for less than seven buffers. It is due in the first round that begins 5 buffers
+    or more after the row was added, and this round begins before 6 buffers are over, because no
+    round is longer than the buffer. This is true if one round can hand out all batches that are
+    due: for batchers that count rows, if the caller adds no more rows than ``missing()`` returns.
+    With a word budget, more batches may be due at once; the oldest are handed out first. A row then
+    waits for less than seven buffers, plus one batch for each row that was in the buffer when it
+    was added, because only rows of the same age and older rows are handed out before it.
 
-    With fewer than ``2 * STRATUM`` batches in the buffer, there are not enough of like
-    length to compare; then batches of long rows, which pad more, are chosen a little later.
+    With fewer than ``2 * STRATUM`` batches in the buffer, there are not enough batches of similar
+    lengths to compare. Batches of long rows, which have more padding, are then chosen a little
+    later.
 
-    Planning sorts the rows in each round: O(log n) for each row.
+    Planning sorts the rows in each round, which takes O(log n) for each row.
 
-    batcher (Batcher): The policy that plans batches.
-    seed (Sequence[int]): Seeds the order of batches; numbers of 0 or more.
+    batcher (Batcher): Plans the batches.
+    seed (Sequence[int]): Seed of the order of batches; integers of 0 or more.
     """
 
     def __init__(self, batcher: Batcher, seed: Sequence[int]):
         self.batcher = batcher
         self.seed = list(seed)
-        self.step = 0  # Batches handed out.
+        self.step = 0  # Number of batches handed out.
         self._round = 0
         self._forget()
 
@@ -54,21 +54,21 @@ class LiveBuffer:
         self._n_rows = 0
         self._n_words = 0
         self._waiting: List[_Rows] = []
-        # Batches of this round with their words; the last one is next.
+        # Batches of this round, each with its number of words; the last one is handed out next.
         self._chosen: List[Tuple[List[int], int]] = []
 
     def __len__(self) -> int:
-        """Number of waiting rows, including those already chosen in this round."""
+        """Return the number of waiting rows, including rows that are chosen in this round."""
         return self._n_rows
 
     def missing(self) -> int:
-        """Estimate for how many more rows there is room."""
+        """Estimate the number of rows for which the buffer has room."""
         return missing_rows(self.batcher, self.step, self._n_rows, self._n_words)
 
     def add(self, slots: Sequence[int], lengths: Lengths) -> None:
-        """Add rows that wait from now on.
+        """Add rows, which wait from now on.
 
-        slots (Sequence[int]): The caller's numbers of the rows.
+        slots (Sequence[int]): Numbers by which the caller identifies the rows.
         lengths (Lengths): Lengths of the rows.
         """
         if not len(slots):
@@ -81,7 +81,7 @@ class LiveBuffer:
     def next_batch(self, more_to_come: bool) -> List[int]:
         """Remove the rows of the next batch from the buffer and return them.
 
-        more_to_come (bool): Whether rows may still be added. If not, no row is held back.
+        more_to_come (bool): Whether rows may still be added. If not, all waiting rows are chosen.
         RAISES (IndexError): If no row waits.
         """
         if not self._chosen:
@@ -95,7 +95,7 @@ class LiveBuffer:
         return batch
 
     def _choose(self, more_to_come: bool) -> None:
-        """Begin a round."""
+        """Begin a round: plan batches of all waiting rows, and choose those to hand out."""
         slots, lengths, since = zip(*self._waiting)
         counts = np.concatenate([each.counts for each in lengths])
         joined = Lengths(counts, lengths[0].padded)
@@ -114,8 +114,8 @@ class LiveBuffer:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
         if len(chosen) > n_batches:
-            # The limit is valid for no more batches than these. Due batches are kept first,
-            # the oldest before the others.
+            # The limit is valid for n_batches only. Keep the batches that are due first, the oldest
+            # of these before the others.
             age = np.where(is_due, oldest, self.step + 1)[chosen]
             chosen = chosen[np.sort(np.argsort(age, kind="stable")[:n_batches])]
             is_chosen[:] = False
@@ -129,7 +129,7 @@ class LiveBuffer:
         ]
 
     def _is_good(self, lengths: Lengths, starts: np.ndarray, limit: int) -> np.ndarray:
-        """Return whether each batch is in the better half of the batches of like length."""
+        """Return whether each batch is in the better half of the batches of similar lengths."""
         sizes = np.diff(starts, append=len(lengths.counts))
         sums = np.add.reduceat(lengths.counts, starts, axis=0)
         words = np.maximum(sums.sum(axis=1), 1)
@@ -142,8 +142,8 @@ class LiveBuffer:
             # A batch that is not full waits for more rows.
             by_length = by_length[(sizes >= np.median(sizes))[by_length]]
         is_good = np.zeros(len(starts), dtype=bool)
-        # Compare batches of like length only: otherwise long rows, which pad more, would all
-        # be last.
+        # Compare only batches of similar lengths. Otherwise, long rows, which have more padding,
+        # would all be last.
         for part in np.array_split(by_length, max(1, len(by_length) // STRATUM)):
             is_good[part[np.argsort(costs[part], kind="stable")[: (len(part) + 1) // 2]]] = True
         return is_good

@@ -1,4 +1,4 @@
-"""Sizes of batches: one number, or a schedule that gives one for each batch."""
+"""Sizes of batches: one number, or a schedule with a number for each batch."""
 
 from array import array
 from numbers import Integral, Real
@@ -11,41 +11,46 @@ from ..errors import ConfigError, Problem
 
 SizeT = Union[int, Iterator]
 
-# Far beyond what fits into memory, and small enough to multiply.
+# Largest size: far more than fits into memory, and small enough for products to fit into 64 bits.
 MAX_SIZE = 10**12
 
 
 class Sizes:
-    """The size at each step.
+    """Look up the size of a batch at each step.
 
     size (SizeT): A number, or a schedule: an iterator of numbers, such as Thinc's
-        ``compounding.v1``. The whole part counts; a schedule that ends keeps its last number.
-    name (str): What the size is, for errors.
-    RAISES (ConfigError): If the size, or a schedule's first, is no number or less than 1.
+        ``compounding.v1``. Numbers are rounded down. After the end of a schedule, its last number
+        is used.
+    name (str): Description of the size, for error messages.
+    RAISES (ConfigError): If the size, or the first size of a schedule, is not a number of 1 or
+        more.
     """
 
     def __init__(self, size: SizeT, name: str = "the size of batches"):
         self.name = name
         self.is_constant = isinstance(size, Integral) or not hasattr(size, "__iter__")
         self._schedule: Iterator = iter([size] if self.is_constant else size)  # type: ignore
-        # A schedule gives each value once, but several worlds ask.
+        # A schedule yields each value once, but several worlds use it.
         self._values = array("q")
         self._read(1)
         if not self._values:
             raise ConfigError([Problem("", f"{name}: the schedule is empty")])
 
     def at(self, step: int) -> int:
-        """The size of the batch with this number, counted from 0.
+        """Return the size at a step.
 
-        RAISES (ConfigError): If the schedule gives no number or less than 1.
+        step (int): Number of the batch, counted from 0.
+        RAISES (ConfigError): If the schedule yields anything other than a number of 1 or more.
         """
         self._read(step + 1)
         return self._values[min(step, len(self._values) - 1)]
 
     def next(self, step: int, n_steps: int) -> np.ndarray:
-        """The sizes of some batches, the first with this number; shape (n_steps,), int64.
+        """Return the sizes at consecutive steps; shape (n_steps,), int64.
 
-        RAISES (ConfigError): If the schedule gives no number or less than 1.
+        step (int): Number of the first batch, counted from 0.
+        n_steps (int): Number of batches.
+        RAISES (ConfigError): If the schedule yields anything other than a number of 1 or more.
         """
         self._read(step + n_steps)
         known = self._values[step : step + n_steps]
@@ -75,16 +80,19 @@ class Sizes:
 
 
 _END: Any = object()
-# A schedule runs for one thread at a time. (One lock for all, as batchers are copied.)
+# Only one thread at a time may advance a schedule. All objects share one lock, because batchers are
+# copied, and a lock cannot be.
 _READING = Lock()
 
 
 def check_size(name: str, key: str, size: SizeT, buffer: int = 1) -> Sizes:
-    """The sizes of a registered batcher.
+    """Return the sizes of a registered batcher.
 
-    name (str): Its registered name, for the error.
-    key (str): Name of the argument.
-    RAISES (ConfigError): If the size or the buffer is no number or less than 1.
+    name (str): Registered name of the batcher, for error messages.
+    key (str): Name of the argument for the size.
+    size (SizeT): Value of this argument.
+    buffer (int): The batcher's ``buffer``, which is checked, too.
+    RAISES (ConfigError): If the size or the buffer is not a number of 1 or more.
     """
     problems: List[Problem] = []
     if not isinstance(buffer, Integral) or isinstance(buffer, bool) or buffer < 1:

@@ -1,4 +1,4 @@
-"""Batches of a number of words."""
+"""Batches within a budget of words."""
 
 from typing import List, Literal, Optional
 
@@ -18,23 +18,25 @@ Oversize = Literal["alone", "truncate", "error"]
 def Words(
     budget: SizeT, padding: bool = True, buffer: int = 256, oversize: Oversize = "alone"
 ) -> Batcher:
-    """Batches of rows of like length that grow until a budget of words is full. (ParlAI's
-    dynamic batching, "full".)
+    """Make batches of rows of similar lengths, each as large as a budget of words allows. This is
+    ParlAI's dynamic batching, "full".
 
-    Words are counted as the agent reads them, tokens if it has any, in context and label.
-    With padding (the default) a batch takes its rows times its longest context, and the
-    same of the label: the cells of its rectangles, which memory and time pay for. Without,
-    only the words count, and long rows with short ones can make rectangles of any size.
+    Words are counted as the agent reads them (tokens, if it has a tokenizer), in contexts and
+    labels. With padding (the default), a batch takes its number of rows times the length of its
+    longest context, and likewise for its labels: these are the cells that take memory and time.
+    Without padding, only the words are counted, so a batch of long and short rows can have any
+    number of cells.
 
-    Quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words and a budget of 80 give, with
-    padding, (38, 17) (13, 12, 12, 10, 8, 6) (6, 5, 2, 2): 76, 78 and 24 cells; without,
-    (38, 17, 13, 12) (12, 10, 8, 6, 6, 5, 2, 2): 80 and 51 words, but 152 and 96 cells.
+    For example, texts of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words with a budget of 80
+    make, with padding, the batches (38, 17) (13, 12, 12, 10, 8, 6) (6, 5, 2, 2) of 76, 78 and 24
+    cells; without padding, (38, 17, 13, 12) (12, 10, 8, 6, 6, 5, 2, 2) of 80 and 51 words, but 152
+    and 96 cells.
 
-    budget (SizeT): Words of a batch, 1 or more, or a schedule of it.
+    budget (SizeT): Maximum number of words of a batch, 1 or more, or a schedule of this number.
     padding (bool): Whether padding counts.
-    buffer (int): Batches' worth of rows to choose from, 1 or more.
-    oversize (str): A row of more words than the budget is given "alone", has its longest
-        part shortened ("truncate"), or is an "error".
+    buffer (int): Number of batches to read rows for at a time, 1 or more.
+    oversize (str): How to treat a row with more words than the budget: "alone" puts it into a
+        batch of its own, "truncate" shortens its longest part, "error" raises an error.
     RAISES (ConfigError): If budget or buffer is less than 1.
     """
     sizes = check_size("thincdialog.Words.v1", "budget", budget, buffer)
@@ -42,12 +44,13 @@ def Words(
 
 
 class BudgetBatcher(Batcher):
-    """Batches within a budget of cells, each filled with rows of like length.
+    """Plan batches of rows of similar lengths within a budget of cells.
 
-    sizes (Sizes): The budget.
-    padding (Optional[bool]): Whether all fields count as rectangles; None: as the agent says.
-    buffer (int): Batches' worth of rows to choose from.
-    oversize (str): What becomes of a row beyond the budget.
+    sizes (Sizes): The budget at each step.
+    padding (Optional[bool]): Whether all fields count as padded, or none; if None, the fields that
+        the agent pads.
+    buffer (int): Number of batches to read rows for at a time, 1 or more.
+    oversize (str): How to treat a row that exceeds the budget (see ``Words``).
     """
 
     unit = "words"
@@ -58,7 +61,7 @@ class BudgetBatcher(Batcher):
         self.oversize = oversize
 
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
-        """Rows beyond the limit alone, all others divided up."""
+        """Put each row that exceeds the limit into a batch of its own, and divide the others."""
         is_over = lengths.totals > limit
         if not is_over.any():
             return self._divide(lengths, limit)
@@ -69,10 +72,10 @@ class BudgetBatcher(Batcher):
         return batches
 
     def _divide(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
-        """Divide rows that are all within the limit."""
+        """Divide rows, none of which exceeds the limit, into batches."""
         n_fields = len(lengths.padded)
         padded = lengths.padded if self.padding is None else [self.padding] * n_fields
-        # A row of no words takes up a cell, too: else a batch had no end.
+        # A row without words counts as one cell; otherwise, a batch could have any number of them.
         counts = lengths.counts.copy()
         counts[:, 0] += row_sums(counts) == 0
         rectangles = counts[:, np.array(padded)]
