@@ -162,7 +162,7 @@ HOSTILE = {
     "it is a pipe": lambda path, elsewhere: os.mkfifo(path),
     "it is a folder": lambda path, elsewhere: path.mkdir(),
     "leads out of its folder": lambda path, elsewhere: path.symlink_to(elsewhere),
-    "holds next to nothing": lambda path, elsewhere: (path.touch(), os.truncate(path, 1 << 40)),
+    "almost without data": lambda path, elsewhere: (path.touch(), os.truncate(path, 1 << 40)),
     "is damaged": lambda path, elsewhere: path.write_text("[" * 10_000 + "]" * 10_000),
 }
 

@@ -63,5 +63,5 @@ def test_files_that_cannot_be_hashed(tmp_path):
     with open(hole, "wb") as file:
         file.truncate(1 << 40)
     for path in (hole, tmp_path):
-        with pytest.raises(DataError, match="hole  cannot be read: it says 1,099,511,627,776 byt"):
+        with pytest.raises(DataError, match="hole  cannot be read: it is a sparse file of"):
             fingerprint(str(path))

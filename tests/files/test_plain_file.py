@@ -39,7 +39,7 @@ REFUSED = {
     lambda path: path.symlink_to("/dev/zero"): "it leads out of its folder, to /dev/zero",
     kernel: "it leads out of its folder, to /proc",
     outside: "it leads out of its folder, to .*other",
-    hollow: "it says 16,777,217 bytes, but holds next to nothing",
+    hollow: "it is a sparse file of 16,777,217 bytes, almost without data",
     lambda path: path.symlink_to(path.name): "Too many levels of symbolic links",
     lambda path: path.write_bytes(b"x" * 101): "it has 101 bytes, expected 100 at most",
 }

@@ -1,1 +1,1 @@
-"""Files and folders on disk: written whole or not at all, checked when read."""
+"""Files and folders on disk, which are written completely or not at all, and checked when read."""

@@ -1,4 +1,4 @@
-"""NumPy files in a saved model's folder, with errors that name the file."""
+"""Read and write the NumPy files of a saved model, with errors that name the file."""
 
 import math
 import struct
@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import ModelError
 from .plain_file import open_plain, size_of
 
-# Errors of NumPy, and of zipfile, which it uses, for a truncated file or one of another format.
+# Errors that NumPy and zipfile (which NumPy uses) raise for a truncated file, or for a file of
+# another format.
 DAMAGED = (
     ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, RuntimeError, SyntaxError,
     TokenError, struct.error, zipfile.BadZipFile, zlib.error,
@@ -27,9 +28,9 @@ _READERS = {
 
 @contextmanager
 def reading_arrays(path: Path) -> Iterator[None]:
-    """Turn any error while a file is read into one clear error.
+    """Turn any error while a file is read into a ``ModelError`` that names the file.
 
-    RAISES (ModelError): If the file is missing, damaged, or not what it should be.
+    RAISES (ModelError): If the file is missing, damaged, or of another format.
     """
     try:
         yield
@@ -41,7 +42,7 @@ def reading_arrays(path: Path) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Read one array, without unpickling and without allocating more memory than the file's size.
+    """Read an array, without unpickling and without allocating more memory than the file's size.
 
     RAISES (ModelError): If the file is missing, damaged, or not a NumPy array of numbers.
     """
@@ -50,10 +51,15 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def read_arrays(path: Path) -> Dict[str, np.ndarray]:
-    """Read the arrays of a file that ``numpy.savez`` wrote, by name, as ``read_array`` does."""
+    """Read the arrays of a file that ``numpy.savez`` wrote, with the checks of ``read_array``.
+
+    RETURNS (Dict[str, np.ndarray]): The arrays by their names.
+    RAISES (ModelError): As ``read_array``.
+    """
     with reading_arrays(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
-        # Files in an archive may overlap or be compressed; they can then exceed its size.
+        # Files in an archive may overlap or be compressed. Then they can take more memory than the
+        # archive's size.
         if sum(part.file_size for part in parts) > size_of(file):
             raise ValueError("its arrays come to more than the file")
         arrays = {}
@@ -64,7 +70,7 @@ def read_arrays(path: Path) -> Dict[str, np.ndarray]:
 
 
 def n_numbers(path: Path) -> int:
-    """Return the number of values in an array, from its header and the size of the file.
+    """Return the number of values of an array, from its header and the size of the file.
 
     RAISES (ModelError): As ``read_array``.
     """
@@ -83,8 +89,11 @@ def _read(stream: IO[bytes], size: int) -> np.ndarray:
 def read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.dtype]:
     """Read the shape, order and type of an array, and check that it fills the stream exactly.
 
-    size (int): Bytes in the stream.
-    RAISES (ValueError): If the array is larger or smaller, or does not hold numbers.
+    size (int): Number of bytes in the stream.
+    RETURNS (Tuple[Tuple[int, ...], bool, np.dtype]): The shape; whether the values are in column
+        order (Fortran); and the type.
+    RAISES (ValueError): If the array is larger or smaller than the stream, or does not hold
+        numbers.
     """
     version = np.lib.format.read_magic(stream)
     if version not in _READERS:
@@ -99,8 +108,8 @@ def read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.d
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Write one array as ``numpy.save`` does, but with errors of the disk: ``numpy.save`` raises
-    none if there is no space for the last bytes.
+    """Write an array in the format of ``numpy.save``. Unlike ``numpy.save``, raise an error if the
+    disk has no space for the last bytes.
 
     RAISES (OSError): If the array cannot be written completely.
     """

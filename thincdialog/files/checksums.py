@@ -1,4 +1,4 @@
-"""Sizes and SHA-256 of files, to be compared when they are read again."""
+"""Sizes and SHA-256 checksums of files, which are compared when the files are read again."""
 
 from pathlib import Path, PurePath
 from typing import Any, Dict, Iterable, List, Mapping
@@ -8,7 +8,10 @@ from .plain_file import open_plain, size_of
 
 
 def checksums(folder: Path, paths: Iterable[Path]) -> Dict[str, List[Any]]:
-    """Size and SHA-256 of files by their names in a folder."""
+    """Return the size in bytes and the SHA-256 of each file, by its path relative to the folder.
+
+    paths (Iterable[Path]): The files, all in the folder.
+    """
     found = {}
     for path in paths:
         with open_plain(path, within=folder) as file:
@@ -17,10 +20,11 @@ def checksums(folder: Path, paths: Iterable[Path]) -> Dict[str, List[Any]]:
 
 
 def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
-    """What is wrong with the first file that is not as it was, or "".
+    """Describe the damage of the first file that is missing or has changed; return "" if all files
+    are unchanged.
 
-    files (Mapping[str, Any]): From ``checksums``.
-    RAISES (ValueError, TypeError, AttributeError): If these are no checksums.
+    files (Mapping[str, Any]): Sizes and checksums, as ``checksums`` returned them.
+    RAISES (ValueError, TypeError, AttributeError): If ``files`` are not valid sizes and checksums.
     """
     for name, (size, checksum) in files.items():
         if not isinstance(size, int) or not isinstance(checksum, str):
@@ -41,6 +45,6 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a name is none of a file below a folder."""
+    """Return whether a name cannot be the relative path of a file in a folder."""
     path = PurePath(name)
     return path.is_absolute() or ".." in path.parts or not path.name or "\0" in name

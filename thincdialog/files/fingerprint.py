@@ -1,4 +1,4 @@
-"""Size and SHA-256 of a file, or of a folder with all files inside it."""
+"""Size and SHA-256 of a file, or of all files in a folder, to notice when data has changed."""
 
 import hashlib
 import json
@@ -11,15 +11,16 @@ from .plain_file import check_whole, size_of
 
 _CHUNK = 1 << 20
 
-# Size and checksum.
+# Size in bytes, and checksum.
 Print = List[Any]
 
 
 def fingerprint(path: str) -> Print:
-    """Size and checksum of all bytes of a file. A folder has the size of all files inside it, and
-    a checksum of their relative names, sizes and checksums. A pipe is not read.
+    """Return the size and the SHA-256 checksum of a file. For a folder, return the total size of
+    all files inside it, and a checksum of their relative names, sizes and checksums. Other paths,
+    such as pipes, are not read: their size is 0, and their checksum is "".
 
-    RAISES (DataError): If a file cannot be read, or nearly all of a large one is a hole.
+    RAISES (DataError): If a file cannot be read, or is a large sparse file with almost no data.
     """
     if os.path.isdir(path):
         files = files_in(path)
@@ -37,8 +38,9 @@ def fingerprint(path: str) -> Print:
 
 
 def files_in(path: str) -> List[str]:
-    """The files inside a folder, at any depth, sorted; a path that is no folder as it is. The
-    library datasets leaves caches of later calls in its folders, which are no part of the data."""
+    """Return the files inside a folder, at any depth, sorted; for any other path, the path itself.
+    Caches that the library ``datasets`` writes into its folders are left out, because they are not
+    part of the data."""
     if not os.path.isdir(path):
         return [path]
     files = (each for each in sorted(Path(path).rglob("*")) if each.is_file())
@@ -46,7 +48,7 @@ def files_in(path: str) -> List[str]:
 
 
 def checksum_of(file: BinaryIO) -> str:
-    """SHA-256 of the rest of an open file."""
+    """Return the SHA-256 of an open file, from its current position to its end."""
     found = hashlib.sha256()
     while chunk := file.read(_CHUNK):
         found.update(chunk)

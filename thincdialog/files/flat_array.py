@@ -15,18 +15,18 @@ from .plain_file import open_plain, size_of
 
 # Bytes before the first value, as NumPy writes them for arrays of any length.
 HEADER = 128
-# Number of values that are checked at once.
+# Number of values to check at a time.
 CHUNK = 1 << 20
 
 
 class GrowingArray:
-    """Append rows to a .npy file. Its header, with the number of rows, is written at the end.
+    """Append rows to a .npy file. ``finish`` writes its header, with the number of rows.
 
-    path (Path): The file.
+    path (Path): Path of the file.
     dtype (str): Type of the values.
     width (int): Number of values per row; 0 for a one-dimensional array.
-    n_bytes (int): Size of the file, including the header; what an existing file has beyond it is
-        cut off.
+    n_bytes (int): Size of the file in bytes, including the header. An existing file is cut to this
+        size.
     """
 
     def __init__(self, path: Path, dtype: str, width: int = 0, n_bytes: int = HEADER):
@@ -41,14 +41,17 @@ class GrowingArray:
         return (self.n_bytes - HEADER) // (self.dtype.itemsize * max(1, self.width))
 
     def append(self, values: Any) -> None:
-        """Add rows after the last one."""
+        """Append rows.
+
+        values (Any): The rows; shape (n_rows, width), or (n_rows,) if ``width`` is 0.
+        """
         rows: Any = np.ascontiguousarray(values, dtype=self.dtype)
         if len(rows):
             self._file.write(rows.reshape(-1).view(np.uint8))
             self.n_bytes += rows.nbytes
 
     def sync(self) -> None:
-        """Flush all rows to the disk, and wait for it."""
+        """Flush all rows, and wait until the disk has them."""
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -62,7 +65,7 @@ class GrowingArray:
         self._file.close()
 
     def close(self) -> None:
-        """Close the file as it is."""
+        """Close the file without writing its header."""
         self._file.close()
 
 
@@ -76,10 +79,12 @@ class MappedFolder:
         self.folder = folder
 
     def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
-        """Return the read-only array of a file. Only its header is read yet.
+        """Map a file into memory, and return its array, which is read-only. Only the header of the
+        file is read at once.
 
         name (str): Name of the file, without its suffix.
-        dtypes (str): Kinds of dtypes that the array may have, such as "iu".
+        dtypes (str): Kinds of types that the array may have (see ``numpy.dtype.kind``), such as
+            "iu".
         width (int): Number of values per row; 0 for a one-dimensional array.
         RAISES (DataError): If the file is missing, truncated, or another kind of file.
         """
@@ -100,9 +105,13 @@ class MappedFolder:
             raise self.damaged(name, " ".join(str(error).split())[:80]) from None
 
     def bounds(self, name: str, end: int) -> np.ndarray:
-        """Return the array of a file that has the starts of some slices, and the end of the last.
+        """Return the array of a file that has the start of each of several slices, followed by the
+        end of the last slice.
 
-        RAISES (DataError): As ``array``, and if it does not begin with 0 and end with ``end``.
+        name (str): Name of the file, without its suffix.
+        end (int): Expected end of the last slice.
+        RAISES (DataError): As ``array``, and if the array does not begin with 0 and end with
+            ``end``.
         """
         bounds = self.array(name, "i")
         if not len(bounds) or bounds[0] != 0 or bounds[-1] != end:
@@ -117,13 +126,15 @@ class MappedFolder:
         most: Optional[int] = None,
         rise: Optional[int] = None,
     ) -> None:
-        """Check that numbers are in range, because they are used as an index into another array.
+        """Check that numbers are in range, because they are used as indices into another array.
 
-        name (str): Name of their file.
-        least (int): The smallest that is allowed.
-        most (Optional[int]): The largest; None for any.
-        rise (Optional[int]): The smallest difference of two neighbours; None for any.
-        RAISES (DataError): If a number is out of range, or rises less.
+        name (str): Name of the file with the numbers.
+        values (np.ndarray): The numbers.
+        least (int): Smallest number that is allowed.
+        most (Optional[int]): Largest number that is allowed; None for no limit.
+        rise (Optional[int]): Smallest difference between a number and the next one; None for no
+            limit.
+        RAISES (DataError): If a number or a difference is out of range.
         """
         for start in range(0, len(values), CHUNK):
             some = values[start : start + CHUNK + 1]
@@ -133,7 +144,9 @@ class MappedFolder:
                 raise self.damaged(name, "its numbers do not rise")
 
     def damaged(self, name: str, found: str) -> DataError:
-        """Return the error for a file that is not as it was written.
+        """Return the error to raise for a damaged file.
+
+        name (str): Name of the file, without its suffix.
 
         found (str): Description of the damage.
         """

@@ -1,8 +1,8 @@
-"""A folder of arrays that is written in pieces, so that an interrupted process can be resumed.
+"""Write a folder of arrays in pieces, so that another process can resume after an interruption.
 
-A journal has the size of every file after the last piece. A process that resumes cuts the files to
-these sizes. At the end, a manifest with all files is written, and the folder is moved to its final
-path.
+A journal has the size of every file after the last saved piece. A process that resumes cuts the
+files to these sizes. At the end, a manifest with all files is written, and the folder is moved to
+its final path.
 """
 
 import json
@@ -27,14 +27,14 @@ SAVE_SECONDS = 10.0
 
 
 class GrowingFolder:
-    """Write a folder next to its final path until it is complete.
+    """Write a folder under a temporary name next to its final path, until it is complete.
 
     folder (Path): The final path.
-    fingerprint (Any): Fingerprint of the inputs, as JSON; an unfinished folder with another
-        fingerprint is dropped.
+    fingerprint (Any): Fingerprint of the inputs, as JSON. An unfinished folder with another
+        fingerprint is deleted.
 
-    state (Any): State of the last ``save`` in the journal, by this process or an earlier one;
-        None if there is none.
+    state (Any): Last state in the journal, saved by this process or an earlier one; None if there
+        is none.
     RAISES (OutputError): If another process writes the same folder.
     """
 
@@ -50,7 +50,7 @@ class GrowingFolder:
             ) from None
         last = _last_entry(self.temporary / JOURNAL, fingerprint)
         if any(not_plain(path) for path in self.temporary.iterdir()):
-            last = None  # A link or a pipe is not from this code: start from scratch.
+            last = None  # This code makes no links or pipes, so start from scratch.
         elif last is not None and not _has_all(self.temporary, last["bytes"]):
             last = None  # The disk lost data, for example in a power failure.
         self._sizes: Dict[str, int] = {} if last is None else last["bytes"]
@@ -63,10 +63,10 @@ class GrowingFolder:
         self._saved = time.monotonic()
 
     def _make_locked(self) -> None:
-        """Make the folder if it is missing, and lock it."""
+        """Make the temporary folder if it is missing, and lock it."""
         for _ in range(N_TRIES):
             self.temporary.mkdir(parents=True, exist_ok=True)
-            # Another process may have finished it and moved it away before it was locked.
+            # Another process may have completed and moved the folder before it was locked here.
             if self._lock.enter_context(locked(self.temporary)):
                 return
         raise OutputError(
@@ -75,7 +75,7 @@ class GrowingFolder:
         )
 
     def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
-        """Return an array of the folder to append to (see ``GrowingArray``)."""
+        """Return an array of the folder, to which rows can be appended (see ``GrowingArray``)."""
         if name not in self._arrays:
             path = self.temporary / f"{name}.npy"
             n_bytes = self._sizes.get(path.name, HEADER)
@@ -83,10 +83,10 @@ class GrowingFolder:
         return self._arrays[name]
 
     def save(self, state: Any) -> None:
-        """Note the progress in the journal, at most every ``SAVE_SECONDS``, so that no more work
-        than that is lost.
+        """Save the progress in the journal, at most every ``SAVE_SECONDS``, so that an interruption
+        loses no more work than this.
 
-        state (Any): Position from which a later process resumes, as JSON.
+        state (Any): Position from which a later process can resume, as JSON.
         """
         if time.monotonic() - self._saved < SAVE_SECONDS:
             return
@@ -103,15 +103,15 @@ class GrowingFolder:
             path.write_text(json.dumps(entry), encoding="utf8")
 
     def end_arrays(self) -> None:
-        """Complete the files, so that they can be read; nothing can be appended after that."""
+        """Complete the arrays, so that they can be read. Nothing can be appended afterwards."""
         for each in self._arrays.values():
             each.finish()
 
     def finish(self, manifest: Dict[str, Any], gone: Collection[str] = ()) -> None:
         """Write the manifest, and move the folder to its final path.
 
-        manifest (Dict[str, Any]): Content of the manifest, except fingerprint and files.
-        gone (Collection[str]): Arrays to delete, which only the build needed.
+        manifest (Dict[str, Any]): Content of the manifest, except the fingerprint and the files.
+        gone (Collection[str]): Names of arrays to delete, because only the build needed them.
         """
         paths = sorted(path for path in self.temporary.glob("*.npy") if path.stem not in gone)
         found = {"fingerprint": self.fingerprint, **manifest}
@@ -127,7 +127,8 @@ class GrowingFolder:
         self.close()
 
     def close(self) -> None:
-        """Close the files without finishing them; a later process can resume."""
+        """Close the files without completing them, and release the lock. A later process can
+        resume."""
         for each in self._arrays.values():
             with suppress(OSError):
                 each.close()
@@ -135,18 +136,20 @@ class GrowingFolder:
 
 
 def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
-    """Return whether each file has at least its noted size."""
+    """Return whether each file has at least the size in the journal."""
     there = {path.name: path.stat().st_size for path in folder.iterdir()}
     return all(there.get(name, -1) >= size for name, size in sizes.items())
 
 
 def _head(fingerprint: Any) -> Dict[str, Any]:
-    """Return what a journal says first. A folder that another format began is begun again."""
+    """Return the entries by which a journal is recognized. A folder whose journal has another
+    fingerprint or format is written again from scratch."""
     return {"fingerprint": fingerprint, "format": 3}
 
 
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
-    """Return what a journal has; None if it is damaged, or has another format or fingerprint."""
+    """Read a journal. Return None if it is missing or damaged, or has another format or
+    fingerprint."""
     try:
         found = parse_json(read_plain(path))
     except (OSError, ValueError):
@@ -156,7 +159,7 @@ def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
-    """Read a folder's manifest; return None if there is none.
+    """Read the manifest of a folder. Return None if there is none.
 
     RAISES (DataError): If the manifest is damaged.
     """

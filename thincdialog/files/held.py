@@ -1,5 +1,5 @@
-"""Temporary files and folders, each held by a lock. The system releases the lock when the process
-ends, so the next process finds the files of dead processes, and removes them."""
+"""Temporary files and folders, each locked by its process. The system releases the lock when the
+process ends, so the next process recognizes the files of dead processes, and removes them."""
 
 import fcntl
 import os
@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Iterator
 
-# Name of a file or folder while it is written, or (old) while it is replaced.
+# Temporary name of a file or folder that is being written, or (with "old") replaced.
 _BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}", re.DOTALL)
-# Flags with which opening neither follows a link nor waits for a pipe.
+# Flags for opening a path without following links or waiting for pipes.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 N_TRIES = 3
 # Name of the folder from which worker processes read an agent.
@@ -22,23 +22,31 @@ AGENT = "thincdialog-agent"
 
 
 def temporary_folder() -> Path:
-    """Return the parent of temporary folders of runs that save nothing. (``tempfile`` would test it
-    with a file, which stays there after a kill.)"""
+    """Return the folder in which runs that save nothing make their temporary folders. Unlike
+    ``tempfile.gettempdir``, this does not write a test file, which a killed process would leave
+    there."""
     return Path(tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp")
 
 
 def temporary_name(place: Path, old: str = "") -> Path:
-    """Return a new name in the same folder."""
+    """Return a new temporary name for a file or folder, in the same parent folder.
+
+    place (Path): Final path of the file or folder.
+    old (str): "old." for a folder that is being replaced.
+    """
     return place.with_name(f".{place.name}.{old}{uuid.uuid4().hex[:8]}")
 
 
 @contextmanager
 def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
-    """Make a file or folder next to its place; remove it at the end, unless it was moved. First,
-    remove files that dead processes left next to the same place.
+    """Make a locked temporary file or folder next to its final path, and remove it at the end,
+    unless it was moved. Before, remove files that dead processes left for the same path.
 
-    mode (int): Its permissions, from which the process's umask is subtracted.
-    RAISES (OSError): If it cannot be made.
+    place (Path): The final path.
+    mode (int): Permissions, from which the process's umask is subtracted.
+    is_folder (bool): Whether to make a folder.
+    YIELDS (Path): The temporary path.
+    RAISES (OSError): If the file or folder cannot be made.
     """
     repair(place.parent, re.escape(place.name))
     with ExitStack() as stack:
@@ -48,8 +56,8 @@ def held(place: Path, mode: int, is_folder: bool = False) -> Iterator[Path]:
                 os.mkdir(path, mode)
             else:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-            # Another process may have removed it before it was locked. Some file systems have no
-            # locks.
+            # Another process may have removed the file before it was locked here, so try again. The
+            # last attempt works without a lock, because some file systems have no locks.
             if stack.enter_context(locked(path)) or not tries_left:
                 break
             _remove(path)
@@ -63,9 +71,9 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
     """Undo the unfinished work of dead processes: restore folders that were being replaced, and
     remove files and folders that were being written.
 
-    parent (Path): The folder that contains them; if it cannot be read, nothing is done.
-    names (str): Pattern of the final names of files and folders.
-    is_ours (bool): Whether no other process can be writing there, so that locks can be ignored.
+    parent (Path): The folder that contains them. If it cannot be read, nothing is done.
+    names (str): Regular expression for the final names of the files and folders.
+    is_ours (bool): Whether no other process can be writing there, so that locks are ignored.
     """
     try:
         found = [path for path in sorted(parent.iterdir()) if _BESIDE.fullmatch(path.name)]
@@ -85,10 +93,10 @@ def repair(parent: Path, names: str, is_ours: bool = False) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Lock a file or folder of this user in this context.
+    """Lock a file or folder of this user while the context is active.
 
-    YIELDS (bool): Whether it is locked, and not gone, locked by another process, or on a file
-        system without locks.
+    YIELDS (bool): Whether it is locked now. False if it is gone, if another process has locked it,
+        or if the file system has no locks.
     """
     try:
         handle = os.open(path, _READ)
@@ -113,7 +121,7 @@ def _lock(handle: int, path: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder, if that is possible."""
+    """Remove a file or folder, and ignore errors."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

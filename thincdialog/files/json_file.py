@@ -1,4 +1,4 @@
-"""JSON objects in a saved model's folder, with errors that name the file."""
+"""Read and write the JSON objects of a saved model, with errors that name the file."""
 
 import json
 import sys
@@ -13,7 +13,8 @@ T = TypeVar("T")
 
 
 def as_json(value: Mapping[str, Any], indent: Optional[int] = None) -> str:
-    """Return a JSON object as text that UTF-8 can encode; non-ASCII text stays readable."""
+    """Return a JSON object as a text that UTF-8 can encode. Characters other than ASCII are not
+    escaped, unless the object has lone surrogates."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     try:
         text.encode("utf8")
@@ -23,14 +24,14 @@ def as_json(value: Mapping[str, Any], indent: Optional[int] = None) -> str:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON object; non-ASCII text stays readable."""
+    """Write a JSON object to a file, with indentation (see ``as_json``)."""
     path.write_text(as_json(value, indent=1) + "\n", encoding="utf8")
 
 
 def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, Any]:
-    """Read a JSON object.
+    """Read a JSON object from a file.
 
-    remedy (str): What to do if it is damaged, as a sentence for the user.
+    remedy (str): Advice for the user if the file is damaged, as a sentence.
     RAISES (ModelError): If the file is missing or damaged.
     """
     try:
@@ -64,9 +65,10 @@ def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], T]) -> T:
 
 
 def texts_in(state: Mapping[str, Any], name: str) -> List[str]:
-    """A list of texts in an agent's state.
+    """Return a list of texts from an agent's state.
 
-    RAISES (KeyError, TypeError): If there is none.
+    RAISES (KeyError): If the state has no such name.
+    RAISES (TypeError): If the value is not a list of texts.
     """
     texts = state[name]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -75,9 +77,11 @@ def texts_in(state: Mapping[str, Any], name: str) -> List[str]:
 
 
 def numbers_in(state: Mapping[str, Any], name: str, kind: Any = (int, float)) -> List[Any]:
-    """A list of finite numbers in an agent's state.
+    """Return a list of finite numbers from an agent's state.
 
-    RAISES (KeyError, TypeError): If there is none.
+    kind (Any): Type of the numbers, or a tuple of types.
+    RAISES (KeyError): If the state has no such name.
+    RAISES (TypeError): If the value is not a list of finite numbers of these types.
     """
     numbers = state[name]
     if not isinstance(numbers, list) or not all(_is_finite(each, kind) for each in numbers):
@@ -86,9 +90,10 @@ def numbers_in(state: Mapping[str, Any], name: str, kind: Any = (int, float)) ->
 
 
 def number_in(state: Mapping[str, Any], name: str, least: float = 0) -> float:
-    """A finite number in an agent's state.
+    """Return a finite number from an agent's state.
 
-    RAISES (KeyError, TypeError): If there is none.
+    RAISES (KeyError): If the state has no such name.
+    RAISES (TypeError): If the value is not a finite number of at least ``least``.
     """
     number = state[name]
     if not _is_finite(number, (int, float)) or number < least:
@@ -97,9 +102,11 @@ def number_in(state: Mapping[str, Any], name: str, least: float = 0) -> float:
 
 
 def whole_number_in(state: Mapping[str, Any], name: str, least: int = 0) -> int:
-    """A whole number in an agent's state, of 64 bits.
+    """Return an integer from an agent's state.
 
-    RAISES (KeyError, TypeError): If there is none.
+    RAISES (KeyError): If the state has no such name.
+    RAISES (TypeError): If the value is not an integer of at least ``least``, or does not fit into
+        64 bits.
     """
     number = state[name]
     if not _is_finite(number, int) or not least <= number < 1 << 63:

@@ -1,5 +1,5 @@
-"""Opening of all files of saved models and of runs. These files are untrusted, so only plain files
-inside the expected folder are read."""
+"""Open the files of saved models and of runs. These files are untrusted, so only plain files inside
+the expected folder are read."""
 
 import errno
 import io
@@ -8,10 +8,11 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Optional, Union
 
-# Largest file of JSON, or of a tokenizer, in a model's or run's folder; the size of an array is
-# checked against its header instead.
+# Maximum size in bytes of a JSON file or a tokenizer's file in the folder of a model or run. The
+# size of an array is checked against its header instead.
 MAX_STORED = 1 << 30
-# A sparse file of more bytes than this that takes almost no disk space is treated as an attack.
+# A sparse file of more bytes than this that takes almost no disk space is refused, because reading
+# such a file could fill the memory.
 MAX_HOLLOW = 1 << 24
 _HOLLOW_TIMES, _BLOCK = 256, 512
 _KINDS = (
@@ -21,7 +22,8 @@ _KINDS = (
     (stat.S_ISCHR, "it is a device"),
     (stat.S_ISBLK, "it is a device"),
 )
-# Opening a pipe or a device must not block; links are resolved before.
+# Flags for opening a path without blocking on a pipe or a device, and without following links,
+# which are resolved before.
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_BINARY")
 
 
@@ -31,8 +33,9 @@ def open_plain(
     """Open a plain file for reading.
 
     path (Path): Path of the file; a link may lead to another file within the folder.
-    most (Optional[int]): Largest number of bytes; None for any.
-    within (Optional[Path]): The folder that must contain the file; its parent folder if None.
+    most (Optional[int]): Maximum size of the file in bytes; None for no limit.
+    within (Optional[Path]): The folder that must contain the file; if None, the parent folder of
+        the path.
     RAISES (OSError): If the file is missing, not a plain file, outside the folder, too large, or
         sparse. ``strerror`` is the reason, ``filename`` is the path.
     """
@@ -52,13 +55,14 @@ def open_plain(
 
 
 def read_plain(path: Path, most: int = MAX_STORED) -> bytes:
-    """All of a plain file; arguments and errors as of ``open_plain``."""
+    """Return the content of a plain file. Arguments and errors are those of ``open_plain``."""
     with open_plain(path, most) as file:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
 def not_plain(path: Path) -> str:
-    """Why a file can be neither read nor written in its folder; "" if it can, or is not there."""
+    """Return the reason why a path in a folder must not be read or written; "" if it is a plain
+    file, or if there is no file yet."""
     try:
         open_plain(path).close()
     except FileNotFoundError:
@@ -69,14 +73,14 @@ def not_plain(path: Path) -> str:
 
 
 def size_of(file: BinaryIO) -> int:
-    """Bytes of a file that is open."""
+    """Return the size of an open file in bytes."""
     return os.fstat(file.fileno()).st_size
 
 
 def check_inside(path: Path, folder: Path) -> str:
-    """Check that a path does not lead out of a folder, and return where it leads.
+    """Check that a path does not lead out of a folder, and return the path without links.
 
-    RAISES (OSError): If it does.
+    RAISES (OSError): If the path leads out of the folder.
     """
     place, around = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath([place, around]) != around:
@@ -91,18 +95,20 @@ def _check_kind(path: Path, facts: os.stat_result) -> None:
 
 
 def check_whole(path: Union[str, Path], file: io.IOBase) -> None:
-    """See that a file which is open, and at its begin, is no hole of gigabytes.
+    """Check that a file is not a large sparse file with almost no data.
 
-    RAISES (OSError): If it is.
+    path (Union[str, Path]): Path of the file, for the error.
+    file (io.IOBase): The open file, at its beginning.
+    RAISES (OSError): If the file is such a sparse file.
     """
     facts = os.fstat(file.fileno())
     if _is_hollow(file, facts):
-        raise _refused(path, f"it says {facts.st_size:,} bytes, but holds next to nothing")
+        raise _refused(path, f"it is a sparse file of {facts.st_size:,} bytes, almost without data")
 
 
 def _is_hollow(file: io.IOBase, facts: os.stat_result) -> bool:
-    """Whether nearly all of a large file is a hole: zeros that weigh nothing. Some file systems
-    do not count blocks, but then they know of no holes."""
+    """Return whether a large file is sparse, with almost no data: it takes few blocks on the disk,
+    and has a hole. (Some file systems do not count blocks, but these report no holes.)"""
     blocks = getattr(facts, "st_blocks", None)
     if facts.st_size <= MAX_HOLLOW or blocks is None or not hasattr(os, "SEEK_HOLE"):
         return False

@@ -1,4 +1,4 @@
-"""Where a path leads."""
+"""Resolve links in paths."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Union
 
 
 def real_path(path: Union[str, Path]) -> Path:
-    """The place that links lead to, in full. One that leads to itself stays as it is: opening it
-    is an ``OSError``, where ``Path.resolve`` raises something else in some versions of Python."""
+    """Return the absolute path without links. A link that leads to itself is left unchanged, so
+    that opening it raises an ``OSError``; ``Path.resolve`` raises other errors in some versions of
+    Python."""
     return Path(os.path.realpath(path))

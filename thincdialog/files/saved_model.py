@@ -1,19 +1,19 @@
-"""A saved model: a folder that holds everything needed to use it, and no code.
+"""A saved model: a folder with everything that is needed to use the model, and no code.
 
     config.cfg      the whole config of the run
     meta.json       format, versions, scores, the agent's registered name, checksums
     agent.json      state of the agent in addition to weights (classes, candidates)
     layout.json     the model's nodes, dimensions and parameters; checksum of the weights
-    weights.npy     all parameters, one float32 vector
+    weights.npy     all parameters, as one float32 vector
     tokenizer/      the vocabulary, or other data of the tokenizer
-    encoders.json   its published encoders, with checksums; encoders/ contains their files
-    reading/        the custom layouts of its tasks, which read files as its training data
-    README.md       the model card, for readers
+    encoders.json   the published encoders in the model, with checksums; encoders/ has their files
+    reading/        the custom layouts of the model's tasks, to read other files in the same way
+    README.md       the model card, for users
 
-Nothing here is unpickled, and nothing is imported that the user did not name. meta.json has the
+Loading a model unpickles nothing, and imports nothing that the user did not name. meta.json has the
 checksum of every file except itself and the card. The checksum of config.cfg is not compared when
-a model is loaded, because users may change the config, for other data or another device; it is
-checked as every config is. A run that is resumed compares this checksum, too.
+a model is loaded, because users may change the config, for other data or another device; instead,
+the config is checked like every other config. A run that is resumed compares this checksum, too.
 """
 
 import os
@@ -28,10 +28,10 @@ from .json_file import read_json
 from .plain_file import open_plain
 
 FORMAT = 1
-# Models that a run's folder holds.
+# Names of the models in a run's folder.
 BEST, LAST = "model-best", "model-last"
 CONFIG, META = "config.cfg", "meta.json"
-# Attempts to read a model that is replaced meanwhile, and the pause between them.
+# Number of attempts to read a model that is being replaced, and the pause between them in seconds.
 N_LOOKS, LOOK_SECONDS = 3, 0.1
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def read_meta(folder: Path) -> Dict[str, Any]:
     if not folder.is_dir():
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
-    if not os.path.lexists(path):  # Any other problem is found when it is read.
+    if not os.path.lexists(path):  # Reading the file finds any other problem.
         inside = next((name for name in (BEST, LAST) if (folder / name).is_dir()), "")
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
@@ -70,7 +70,8 @@ def read_meta(folder: Path) -> Dict[str, Any]:
 
 
 def read_checked_meta(folder: Path) -> Dict[str, Any]:
-    """Return ``meta.json`` of a saved model, whose files, except its config, must be unchanged.
+    """Read ``meta.json`` of a saved model, and check that all other files except the config are
+    unchanged.
 
     RAISES (ModelError): If a file is missing or has changed, or the config is not a plain file.
     """
@@ -89,10 +90,11 @@ def read_checked_meta(folder: Path) -> Dict[str, Any]:
 
 
 def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
-    """Describe the first file that is not as it was saved; return "" if all files are.
+    """Describe the damage of the first file that has changed since the model was saved; return ""
+    if all files are unchanged.
 
-    meta (Mapping[str, Any]): From ``read_meta``.
-    but (str): A file that may have changed.
+    meta (Mapping[str, Any]): Content of ``meta.json``, from ``read_meta``.
+    but (str): Name of a file that may have changed.
     """
     try:
         files = {name: facts for name, facts in meta.get("files", {}).items() if name != but}
@@ -102,11 +104,12 @@ def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
 
 
 def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
-    """Read a model's folder consistently: from a single model, even if another process, such as
-    a training run, replaces it meanwhile.
+    """Read a model's folder consistently, even if another process, such as a training run, replaces
+    the model at the same time: all files are of one model.
 
-    path (Union[str, Path]): Folder of the model, or of a run, whose best model is read.
+    path (Union[str, Path]): Folder of the model, or of a run whose best model is read.
     look (Callable): Reads the model; called again if the model was replaced.
+    RETURNS (T): Result of ``look``.
     RAISES (ModelError): As ``look``.
     """
     for _ in range(N_LOOKS - 1):
@@ -114,7 +117,7 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
         try:
             found = look()
         except (DialogError, LookupError, OSError):
-            # Between two renames, the folder is missing.
+            # While a model is replaced, its folder may be missing. Any other error is raised.
             if any(before) and before == which_model(Path(path)):
                 raise
         else:
@@ -125,14 +128,17 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
 
 
 def which_model(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
-    """Return the identity of the model's folders; it changes when the model is replaced."""
+    """Return an identity of the model's folders, which changes when the model is replaced.
+
+    path (Path): Folder of the model, or of a run.
+    """
     return tuple(_identity(folder) for folder in (path, path / BEST))
 
 
 def _identity(folder: Path) -> Optional[Tuple[int, ...]]:
     try:
         (folder / META).stat()
-        # All files count, because copying over a network replaces one after the other.
+        # Include all files, because a copy over a network replaces them one after the other.
         files = [path.stat() for path in sorted(folder.rglob("[!.]*"))]
     except OSError:
         return None

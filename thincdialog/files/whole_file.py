@@ -14,7 +14,7 @@ _STREAM = re.compile(r"/dev/(?:stdout|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
 def open_already(path: Path) -> Optional[int]:
-    """Return the file descriptor that a path such as /dev/stdout names, if it names one."""
+    """Return the file descriptor that a path such as /dev/stdout names; None for other paths."""
     match = _STREAM.fullmatch(os.path.abspath(path))
     if match is None:
         return None
@@ -22,8 +22,8 @@ def open_already(path: Path) -> Optional[int]:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a path is that of a plain file, or of no file yet: not of a pipe, a device or
-    an open stream, even if the stream writes to a plain file."""
+    """Return whether a path names a plain file, or no file yet. A path that names a pipe, a device
+    or an open stream is not plain, even if the stream writes to a plain file."""
     if open_already(path) is not None:
         return False
     return path.is_file() or not path.exists()
@@ -31,13 +31,13 @@ def is_plain(path: Path) -> bool:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a place to write a file. At the end the file is safe on the disk, and replaces ``path``;
-    after an error it is removed, and an old file stays as it was.
+    """Write a file completely or not at all. At the end, the file is safe on the disk and replaces
+    ``path``. After an error, the new file is removed, and an old file is unchanged.
 
-    path (Path): Its place, in a folder that exists. A link stays a link, and a path that is not a
-        plain file (/dev/stdout) is written to directly.
-    YIELDS (Path): Where to write.
-    RAISES (OSError): If it cannot be brought to the disk, or to its place.
+    path (Path): Final path of the file, in a folder that exists. If it is a link, the file that it
+        leads to is replaced. A path that is not a plain file (/dev/stdout) is written to directly.
+    YIELDS (Path): Path of the file to write.
+    RAISES (OSError): If the file cannot be written to the disk or moved to its final path.
     """
     if not is_plain(path):
         yield path
@@ -53,21 +53,23 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path, remedy: str = "", verb: str = "could not be") -> Iterator[None]:
-    """Turn errors of writing to a path into errors for the user.
+    """Turn errors while writing to a path into errors for the user.
 
-    remedy (str): What the user can do if it fails, as a sentence.
-    RAISES (OutputError): If it cannot be written.
+    remedy (str): Advice for the user, as a sentence.
+    verb (str): Verb of the message, before "written".
+    RAISES (OutputError): If the path cannot be written to.
     """
     try:
         yield
     except OSError as error:
-        # NumPy says only how much it could write.
+        # NumPy's error has no strerror, only the number of values that were written.
         reason = error.strerror or f"the disk may be full ({error})"
         raise OutputError(f"{path}  {verb} written: {reason}. {remedy}".rstrip()) from None
 
 
 def sync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are safe even if the power fails."""
+    """Wait until the content of a file, or the names in a folder, are safe on the disk, even if the
+    power fails."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -11,12 +11,12 @@ from .whole_file import sync, writing
 
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
-    """Give a new folder to write into. At the end the folder is safe on the disk, and replaces
-    ``folder``; after an error it is removed, and an old folder stays as it was.
+    """Write a folder completely or not at all. At the end, the new folder is safe on the disk and
+    replaces ``folder``. After an error, the new folder is removed, and an old folder is unchanged.
 
-    folder (Path): Its place, in a folder that exists.
-    YIELDS (Path): Where to write.
-    RAISES (OutputError): If something cannot be written.
+    folder (Path): Final path of the folder, in a folder that exists.
+    YIELDS (Path): Path of the new, empty folder.
+    RAISES (OutputError): If a file or folder cannot be written.
     """
     remedy = "Free some space or choose another folder with --output"
     kept = "what was saved before is untouched."
@@ -28,7 +28,11 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, folder: Path) -> None:
-    """Replace a folder by a new one, so that one of them exists at any moment."""
+    """Replace a folder with a new one. At any moment, one of them exists on the disk.
+
+    new (Path): The new folder.
+    folder (Path): The folder to replace, if it exists.
+    """
     if not folder.exists():
         new.rename(folder)
         sync(folder.parent)
@@ -38,7 +42,7 @@ def replace(new: Path, folder: Path) -> None:
         try:
             folder.rename(old)
             new.rename(folder)
-        except BaseException:  # A second Ctrl-C, too.
+        except BaseException:  # Including a second Ctrl-C.
             if old.exists() and not folder.exists():
                 old.rename(folder)
             raise
@@ -47,9 +51,10 @@ def replace(new: Path, folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder: rename it first, so that no part of it is ever left in its place.
+    """Remove a folder. It is renamed first, so that an interruption never leaves a part of it under
+    its name.
 
-    folder (Path): The folder; it stays if it cannot be renamed.
+    folder (Path): The folder to remove; it stays if it cannot be renamed.
     """
     away = temporary_name(folder)
     try:
