@@ -240,3 +240,14 @@ def test_what_was_begun_of_something_else_is_dropped(tmp_path):
     again = StoreWriter(tmp_path / "store", {"of": "a test"})
     with closing(again.files):
         assert again.next is None and again.n_rows == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_contexts_of_lists_are_stored_as_turns(tmp_path, kind):
+    """A user's reader may give them as JSON has them."""
+    said = [(PARTNER, "hi"), (SELF, "hello")]
+    odd = Message(text="b", id="1", context=kind(map(list, said)))
+    store = built(tmp_path / "store", [[[Message(text="a", id="0", context=said)], [odd]]])
+    assert store.cells("context", np.array([0, 1])) == [said, said]
+    turns, n_turns = store.turns(np.array([0, 1]), -1, True)
+    assert len(turns) == 6 and n_turns.tolist() == [3, 3]

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -85,3 +86,11 @@ def test_growing_folder_goes_on_from_nothing_that_is_no_plain_file(tmp_path, nam
     again = GrowingFolder(tmp_path / "store", "a fingerprint")
     assert again.state is None and not (beside / name).exists()
     again.close()
+
+
+def test_growing_folder_may_be_a_link_to_another_disk(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "store.building").symlink_to(tmp_path / "disk")
+    with closing(GrowingFolder(tmp_path / "store", "a fingerprint")) as folder:
+        folder.array("numbers", "i8").append([1])
+    assert (tmp_path / "disk" / "numbers.npy").exists()

@@ -76,3 +76,11 @@ def test_fields_of_parlai_with_a_mistake_are_no_speakers(tmp_path, fields):
     path = tmp_path / "a.txt"
     path.write_text(f"{fields}\n{fields}\tepisode_done:True\n")
     assert readable_format(str(path)) == "parlai"
+
+
+@pytest.mark.parametrize("suffix, delimiter", [("csv", ","), ("tsv", "\t")])
+def test_table_with_a_bad_byte_is_still_a_table(tmp_path, suffix, delimiter):
+    path = tmp_path / f"a.{suffix}"
+    rows = [f"hi {number}{delimiter}yes\n".encode() for number in range(60)]
+    path.write_bytes(f"text{delimiter}label\n".encode() + b"".join(rows) + b"caf\xe9,no\n")
+    assert readable_format(str(path)) == suffix

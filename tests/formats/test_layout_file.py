@@ -13,6 +13,7 @@ from thincdialog.formats.layout_file import find_layout, read_layout
     "content, words",
     [
         ("turns: a\nspaker: b", "a layout has no 'spaker'; did you mean 'speaker'?"),
+        ("text: b\nlabel: c\nonly:", "'only' is .*: expected a mapping"),
         ("text: b", "does not say where answers are: say 'turns' or 'group'"),
         ("turns: a\nlabel: b", "has 'turns' and 'label': only one can be"),
         ("turns: [a]", r"'turns' is .*: expected a text"),

@@ -1,8 +1,12 @@
 """Memory that processes share which have nothing in common."""
 
+import gc
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -66,3 +70,52 @@ def test_mapped_arrays_nothing_else_is_taken_for_them(tmp_path):
     with pytest.raises(OSError):
         os.fstat(handle)
         MappedArrays.open(mapped.mapping)
+
+
+def add_one(mapped, place):
+    mapped.arrays["a"][place] += 1
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_mapped_arrays_are_the_same_memory_in_a_process_that_they_are_given_to(is_named):
+    mapped = MappedArrays(LAYOUT[:2], is_named)
+    mapped.forget()  # The process gets the open file, and needs no path.
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=add_one, args=(mapped, 2))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert mapped.arrays["a"].tolist() == [0, 0, 1]
+
+
+def test_mapped_arrays_can_be_sent_only_to_a_new_process():
+    with pytest.raises(RuntimeError, match="MappedArrays objects should only be shared"):
+        pickle.dumps(MappedArrays(LAYOUT[:2]))
+
+
+def test_mapped_arrays_free_their_file_with_the_last_array():
+    gc.collect()
+    before = descriptors()
+    views = []
+    for _ in range(5):
+        mapped = MappedArrays(LAYOUT[:2])
+        mapped.arrays["b"][:] = 1
+        views.append(mapped.arrays["b"][1:])
+    del mapped
+    gc.collect()
+    assert [view.sum() for view in views] == [2] * 5
+    views.clear()
+    gc.collect()
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("kind", ["RLIMIT_FSIZE", "RLIMIT_NOFILE"])
+def test_mapped_arrays_beyond_a_limit_leave_nothing_open(kind):
+    before = descriptors()
+    with limited(kind, 4096 if kind == "RLIMIT_FSIZE" else 3), pytest.raises(DialogError):
+        MappedArrays([("a", (100_000,), "<f4")])
+    assert descriptors() == before
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0

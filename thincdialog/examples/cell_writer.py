@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import DataError
 from ..files.growing_folder import GrowingFolder
 from ..formats.wording import short
+from ..messages import PARTNER, SELF
 from .first_sight import by_first_sight
 from .memory_store import ID, MemoryStore
 from .strings import in_utf8
@@ -102,6 +103,10 @@ class CellWriter:
         return self.lists.numbers[array("q", values).tobytes()] << BITS | kind
 
     def _other(self, store: MemoryStore, name: str, value: Any, row: int) -> int:
+        if name == "context" and _are_turns(value):
+            strings = self.strings.numbers
+            turns = [strings[in_utf8(text)] << 1 | int(role) for role, text in value]
+            return self.lists.numbers[array("q", turns).tobytes()] << BITS | TURNS
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             return self._array(value) << BITS | ARRAY
         if isinstance(value, (list, tuple)) and set(map(type, value)) == {float}:
@@ -121,6 +126,17 @@ class CellWriter:
         padded = content.ljust(-(-len(content) // ALIGNED) * ALIGNED, b"\0")
         self._arrays.append(np.frombuffer(padded, dtype=np.uint8))
         return self._index.n_rows - 1
+
+
+def _are_turns(value: Any) -> bool:
+    """Return whether a context is made of turns, which a user may have given as lists."""
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(turn, (list, tuple))
+        and len(turn) == 2
+        and turn[0] in (PARTNER, SELF)
+        and type(turn[1]) is str
+        for turn in value
+    )
 
 
 def _is_json(cell: Any) -> bool:

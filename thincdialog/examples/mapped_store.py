@@ -149,9 +149,10 @@ class _MappedStrings(Strings):
         content: Any = files.array("strings", "u")
         self._files, self._content = files, memoryview(content)
         self._starts = files.bounds("strings.starts", len(content))
+        self._n_strings = len(self._starts) - 1
 
     def __getitem__(self, number: int) -> str:
-        if 0 <= number < len(self):
+        if 0 <= number < self._n_strings:
             start, end = self._starts.item(number), self._starts.item(number + 1)
             if 0 <= start <= end <= len(self._content):
                 try:
@@ -161,4 +162,4 @@ class _MappedStrings(Strings):
         raise self._files.damaged("strings", f"string {number}")
 
     def take(self, numbers: np.ndarray) -> List[str]:
-        return [self[number] for number in numbers.tolist()]
+        return list(map(self.__getitem__, numbers.tolist()))

@@ -20,7 +20,8 @@ class Strings:
         return len(self._starts) - 1
 
     def __getitem__(self, number: int) -> str:
-        return self.encoded(number).decode("utf-8", "surrogatepass")
+        start, end = self._starts[number], self._starts[number + 1]
+        return self._content[start:end].decode("utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:
         """Return a string in UTF-8."""

@@ -67,7 +67,7 @@ class GrowingFolder:
         for _ in range(N_TRIES):
             self.temporary.mkdir(parents=True, exist_ok=True)
             # Another process may have completed and moved the folder before it was locked here.
-            if self._lock.enter_context(locked(self.temporary)):
+            if self._lock.enter_context(locked(self.temporary, of_anyone=True)):
                 return
         raise OutputError(
             f"{self.temporary}  is being written by another process, or cannot be locked: wait "

@@ -91,10 +91,11 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
     encoding (Optional[str]): Of the file, see ``Bookmark``.
     """
     start = partial(Bookmark, encoding=encoding)
-    name, lines = None, list[str]()
+    name, lines = format_by_name(path), list[str]()
     with suppress(DialogError):
         lines = [] if is_arrow(path) else first_lines(path, encoding)
-        name = format_by_name(path) or _format_of_text(path, lines)
+    with suppress(DialogError):
+        name = name or _format_of_text(path, lines)
         if name is not None and next(FORMATS[name].read(path, at=start()), None):
             return name
     if name == "parlai":  # The file has a mistake. A layout would read its fields as speakers.

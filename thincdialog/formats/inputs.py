@@ -225,18 +225,24 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
         yield from _made(pairs, lambda pair: _checked(pair[0], pair[1], reading, at.error), at)
 
 
-def _asked_in(episode: Episode) -> List[Message]:
-    """Return a message for each example of an episode, with the turns before it."""
+def _asked_in(episode: Episode) -> Iterator[Message]:
+    """Yield a message for each example of an episode, with the turns before it."""
     history: List[Turn] = []
-    messages = []
     for example in episode:
-        message = Message(text=example["text"], context=list(history))
-        if "label_candidates" in example:
-            message["label_candidates"] = example["label_candidates"]
-        messages.append(message)
-        history.append((PARTNER, example["text"]))
-        history += ((SELF, label) for label in example.get("labels", ())[:1])
-    return messages
+        yield _asked_of(example, history)
+        history += _turns_of(example)
+
+
+def _asked_of(example: Message, history: Sequence[Turn]) -> Message:
+    message = Message(text=example["text"], context=list(history))
+    if "label_candidates" in example:
+        message["label_candidates"] = example["label_candidates"]
+    return message
+
+
+def _turns_of(example: Message) -> List[Turn]:
+    """Return the turns that an example adds to the context of the next one."""
+    return [(PARTNER, example["text"]), *((SELF, one) for one in example.get("labels", ())[:1])]
 
 
 # --- corpora of any layout ----------------------------------------------------------------
@@ -279,7 +285,9 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
     wrong = partial(_wrong, part.rows[0])
     if not episode:
         raise wrong("has nothing that could be answered")
-    return [_checked(_fields(part.rows[0]), _asked_in(episode)[-1], reading, wrong)]
+    *before, last = episode
+    history = [turn for example in before for turn in _turns_of(example)]
+    return [_checked(_fields(part.rows[0]), _asked_of(last, history), reading, wrong)]
 
 
 def _fields(record: Located) -> Dict[str, Any]:

@@ -180,7 +180,7 @@ def read_layout(path: Path) -> CorpusLayout:
             hint = nearest(str(name), [*types]) or f" (there is: {', '.join(types)})"
             raise DataError(path, f"a layout has no {short(name)}{hint}")
         values[name] = value = _texts(value)
-        if value == [] or not check_type(value, types[name]):
+        if value in (None, []) or not check_type(value, types[name]):
             wanted = "true or false" if types[name] is bool else WANTED.get(name, "a text")
             # With aliases, a short file can describe a text of terabytes.
             shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)

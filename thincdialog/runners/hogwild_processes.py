@@ -19,7 +19,7 @@ from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .data_prints import data_prints
 from .job_slots import JobSlots
-from .mapped_arrays import MappedArrays, MappedMemory
+from .mapped_arrays import MappedArrays
 from .step_numbers import StepNumbers
 from .worker import Worker
 from .worker_process import REMEDY
@@ -59,7 +59,7 @@ def share_with_processes(
         "n_workers": n_workers,
         "settings": settings_of(optimizer),
         "data": data_prints(teacher),
-        "memory": memory.mapping,
+        "memory": memory,
         "drawing": drawing,
     }
     return StepNumbers(memory.arrays[CELLS], *drawing), memory, arguments
@@ -95,7 +95,7 @@ def make_process_worker(
     n_workers: int,
     settings: Mapping[str, float],
     data: Mapping[str, str],
-    memory: MappedMemory,
+    memory: MappedArrays,
     drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
@@ -132,7 +132,7 @@ def make_process_worker(
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
     experiment.use_tokens(sys.stderr, "none")
-    arrays = MappedArrays.open(memory).arrays
+    arrays = memory.arrays
     agent.use_weights(arrays[WEIGHTS])
     use_state(experiment.optimizer, KEY, arrays)
     numbers = StepNumbers(arrays[CELLS], *drawing)

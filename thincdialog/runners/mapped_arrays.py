@@ -3,6 +3,8 @@
 import mmap
 import os
 import tempfile
+import weakref
+from multiprocessing import context, reduction
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy
@@ -35,11 +37,11 @@ class MappedArrays:
     """Hold named arrays in shared memory. They are zero at first, and only pages that are written
     to take memory.
 
-    The memory has no file name (``memfd_create``); other processes open it through this process's
-    folder in /proc. Therefore it is freed no matter how the processes end, and it does not count
-    towards the limit of /dev/shm, which is small in containers. Where this does not work, set
-    ``is_named``: then the memory is a temporary file, which ``forget`` deletes when all processes
-    have opened it.
+    The memory has no file name (``memfd_create``). A process gets it if this object is one of the
+    arguments with which it starts; others open it through this process's folder in /proc. Therefore
+    it is freed no matter how the processes end, and it does not count towards the limit of
+    /dev/shm, which is small in containers. Where this does not work, set ``is_named``: then the
+    memory is a temporary file, which ``forget`` deletes when all processes have opened it.
 
     layout (Layout): Name, shape and dtype of each array.
     is_named (bool): Whether to use a temporary file.
@@ -55,19 +57,19 @@ class MappedArrays:
         remedy: str = "set TMPDIR to another folder",
     ):
         size = ALIGNMENT + sum(_size(shape, dtype) for _, shape, dtype in layout)
-        self._path, self._handle = "", -1
+        self._path = ""
         try:
             if is_named:
-                self._handle, self._path = tempfile.mkstemp(prefix="thincdialog-")
+                handle, self._path = tempfile.mkstemp(prefix="thincdialog-")
             else:
-                self._handle = os.memfd_create("thincdialog")
-            handle = self._handle
+                handle = os.memfd_create("thincdialog")
+            self._handle, self._close_handle = handle, weakref.finalize(self, os.close, handle)
             os.ftruncate(handle, size)
             path = self._path or f"/proc/{os.getpid()}/fd/{handle}"
             self.mapping = MappedMemory(path, size, os.urandom(32), layout)
             self._take(handle)
         except OSError as error:
-            self.close()
+            self.forget()
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with workers: {error.strerror}. Raise "
                 f"the limit (ulimit -a shows all), or {remedy}."
@@ -90,18 +92,27 @@ class MappedArrays:
         mapping (MappedMemory): The attribute ``mapping`` of the other process's object.
         RAISES (OSError): If this process cannot open the memory.
         """
-        opened = object.__new__(cls)
-        opened.mapping, opened._path, opened._handle = mapping, "", -1
         handle = os.open(mapping.path, os.O_RDWR)
         try:
             if os.fstat(handle).st_size != mapping.size:
                 raise FileNotFoundError(mapping.path)
-            opened._take(handle)
+            opened = cls._of_handle(handle, mapping)
         finally:
             os.close(handle)
         if opened._memory[: len(mapping.mark)] != mapping.mark:
             raise FileNotFoundError(mapping.path)
         return opened
+
+    @classmethod
+    def _of_handle(cls, handle: int, mapping: MappedMemory) -> "MappedArrays":
+        opened = object.__new__(cls)
+        opened.mapping = mapping
+        opened._take(handle)
+        return opened
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        context.assert_spawning(self)
+        return _attach, (reduction.DupFd(self._handle), self.mapping)
 
     def forget(self) -> None:
         """Delete the temporary file, if any; call this when all processes have opened it."""
@@ -112,9 +123,15 @@ class MappedArrays:
     def close(self) -> None:
         """Close the memory to further processes. It is freed when its last array is deleted."""
         self.forget()
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        self._close_handle()
+
+
+def _attach(duplicate: Any, mapping: MappedMemory) -> MappedArrays:
+    handle = duplicate.detach()
+    try:
+        return MappedArrays._of_handle(handle, mapping)
+    finally:
+        os.close(handle)
 
 
 def _size(shape: Tuple[int, ...], dtype: str) -> int:

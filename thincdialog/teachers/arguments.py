@@ -172,7 +172,8 @@ class FileSource:
     def size(self) -> int:
         """Approximate number of pieces in the files; files that are packed count by their packed
         size."""
-        return sum(map(os.path.getsize, self.paths)) // PIECE
+        # Reading a missing file raises its own error.
+        return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path)) // PIECE
 
     def section(self, number: int, n: int) -> "FileSource":
         """Return one of n sections of the files, if each line can be read separately: every n-th
@@ -207,6 +208,7 @@ class FileSource:
                 if number:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"
+                at.path, at.begin, at.end = part.path, part.begin, part.end
                 yield episode
 
     def _files(self, at: Bookmark) -> Iterator[Bookmark]:

@@ -38,7 +38,10 @@ def file_teacher(name: str) -> Callable[[Callable[..., Teacher]], Callable[..., 
 
         @wraps(function)
         def build(*args: Any, **kwargs: Any) -> Teacher:
-            given = signature.bind(*args, **kwargs).arguments
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
             shared = {key: given.pop(key) for key in SHARED if key in given}
             return function(FileOptions(name, **shared), **given)
 

@@ -17,6 +17,7 @@ from thincdialog.runners.cluster.gradient_server import GradientServer, LearnedU
 FIRST = {
     "version": 0,
     "untold": [],
+    "n_dropped": 0,
     "ledger": {"first": 0, "next": 0, "end": None, "again": []},
     "weights": numpy.zeros(8, "f"),
     "arrays": {},
@@ -127,3 +128,21 @@ def test_account_each_unit_is_told_and_made_once(data, n_units, without_examples
         assert run.is_over
         units = sorted(each.unit for each in run.told)
         assert units == list(range(run.at_end))
+
+
+def test_account_counts_dropped_gradients_when_workers_begin_again():
+    run = Run(9, set(), 2)
+    run.at_end = run.server.start_epoch() + 9
+    run.account.start_epoch(run.server.snapshot())
+    run.server.end_at(9)
+    run.work(1, 9)
+    for _ in range(5):
+        run.work(0, 9)
+    run.work(1, 9)  # Its gradient is four versions old: two are allowed.
+    run.account.save(run.server.snapshot())
+    run.start()
+    run.server.end_at(9)
+    run.work(0, 9)
+    run.work(0, 9)
+    *_, made = run.account.new(run.server.take())
+    assert made.report.counts["dropped_gradients"] == 1

@@ -52,7 +52,8 @@ class AsyncRunner(RayRunner):
 
     def first_snapshot(self) -> Dict[str, Any]:
         """Return the snapshot that the first server begins with."""
-        return {"version": 0, "untold": [], "ledger": Ledger().state(), **self.snapshot()}
+        server = {"version": 0, "untold": [], "n_dropped": 0, "ledger": Ledger().state()}
+        return {**server, **self.snapshot()}
 
     def start_epoch(self, epoch: int) -> None:
         self.crew.start_epoch(epoch)

@@ -119,7 +119,7 @@ class GradientServer:
         restore_pieces(self.optimizer, self.owned.pieces, saved["state"], self.plane)
         self.ledger.restore(saved["ledger"], owed)
         self.version = self._limit = saved["version"]
-        self._made = list(saved["untold"])
+        self._made, self._n_dropped = list(saved["untold"]), saved["n_dropped"]
 
     def restore_ledger(self, ledger: Mapping[str, Any]) -> None:
         """Restore only the ledger, if weights and optimizer are already in the right state."""
@@ -218,6 +218,7 @@ class GradientServer:
         return {
             "version": self.version,
             "untold": list(self._made),
+            "n_dropped": self._n_dropped,
             "ledger": self.ledger.state(),
             "weights": _copy(self.values),
             "arrays": {name: _copy(self.plane.state[name]) for name in ARRAYS if name in kept},

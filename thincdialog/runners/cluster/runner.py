@@ -64,7 +64,7 @@ def build_ray(
     max_restarts (int): Number of workers that may die before the run ends.
     RAISES (ConfigError): If a number is out of range, or the plane does not fit other settings.
     """
-    settings = locals()  # All arguments by name.
+    settings = dict(locals())  # All arguments by name.
     for name, least in LEAST.items():
         value = settings[name]
         if value is not None and not value >= least:
