@@ -1,4 +1,4 @@
-"""Sources of data, and work, that can be sent to other processes."""
+"""Data sources and tasks that can be sent to other processes."""
 
 import multiprocessing
 import os
@@ -16,9 +16,13 @@ def episode(number):
 
 
 class Numbers:
-    """Episodes by number.
+    """Episodes that can be read by number.
 
-    die_at, folder: Kills its process there, as often as there are files in the folder.
+    seconds: How long each read takes.
+    die_at, folder: Reading episode `die_at` kills its process, once for each file `life*` in the
+        folder.
+    bad: The number of an episode that raises an error.
+    log: A file that gets a line with the process and the number of each read.
     """
 
     def __init__(self, n, seconds=0.0, die_at=None, folder=None, bad=None, log=None):
@@ -43,7 +47,7 @@ class Numbers:
 
 
 class Generated:
-    """The same one after the other, from a reader that can begin nowhere else."""
+    """The same episodes from a generator, which can only be read from the beginning."""
 
     def __init__(self, n, seconds=0.0):
         self.n, self.seconds = n, seconds
@@ -55,7 +59,7 @@ class Generated:
 
 
 class Broken(Numbers):
-    """Fails in code of a user's."""
+    """Raises an error in custom code."""
 
     def __getitem__(self, number):
         if number == 40:
@@ -64,7 +68,7 @@ class Broken(Numbers):
 
 
 class Modules(Numbers):
-    """Tells which of two packages its process has imported."""
+    """Returns the names of those of two packages that its process has imported."""
 
     def __getitem__(self, number):
         found = [name for name in ("thinc", "torch") if name in sys.modules]
@@ -72,7 +76,7 @@ class Modules(Numbers):
 
 
 class Echo:
-    """Work that gives back what it is given, with who did it."""
+    """Work that returns its task and the id of the process that did it."""
 
     def __call__(self):
         return self.work
@@ -82,7 +86,7 @@ class Echo:
 
 
 class Answered(Numbers):
-    """Episodes of one turn, each with a label of its own."""
+    """Episodes of one turn, each with a different label."""
 
     def __getitem__(self, number):
         return [Message(text=super().__getitem__(number)[0]["text"], labels=[f"reply {number}"])]

@@ -1,4 +1,4 @@
-"""Processors for us: those of the affinity, and no more than a container's quota."""
+"""The number of usable processors: those of the CPU affinity, up to a container's quota."""
 
 import os
 

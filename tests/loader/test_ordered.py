@@ -1,4 +1,4 @@
-"""Results come in the order of the tasks, whoever carries them out; arrays as they were sent."""
+"""Results come in the order of the tasks, whichever worker did them, and arrays are unchanged."""
 
 import os
 import time
@@ -18,7 +18,7 @@ def help_of(kind, n, make_work):
 @pytest.mark.parametrize("kind", ["thread", "fork", "forkserver"])
 @pytest.mark.parametrize("may_help", [False, True])
 def test_ordered_results_small_and_large(kind, may_help):
-    # Beyond what goes through a pipe at once, and not.
+    # Some arrays fit into a pipe at once, others do not.
     tasks = [np.arange(size) for size in (0, 3, 100_000, 5000, 1, 400_000) * 5]
     job = help_of(kind, 2, Echo())
     found = list(ordered(iter(tasks), Echo(), lambda spent: job, may_help=may_help))

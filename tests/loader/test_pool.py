@@ -1,4 +1,4 @@
-"""Workers carry out tasks, say why they cannot, and end with the program."""
+"""Workers do tasks, report why they cannot, and end with the program."""
 
 import multiprocessing
 import os
@@ -19,7 +19,7 @@ KILLED = r"^Worker 0: its process \d+ was killed by SIGKILL \(too little memory\
 
 
 def deadly():
-    """Kills its process at 3, and gives what cannot be sent at 4."""
+    """Kills its process at task 3, and returns an object that cannot be sent at task 4."""
 
     def work(task):
         if task == 3:
@@ -58,7 +58,7 @@ def kill_at_start():
 
 
 class KillsWhereItArrives:
-    """Kills the process that opens it, which has not begun then."""
+    """Kills the process that unpickles it, before the worker has begun."""
 
     def __reduce__(self):
         return kill_at_start, ()
@@ -81,7 +81,7 @@ def test_pool_whose_result_cannot_go_to_another_process_says_so(make_pool):
 
 
 def test_pool_that_has_ended_starts_no_process(make_pool):
-    """At the end of a program, while tasks wait."""
+    """A program may end while tasks are waiting."""
     pool = make_pool(1, "fork")
     pool._starting.acquire()
     future = Job(pool, deadly).submit(0)
@@ -92,7 +92,7 @@ def test_pool_that_has_ended_starts_no_process(make_pool):
 
 
 class CountedEcho(Echo):
-    """Counts how often its work is made in a process, and forgotten."""
+    """Counts how often its work object is created and deleted in a process."""
 
     def __call__(self):
         return Counted()
@@ -166,7 +166,7 @@ def test_pool_whose_work_hangs_lets_the_program_end(tmp_path, root, method):
 
 
 class Large(Echo):
-    """Gives its process, and 8 MB, which take longer to write than to make."""
+    """Returns its process id and 8 MB, which take longer to write than to create."""
 
     def work(self, task):
         return os.getpid(), bytes(1 << 23)

@@ -1,4 +1,4 @@
-"""Workers read: the same examples in the same order, whoever reads, and whatever happens to him."""
+"""Workers that read data give the same examples in the same order, whatever happens to them."""
 
 import gc
 import multiprocessing
@@ -33,7 +33,8 @@ SECONDS = 0.0005
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Workers read all, before this process has done so with so little data."""
+    """Have workers read all data from the start. Otherwise, this process would have finished such
+    small data before they start."""
     read = Readers.read
 
     def seen(self, tasks, reading):
@@ -49,7 +50,7 @@ def at_once(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """No process and no open file is left of a test."""
+    """Check that no process and no open file is left after a test."""
     yield
     gc.collect()
     for _ in range(50):
@@ -190,9 +191,9 @@ def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, sour
 
 def test_readers_are_not_called_for_little(monkeypatch):
     monkeypatch.undo()
-    # However slow the machine is at this moment.
+    # So that it does not matter how slow the machine is at this moment.
     monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
-    monkeypatch.setattr(Readers, "_processes", None)  # An error, if they were.
+    monkeypatch.setattr(Readers, "_processes", None)  # Starting workers would be an error.
     monkeypatch.setattr(Readers, "_pool", None)
     notes = []
     for workers in (2, "auto"):
@@ -256,7 +257,7 @@ def test_readers_name_the_line_and_the_worker(expected, n_workers):
     text = str(caught.value)
     assert text.startswith("numbers.txt:7  is no number")
     assert ("(read by worker " in text) == bool(n_workers)
-    assert shown and shown == expected[: len(shown)]  # What came before is right.
+    assert shown and shown == expected[: len(shown)]  # Earlier examples are right.
 
 
 def test_readers_name_the_place_in_code_of_users():
@@ -286,7 +287,7 @@ def test_readers_end_with_a_run_that_ends_early():
     teacher = teacher_of(Numbers(10**6, SECONDS), Readers(2))
     rounds([teacher], 60)
     assert multiprocessing.active_children()
-    teacher.start_epoch(1, 0)  # Lets go of the epoch before.
+    teacher.start_epoch(1, 0)  # Closes the previous epoch.
 
 
 SCRIPT = """
@@ -335,7 +336,7 @@ def test_readers_go_with_their_parent(tmp_path, root, method, number):
             workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
             workers.discard(process.pid)
             assert len(workers) == 2 and all(map(is_there, workers))
-            if number == signal.SIGINT:  # As Ctrl-C: all of them get it.
+            if number == signal.SIGINT:  # Like Ctrl-C: all processes get it.
                 os.killpg(process.pid, number)
             else:
                 process.kill()
@@ -343,7 +344,7 @@ def test_readers_go_with_their_parent(tmp_path, root, method, number):
         finally:
             process.kill()
         errors = process.stderr.read().decode()
-    # A process that Python was just about to start says itself that it never got its task.
+    # A process that was just being started prints a traceback of Python, as it never got its task.
     n_own = errors.count("Traceback") - errors.count("in spawn_main")
     assert n_own == (number == signal.SIGINT), errors
     until = time.monotonic() + 60
@@ -376,7 +377,7 @@ def test_readers_refuse_a_file_without_the_label_speaker(tmp_path, streaming):
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("workers", [2, "auto"])
 def test_readers_count_what_is_left_out_once(monkeypatch, tmp_path, streaming, workers):
-    """Also where they are called in the middle of a file, and for several passes."""
+    """This holds even if workers start in the middle of a file, and for several passes."""
     monkeypatch.undo()
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(module, "WORTH_SECONDS", 0.0)
@@ -425,4 +426,4 @@ def test_readers_start_once_in_a_run(tmp_path, monkeypatch, method):
     lines = (tmp_path / "log").read_text().splitlines()
     assert len(lines) >= 2 * 90 * 2 + 90
     assert len({line.split()[0] for line in lines} - {str(os.getpid())}) == 2
-    assert not multiprocessing.active_children()  # Also if the experiment is still known.
+    assert not multiprocessing.active_children()  # Even if the experiment still exists.

@@ -1,4 +1,4 @@
-"""What holds while worker processes start: of the environment, of temporary folders, of scripts."""
+"""Starting worker processes: environment variables, temporary folders and unguarded scripts."""
 
 import os
 import re
