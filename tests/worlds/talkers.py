@@ -1,4 +1,4 @@
-"""Agents and data of the tests of worlds: they keep a protocol of all they hear."""
+"""Agents and data for the tests of worlds. The agents record all messages that they observe."""
 
 from typing import Dict, List, Optional, Sequence, Tuple
 
@@ -15,7 +15,8 @@ from thincdialog.teachers import Teacher, mix_tasks
 
 
 def make_episodes(lengths: List[int]) -> List[List[Message]]:
-    """Episodes of so many turns; text, label and id tell the episode and the turn."""
+    """Return episodes with these numbers of turns. Each text, label and id contains the numbers of
+    the episode and of the turn."""
     return [
         [
             Message(text=f"say {number} {turn}", labels=[f"answer {number} {turn}"])
@@ -26,7 +27,7 @@ def make_episodes(lengths: List[int]) -> List[List[Message]]:
 
 
 def make_teacher(lengths: List[int], training: bool, **settings) -> Teacher:
-    """A teacher of generated episodes."""
+    """Return a teacher of generated episodes."""
     teacher = Teacher({"train": lambda: make_episodes(lengths)}, **settings)
     return teacher.for_split("train", training=training)
 
@@ -39,7 +40,8 @@ def make_tasks(
     repeat: bool = False,
     **settings,
 ) -> Teacher:
-    """Tasks "a", "b", ... of generated episodes, mixed; a single one as it is."""
+    """Return a mixture of the tasks "a", "b", ... of generated episodes. A single task is returned
+    unmixed."""
     teachers = {
         name: make_teacher(lengths, training, **settings) for name, lengths in zip("abcdef", tasks)
     }
@@ -48,7 +50,8 @@ def make_tasks(
 
 
 def make_wordy(words: List[List[Tuple[int, int]]], training: bool, **settings) -> Teacher:
-    """A teacher of episodes, each a list of turns, each (words of its text, of its label)."""
+    """Return a teacher of episodes. A turn is a pair: the numbers of words in its text and in its
+    label."""
 
     def episodes() -> List[List[Message]]:
         return [
@@ -60,7 +63,7 @@ def make_wordy(words: List[List[Tuple[int, int]]], training: bool, **settings) -
 
 
 class Opposites(Batcher):
-    """A user's: the longest row goes with the shortest."""
+    """A custom batcher that pairs the longest row with the shortest."""
 
     def plan(self, lengths, limit, rng):
         order = lengths.totals.argsort(kind="stable")
@@ -70,7 +73,7 @@ class Opposites(Batcher):
 
 
 def make_batcher(kind: str, size: int, buffer: int) -> Batcher:
-    """A batcher of any kind, for about so many rows of the talkers' data."""
+    """Return a batcher of any kind, whose batches have about `size` rows of the tests' data."""
     if kind == "fixed":
         return Fixed(size)
     if kind == "batchsort":
@@ -86,11 +89,11 @@ BATCHERS = ("fixed", "batchsort", "words", "padded", "user's")
 
 
 class Listener(Agent):
-    """Answers one by one. Every copy keeps the ids of its conversation; what it answers
-    depends on all it heard, so mixed histories show in the replies.
+    """Answers one by one. Each copy keeps the ids of its conversation. Its replies depend on all
+    messages that it observed, so that mixed histories show in the replies.
 
     conversations: The ids of each finished conversation, of all copies.
-    heard: All ids in the order of their coming.
+    heard: All ids in the order in which they were observed.
     """
 
     def __init__(self) -> None:
@@ -110,7 +113,7 @@ class Listener(Agent):
 
     @staticmethod
     def reply(turns: List[str]) -> Message:
-        """Right at every third turn, counting from the first; else tells the history."""
+        """Return the label at every third turn, and the history at other turns."""
         *_, episode, turn = turns[-1].split("/")
         if (int(episode) + len(turns)) % 3 == 0:
             return Message(text=f"answer {episode} {turn}")
@@ -147,7 +150,7 @@ class BatchListener(Listener):
     def batch_act(self, observations):
         assert self is self.original
         self.batches.append(len(observations))
-        if isinstance(observations, Batch):  # Nobody observed it.
+        if isinstance(observations, Batch):  # A whole batch is not observed.
             ids = observations.ids()
             self.heard.extend(ids)
             self.conversations.extend([name] for name in ids)
@@ -159,7 +162,7 @@ class BatchListener(Listener):
 
 
 class TruncatingListener(BatchListener):
-    """Says how long its history is, and reads as much of it as it is told to.
+    """Returns the length of its history, and reads up to `max_tokens` of it.
 
     rows: For each batch, the (context, label) words of each row that were read.
     n_measured: How often each id was measured.
@@ -228,7 +231,7 @@ class WholeListener(BatchListener):
 
 
 class WholeTruncatingListener(TruncatingListener):
-    """The same of one that shortens."""
+    """Takes whole batches of single turns, and can truncate."""
 
     takes_batches = True
 
@@ -239,7 +242,7 @@ def scored(teacher: Teacher) -> Teacher:
 
 
 def run_epoch(world, epoch: int = 0, seed: int = 0) -> int:
-    """The number of its parleys."""
+    """Run an epoch and return the number of its parleys."""
     world.start_epoch(epoch, seed)
     n_parleys = 0
     while not world.epoch_done():
@@ -249,12 +252,12 @@ def run_epoch(world, epoch: int = 0, seed: int = 0) -> int:
 
 
 def expected_conversations(lengths: List[int], task: str = "") -> List[List[str]]:
-    """The ids of each conversation, in order."""
+    """Return the ids of each conversation, in order."""
     return [[f"{task}{number}/{turn}" for turn in range(n)] for number, n in enumerate(lengths)]
 
 
 def expected_of_tasks(tasks: List[List[int]]) -> List[List[str]]:
-    """The same of ``make_tasks``."""
+    """Return the ids of each conversation of ``make_tasks``."""
     if len(tasks) == 1:
         return expected_conversations(tasks[0])
     named = zip("abcdef", tasks)

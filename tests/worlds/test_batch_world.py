@@ -28,7 +28,8 @@ sizes = st.integers(1, 25)
 
 
 def check_conversations(agent, lengths):
-    """Every example once, each conversation whole, in order, and at one copy."""
+    """Check that each example was seen once, and each conversation was whole, in order and with
+    one copy."""
     expected = expected_conversations(lengths)
     assert Counter(agent.heard) == Counter(name for turns in expected for name in turns)
     assert sorted(map(tuple, agent.conversations)) == sorted(map(tuple, expected))
@@ -61,7 +62,7 @@ def test_batch_world_batches_are_full_while_data_lasts():
     run_epoch(BatchWorld(make_teacher([1] * 10, False), agent, Fixed(4)))
     assert agent.batches == [4, 4, 2]
     agent = BatchListener()
-    # Three rows for three conversations, of 1, 3 and 2 turns; no filling.
+    # Three rows for three conversations of 1, 3 and 2 turns, without filling.
     world = BatchWorld(make_teacher([1, 3, 2], False), agent, Fixed(64))
     run_epoch(world)
     assert agent.batches == [3, 2, 1]
@@ -180,7 +181,7 @@ def test_registered_worlds_build_from_a_config(kind):
 
 
 class Speaker(Agent):
-    """Says its id and whom it heard since its last act."""
+    """Says its id and the number of messages that it observed since its last act."""
 
     def __init__(self, name):
         self.id = name

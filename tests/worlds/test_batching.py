@@ -1,4 +1,4 @@
-"""What batching worlds ask of an agent, and what they say to one that gives it not."""
+"""Batching worlds ask agents for lengths, refuse invalid ones, and run copies of other worlds."""
 
 import itertools
 
@@ -41,7 +41,7 @@ WRONG = {
 
 
 class Measuring(WholeListener):
-    """Gives such lengths."""
+    """Returns the lengths that it was given."""
 
     def __init__(self, lengths):
         super().__init__()
@@ -106,7 +106,7 @@ def test_batching_conversations_without_room_go_first_in_the_next_batch():
     place = {name: number for number, name in enumerate(said)}
     pairs = itertools.product(range(30), (0, 1))
     waits = [place[f"{n}/{turn + 1}"] - place[f"{n}/{turn}"] for n, turn in pairs]
-    # Six take turns, two at a time.
+    # Six conversations take turns, two at a time.
     assert len(said) == 90 and max(waits) == 6
 
 
@@ -114,8 +114,8 @@ def test_batching_conversations_without_room_go_first_in_the_next_batch():
 
 
 class Bystander(Agent):
-    """Speaks after each reply. What each copy hears goes into ``conversations``, as (speaker,
-    text), until a message ends the episode."""
+    """Speaks after each reply. At the end of an episode, each copy adds the messages that it
+    observed, as (speaker, text), to ``conversations``."""
 
     def __init__(self, id, answers_together):
         self.id, self.use_batch_act = id, answers_together
@@ -151,7 +151,8 @@ def three(lengths, training, answers_together=True, agent_kind=BatchListener):
 
 
 def heard_by_all(world):
-    """What a whole epoch comes to: the scores, and what everybody has heard, by conversation."""
+    """Run an epoch. Return the scores, and the messages that both agents observed, by
+    conversation."""
     world.start_epoch(2, 7)
     while not world.epoch_done():
         world.parley()
@@ -160,7 +161,7 @@ def heard_by_all(world):
 
 
 class FirstTurns(BatchListener):
-    """Hears only what the teacher says."""
+    """Observes only messages of the teacher."""
 
     def observe(self, message):
         return super().observe(message) if message["agent"] == "task" else message

@@ -1,4 +1,4 @@
-"""What a world tells of its last parley."""
+"""The text that shows a world's last parley."""
 
 from tests.worlds.talkers import BatchListener, Listener, make_teacher
 from thincdialog.batchers import Fixed

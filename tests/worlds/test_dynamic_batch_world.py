@@ -1,4 +1,4 @@
-"""DynamicBatchWorld: every example once, conversations whole, batches as they should be."""
+"""DynamicBatchWorld shows each example once, keeps conversations whole, and fills its batches."""
 
 from collections import Counter
 
@@ -40,7 +40,7 @@ wordy = st.lists(
 
 
 def batches_of(world, epoch=0, seed=0):
-    """The ids of each batch of an epoch."""
+    """Run an epoch and return the ids of each batch."""
     batches = []
     world.start_epoch(epoch, seed)
     while not world.epoch_done():
@@ -137,7 +137,7 @@ def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
     assert max(np.ptp(rows[:, 0]) for rows in agent.rows) <= 2
     means = [rows[:, 0].mean() for rows in agent.rows]
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.25
-    # The first half of the epoch is neither shorter nor longer.
+    # Texts in the first half of the epoch are neither shorter nor longer.
     half = np.concatenate(agent.rows[: len(agent.rows) // 2])[:, 0].mean()
     assert abs(half / np.mean([n for ((n, _),) in words]) - 1) < 0.05
 
@@ -145,7 +145,7 @@ def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
 @pytest.mark.parametrize("unit", ["episodes", "examples"])
 def test_dynamic_batch_world_copies_change_their_task_and_shares_hold(unit):
     class Tasks(BatchListener):
-        """Counts tasks: of each copy, of each batch, and as they begin."""
+        """Records the tasks of each copy, of each batch, and of each episode or example."""
 
         of_copies = []
 
@@ -176,14 +176,14 @@ def test_dynamic_batch_world_copies_change_their_task_and_shares_hold(unit):
     world.start_epoch(0, 0)
     for _ in range(800):
         world.parley()
-    # ParlAI's copies keep their task for ever.
+    # Unlike in ParlAI, copies do not keep the same task for ever.
     copies = [known for known in agent.of_copies if known]
     assert len(copies) == 8 * 16
     assert sum(len(known) == 3 for known in copies) > 0.9 * len(copies)
     begun = Counter(agent.begun)
     assert begun["a"] / len(agent.begun) == pytest.approx(0.5, abs=0.03)
     assert begun["b"] / len(agent.begun) == pytest.approx(0.25, abs=0.03)
-    # Batches mix tasks.
+    # Batches contain several tasks.
     assert sum(len(counts) > 1 for counts in agent.counts) > 0.9 * len(agent.counts)
 
 
@@ -216,7 +216,7 @@ def test_dynamic_batch_world_order_is_that_of_the_seed():
     assert order(1) == order(1)
     assert order(1) != order(2)
     assert order(1) != order(1, epoch=1)
-    # An epoch is the same whatever was before it.
+    # An epoch does not depend on earlier epochs.
     world = DynamicBatchWorld(make_wordy(words, True), BatchListener(), Batchsort(4, 3))
     run_epoch(world, 0, 7)
     world.start_epoch(5, 7)
@@ -234,7 +234,8 @@ def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
         assert isinstance(world, BatchWorld)
         run_epoch(world)
         run_epoch(world, 1)
-        # The schedule goes on; the last batch of an epoch has what is left.
+        # The schedule continues in the next epoch. The last batch of an epoch has the remaining
+        # rows.
         n_left = sum(lengths)
         for batch, wanted in zip(agent.batches, schedule):
             assert batch == min(wanted, n_left)
@@ -286,7 +287,7 @@ def test_dynamic_batch_world_holds_nothing_back_when_no_more_can_come():
         if not n_chosen:
             rounds.append((is_over, bool(state["waiting"])))
         n_chosen = len(state["chosen"])
-    # While more come, some wait for better company.
+    # While more rows can come, some wait for rows of a similar length.
     assert rounds == [(False, True)] * (len(rounds) - 1) + [(True, False)]
     assert len(rounds) > 2
 

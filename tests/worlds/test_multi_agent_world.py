@@ -1,4 +1,4 @@
-"""A world of more than two, built from a config."""
+"""A world of more than two agents, built from a config."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_multi_agent_world_trains_and_evaluates_from_a_config(tmp_path):
         TOGETHER.replace(WORLD, '[world]\n@worlds = "thincdialog.PartnerWorld.v1"\n'),
         training__max_epochs=1,
     )
-    # Single turns, and nobody hears what the waiter says before the next one begins.
+    # Episodes are single turns, so no agent observes the waiter before the next episode begins.
     assert result.scores == alone.scores
     assert evaluate(tmp_path / "run" / "model-best")["hits@1"] == result.scores["test"]["hits@1"]
 
@@ -68,7 +68,7 @@ def test_multi_agent_world_refuses_others_that_cannot_be(world, said):
 
 
 class Memory(ConversationAgent):
-    """Tells what it remembers."""
+    """Replies with the number of turns that it remembers."""
 
     def batch_act(self, observations):
         return [Message(text=str(len(each["turns"]))) for each in observations]

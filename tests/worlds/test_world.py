@@ -1,4 +1,4 @@
-"""A world that is saved between parleys goes on as if nothing had been."""
+"""A world that is saved between parleys resumes as if it had not been interrupted."""
 
 import json
 
@@ -36,7 +36,7 @@ from thincdialog.worlds import (
 
 
 class Talker(ConversationAgent):
-    """Tells its history; the reply becomes part of it."""
+    """Replies with its history, of which each reply becomes part."""
 
     def batch_act(self, observations):
         turns = Batch.of(observations).turns(self.history_size)
@@ -44,7 +44,7 @@ class Talker(ConversationAgent):
 
 
 def record(world):
-    """One parley: what was heard, with the history, and what was answered."""
+    """Run one parley. Return the id, the limit of tokens and the reply of each message."""
     world.parley()
     heard, replies = world.acts
     if isinstance(heard, Message):
@@ -56,7 +56,8 @@ def record(world):
 
 
 def check_resume(make_world, seed, n_before):
-    """Save after some parleys; a new world goes on alike, and through the next epoch."""
+    """Save a world after some parleys, and check that a new world continues in the same way, also
+    in the next epochs."""
     unbroken = make_world()
     unbroken.start_epoch(3, seed)
     for _ in range(n_before):
@@ -219,7 +220,7 @@ def test_state_that_was_left_for_another_epoch_skips_nothing():
 
 
 class Counting(Learner):
-    """Counts what it learns, and would have said "yes"."""
+    """Counts the examples that it learns from. Its replies in training are "yes"."""
 
     id = "counting"
     n_gathered = 0
@@ -247,7 +248,7 @@ def test_a_loop_without_updates_is_told_so_after_the_first_epoch(size):
     forgetful = BatchWorld(make_teacher([1] * 10, True), agent, Fixed(size))
     with pytest.raises(ProtocolError, match="counting trained on 10 examples, .*update.optimizer."):
         parley_through(forgetful)
-    assert agent.n_gathered == 10  # The second epoch has not begun.
+    assert agent.n_gathered == 10  # The second epoch was not started.
 
 
 def test_a_loop_of_one_epoch_without_updates_is_told_so_when_the_world_closes():
@@ -256,7 +257,7 @@ def test_a_loop_of_one_epoch_without_updates_is_told_so_when_the_world_closes():
             while not world.epoch_done():
                 world.parley()
     assert world.is_shut_down
-    with pytest.raises(KeyError):  # What went wrong before is not hidden.
+    with pytest.raises(KeyError):  # The first error is not hidden.
         with BatchWorld(make_teacher([1], True), Counting(), Fixed(2)) as world:
             world.parley()
             raise KeyError
@@ -274,7 +275,7 @@ def test_a_loop_that_updates_now_and_then_is_left_alone():
 
     with BatchWorld(make_teacher([1] * 8, True), agent, Fixed(2)) as world:
         parley_through(world, update_at_times)
-    assert agent.n_gathered == 4  # Of eight batches, the last two wait.
+    assert agent.n_gathered == 4  # The last two of eight batches wait.
     with BatchWorld(make_teacher([1] * 8, False), agent, Fixed(2)) as world:
         agent.answer = lambda batch: [Message()] * len(batch)
         parley_through(world)
