@@ -1,4 +1,4 @@
-"""A table in Model2Vec's layout, and a tokenizer of BERT's kind: made in a moment."""
+"""Write a small table in Model2Vec's layout, and a tokenizer like BERT's."""
 
 import json
 
@@ -9,7 +9,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS, *"bcdeghlmnoprtw", "##s", 
 
 
 def write_pieces(path):
-    """A tokenizer of BERT's kind."""
+    """Write a tokenizer like BERT's."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     rows = {piece: row for row, piece in enumerate(PIECES)}
@@ -21,7 +21,7 @@ def write_pieces(path):
 
 
 def write_table(folder, width=6, *, normalize=False, kind=np.float32, **config):
-    """A table in Model2Vec's layout; returns its vectors."""
+    """Write a table in Model2Vec's layout. Return its vectors."""
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Tables distilled from an encoder: their words, their vectors, and what is never overwritten."""
+"""Tables distilled from an encoder: their words, their vectors, and existing files, which stay."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from thincdialog.pretrained.tokenizer import PretrainedTokenizer
 
 TURNS = ["Hello there?", "the red lamp is in the garden", "what is it? The lamp"]
 TEXTS = "\n".join(TURNS)
-# In several scripts, with marks, emoji and apostrophes.
+# Texts in several scripts, with combining marks, emoji and apostrophes.
 SCRIPTS = ["I don't pay 1,000.5 for it.", "naïve café\u0301 L’été", "你好吗 ごはん สวัสดี", "हिन्दी में",
            "👍🏽 ok👩\u200d👩\u200d👧", "a\u200bb  c_d", "Ünïcode ИЛИ ναι"]  # fmt: skip
 
@@ -38,7 +38,7 @@ def texts(tmp_path):
 
 
 def table(folder):
-    """The vector of each word."""
+    """Return a dict from words to their vectors."""
     from safetensors.numpy import load_file
 
     rows = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
@@ -65,7 +65,7 @@ def test_distill_keeps_the_distances_of_words_and_weighs_them_by_frequency(
         for other in counts:
             expected = np.linalg.norm(plain[one] - plain[other])
             assert np.linalg.norm(free[one] - free[other]) == pytest.approx(expected, abs=1e-3)
-    # The components that vary most come first, and are kept.
+    # The components with the highest variance come first, and a narrow table keeps them.
     distill(encoder, texts, tmp_path / "narrow", width=3, stderr=io.StringIO())
     narrow = table(tmp_path / "narrow")
     variances = np.var(list(free.values()), axis=0)
@@ -88,7 +88,7 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
         options = {"text_field": "body"}
-        if name in forms:  # It is not read as lines in silence.
+        if name in forms:  # Not silently read as plain lines.
             with pytest.raises(DialogError, match=f"say --format {forms[name]}"):
                 distill(encoder, tmp_path / name, tmp_path / "none")
             options = {"format": forms[name]}
@@ -116,7 +116,7 @@ def test_distill_replaces_nothing(tmp_path, encoder, texts):
         with pytest.raises(OutputError, match="is there already. Choose another name."):
             distill(encoder, texts, other)
     assert before.keys() == table(tmp_path / "words").keys()
-    # An encoder may be a table.
+    # The encoder may be a distilled table.
     assert distill(tmp_path / "words", texts, tmp_path / "second").n_words == first.n_words
 
 

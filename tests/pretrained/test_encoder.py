@@ -1,4 +1,4 @@
-"""A published encoder's vectors are those of its formula, and of the libraries that trained it."""
+"""Vectors of a published encoder equal its formula, and those of the libraries that trained it."""
 
 import gc
 import json
@@ -76,7 +76,7 @@ def test_encoder_reads_layer_norms_by_the_names_of_the_first_berts(tmp_path):
 
 
 def add_modules(folder, mode, *, with_dense=False, with_norm=True):
-    """What sentence-transformers adds to a folder; returns the dense layer's W and b."""
+    """Add the files of sentence-transformers to a folder. Return the dense layer's W and b."""
     from safetensors.numpy import save_file
 
     modules = ["Transformer", "Pooling"] + ["Dense"] * with_dense + ["Normalize"] * with_norm
@@ -118,7 +118,7 @@ def test_encoder_pools_as_the_folder_says(ops, mode, pooled, with_dense, tmp_pat
         model = text_encoder(read_folder(str(tmp_path)))
         model.initialize(X=X)
     np.testing.assert_allclose(ops.to_numpy(model.predict(X)), wanted, atol=1e-5)
-    # Batches by length are put back in order.
+    # Texts are encoded in batches by length, and their vectors are put back in order.
     found = encode(model, X.dataXd[:, 0], X.lengths)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 

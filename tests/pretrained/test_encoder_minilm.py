@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2's vectors are those of sentence-transformers 6.2 (PyTorch 2.13, CPU)."""
+"""Vectors of all-MiniLM-L6-v2 equal those of sentence-transformers 6.2 (PyTorch 2.13, CPU)."""
 
 from importlib import import_module
 from pathlib import Path
@@ -16,14 +16,14 @@ WORDS = """the a my your card account please cancel how do I when will it arrive
 abroad café naïve £20 e-mail don't 1,000 yesterday night-time unbelievably antidisestablishment
 hello thanks why wasn't this charged twice? ok! (again) north–south weather tomorrow London 東京
 """.split()
-# 20 texts of each length in words; the longest are cut at the 256 tokens that the encoder reads.
+# 20 texts of each length in words. The longest are truncated to the encoder's limit of 256 tokens.
 LENGTHS = [1, 5, 15, 60, 300]
 TEXTS = [
     " ".join(WORDS[(7 * n + 11 * i + i * i * (n + 1)) % len(WORDS)] for i in range(length))
     for length in LENGTHS
     for n in range(20)
 ]
-# encode(TEXTS) of sentence-transformers, float16.
+# The result of encode(TEXTS) of sentence-transformers, as float16.
 GOLDEN = Path(__file__).parent / "minilm_vectors.npy"
 
 

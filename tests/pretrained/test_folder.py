@@ -1,5 +1,5 @@
-"""What is wrong with an encoder's folder is one line; untrusted files cost neither memory nor a
-traceback."""
+"""Problems of an encoder's folder are errors of one line. Untrusted files cause no traceback and
+cost no memory."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 def set_up(folder):
-    """All that a training does with a folder before its first step."""
+    """Read a folder as a training run does before its first step."""
     PretrainedTokenizer(str(folder)).encode("hello world")
     PretrainedTokens(str(folder)).initialize()
 
@@ -138,7 +138,7 @@ def test_folder_s_checksum_tells_contents_apart_and_not_places(folder, tmp_path)
 
 
 def with_header(folder, header, n_bytes=None):
-    """Another header before the old data."""
+    """Write another header before the old data."""
     path = folder / "model.safetensors"
     old = path.read_bytes()
     (n_old,) = struct.unpack("<Q", old[:8])
@@ -206,7 +206,7 @@ def test_folder_with_changed_bytes_is_read_or_refused(folder, data):
     whole = path.read_bytes()
     changed = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
-        # Mostly in the header.
+        # Mostly change the header.
         place = data.draw(st.integers(0, min(len(whole), 3000) - 1))
         changed[place] = data.draw(st.integers(0, 255))
     cut = data.draw(st.sampled_from([len(whole), len(whole) // 2, 9]))

@@ -1,4 +1,4 @@
-"""A frozen encoder's vectors: each distinct text is computed once, in all runs together."""
+"""Vectors of a frozen encoder: each distinct text is encoded only once for all runs."""
 
 import copy
 import io
@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """How many texts each call of the encoder computed."""
+    """Return a list that gets the number of texts of each call of the encoder."""
     counts, encode = [], encoder_file.encode
 
     def counting(model, ids, lengths):
@@ -54,7 +54,7 @@ def layer(folder, place, **settings):
 
 
 def tokens(folder, *conversations):
-    """Conversations of turns, the current one last."""
+    """Return the tokens of conversations. The current turn of each is the last."""
     tokenizer = PretrainedTokenizer(folder)
     rows = [
         [(id, len(turns) - 1 - n) for n, text in enumerate(turns) for id in tokenizer.encode(text)]
@@ -106,7 +106,7 @@ def test_frozen_remembers_texts(folder, tmp_path, computed):
     again = [each.predict(tokens(folder, ["bye"], ["hello"], ["you"])) for each in copies]
     assert computed == [2, 1]
     assert (again[0][:2] == first[1::-1]).all() and (again[0] == again[1]).all()
-    assert not (tmp_path / "vectors").exists()  # Only training writes.
+    assert not (tmp_path / "vectors").exists()  # Only training writes vectors.
     assert (pickle.loads(pickle.dumps(model)).predict(tokens(folder, ["hello"])) == first[0]).all()
 
 
@@ -123,7 +123,7 @@ def test_frozen_encoders_of_one_folder_are_one(folder, tmp_path, computed):
     first.predict(tokens(folder, ["hello"], ["bye"]))
     second.predict(tokens(folder, ["hello", "bye"]))
     assert computed == [2]
-    # Other settings are another encoder's.
+    # Encoders with other settings do not share vectors.
     layer(folder, tmp_path / "others").predict(tokens(folder, ["hello"]))
     layer(folder, tmp_path / "vectors", pooling="max").predict(tokens(folder, ["hello"]))
     assert computed == [2, 1, 1]
@@ -201,7 +201,7 @@ def config(folder, tmp_path):
     return CONFIG.format(**{name: json.dumps(path) for name, path in paths.items()})
 
 
-# Texts of train and test, and the two labels; and the sample from which sizes are found.
+# The texts of train and test, the two labels, and the sample from which sizes are inferred.
 N_DISTINCT, OF_EACH_RUN = len({*TEXTS, "something new", "x", "y"}) + 1, 1
 
 
@@ -249,7 +249,7 @@ def test_frozen_runs_at_the_same_time(config, computed):
 
 
 def small(name, folder, tmp_path):
-    """Overrides of a shipped config for little data and a tiny encoder."""
+    """Return overrides of a shipped config for little data and a tiny encoder."""
     turns = [{"speaker": who, "text": text} for who, text in zip("ABABA", TEXTS)]
     rows = {
         "intent": [{"text": text, "label": "xy"["h" in text]} for text in TEXTS],

@@ -1,4 +1,4 @@
-"""A saved model has its encoder with it, or says where it was."""
+"""A saved model includes its encoder, or says where the encoder was."""
 
 import io
 import json
@@ -25,7 +25,7 @@ def encoder(tmp_path):
 
 @pytest.fixture
 def run(tmp_path, encoder):
-    """Trains into tmp_path/run."""
+    """Return a function that trains into tmp_path/run."""
     lines = [json.dumps({"text": text, "label": "ab"["bye" in text]}) for text in TEXTS]
     (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
     data = json.dumps(str(tmp_path / "data.jsonl"))

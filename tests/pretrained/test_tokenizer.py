@@ -1,4 +1,4 @@
-"""A published encoder's tokenizer keeps the contract of all tokenizers."""
+"""The tokenizer of a published encoder fulfils the contract of all tokenizers."""
 
 import json
 

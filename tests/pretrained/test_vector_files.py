@@ -1,4 +1,4 @@
-"""Vectors on disk: whole records survive whatever happens to the process that writes them."""
+"""Vectors on disk: complete records survive whatever happens to the process that writes them."""
 
 import os
 import subprocess
@@ -100,7 +100,7 @@ def test_vector_files_make_room_by_removing_what_was_used_least_recently(tmp_pat
         files.add([key(number), key(number + 10)], vectors(number, number))
         for path in (tmp_path / encoder).iterdir():
             os.utime(path, (number, number))
-    assert known(opened(tmp_path, most, "old"))  # Looked at: no longer the oldest.
+    assert known(opened(tmp_path, most, "old"))  # Used: no longer the oldest.
     files.add([key(5)], vectors(5))
     assert size_of(tmp_path) <= most
     assert not known(opened(tmp_path, most, "used"))

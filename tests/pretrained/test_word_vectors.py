@@ -1,4 +1,4 @@
-"""Embedding tables that begin with a folder's table: which word gets which vector."""
+"""Embedding tables that are initialised from a folder's table: which word gets which vector."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from thincdialog.pretrained.tokenizer import PretrainedTokenizer
 from thincdialog.pretrained.word_vectors import read_table
 
 TEXTS = ["Hello there", "the lamps", "is it a xylophone?", "xylophone", ""]
-# The pieces of each; one that is unknown has no vector.
+# The pieces of each text. Unknown pieces have no vector.
 CUT = [["hello", "there"], ["the", "lamp", "##s"], ["is", "it", "a", "?"], [], []]
 
 
@@ -53,7 +53,7 @@ def test_texts_have_the_vectors_of_model2vec(tmp_path, normalize):
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_texts_have_the_vectors_of_wordllama(tmp_path, inside):
-    """Its files lie in one folder (of the hub), or in two (of the package)."""
+    """The files are in one folder (from the hub) or in two (from the package)."""
     from safetensors.numpy import save_file
 
     weights, pieces = (tmp_path / (name * inside) for name in ("weights", "tokenizers"))

@@ -1,4 +1,5 @@
-"""A BERT of random weights that reads letters, in Hugging Face's layout; made in a moment."""
+"""Write a tiny BERT with random weights, whose tokens are single letters, in Hugging Face's
+layout."""
 
 import json
 
@@ -9,7 +10,7 @@ WIDTH = 8
 
 
 def tiny_encoder(folder, seed=0):
-    """Write an encoder; another seed gives other weights."""
+    """Write an encoder. The weights depend on the seed."""
     pytest.importorskip("safetensors")
     pytest.importorskip("tokenizers")
     from safetensors.numpy import save_file

@@ -1,4 +1,4 @@
-"""Tiny encoders of random weights, one of each family, and their formula in NumPy."""
+"""Tiny encoders with random weights, one of each family, and their formula in NumPy."""
 
 import json
 from math import erf, sqrt
@@ -41,7 +41,7 @@ def eps_of(family):
 
 
 def draw_tensors(family, n_pieces, seed=0):
-    """Weights under the names that the family's files have."""
+    """Return weights under the names in files of the family."""
     rng, shapes = np.random.default_rng(seed), {}
     shapes["embeddings.word_embeddings.weight"] = (n_pieces, WIDTH)
     shapes["embeddings.position_embeddings.weight"] = (PLACES, WIDTH)
@@ -78,9 +78,9 @@ def config_of(family, n_pieces):
 def write_encoder(folder, family, prefix="", **changes):
     """Write the folder of an encoder.
 
-    prefix (str): What the names of all parameters begin with.
-    changes (Any): Of config.json.
-    RETURNS (dict): Its tensors.
+    prefix (str): Prefix of the names of all parameters.
+    changes (Any): Settings to change in config.json.
+    RETURNS (dict): The tensors, by their names without the prefix.
     """
     pytest.importorskip("tokenizers")
     save_file = pytest.importorskip("safetensors.numpy").save_file
@@ -111,7 +111,7 @@ def norm(X, G, b, eps):
 
 
 def formula(family, tensors, ids):
-    """A vector for each token of one text, in double precision.
+    """Return a vector for each token of one text, computed in double precision.
 
     SOURCE: Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019
     """
