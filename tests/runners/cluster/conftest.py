@@ -14,7 +14,8 @@ NEEDS_RAY = "needs ray: pip install 'thincdialog[ray]'"
 
 @pytest.fixture(scope="session")
 def ray_environment():
-    """What processes of Ray get: their own path, and no token in the user's folder."""
+    """Set the environment for processes of Ray: this process's import path, and no token in the
+    user's folder."""
     pytest.importorskip("ray", reason=NEEDS_RAY)
     path = ":".join(path for path in sys.path if path)
     given = {"RAY_AUTH_MODE": "disabled", "PYTHONPATH": path}
@@ -27,7 +28,7 @@ def ray_environment():
 
 @pytest.fixture(scope="session")
 def ray_folder():
-    """For what Ray leaves; its path is short, as sockets lie there."""
+    """Yield a folder for Ray's files. Its path is short, because sockets are in it."""
     folder = tempfile.mkdtemp(prefix="td-test-ray-", dir="/tmp")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -35,14 +36,14 @@ def ray_folder():
 
 @pytest.fixture
 def temporary():
-    """An environment's TMPDIR in which nobody else has a cluster; short, too."""
+    """Yield a folder for TMPDIR in which there is no other cluster. Its path is short, too."""
     with tempfile.TemporaryDirectory(prefix="td-", dir="/tmp") as folder:
         yield Path(folder)
 
 
 @pytest.fixture(scope="session")
 def cluster(ray_environment, ray_folder):
-    """The package ray, with a cluster of four processors, and two GPUs, as it is told."""
+    """Yield the package ray with a running cluster, which is set to four CPUs and two GPUs."""
     import ray
 
     ray.init(

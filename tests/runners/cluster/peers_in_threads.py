@@ -1,4 +1,4 @@
-"""Peers of a few workers in threads of this process: the same classes that Ray runs."""
+"""Run a few peers in threads of this process, with the same classes as on Ray."""
 
 import threading
 from typing import Any, Dict, List, Optional
@@ -20,7 +20,7 @@ from thincdialog.training.experiment import Experiment
 
 
 def made(text: str, gpu_id: Optional[int] = None) -> Experiment:
-    """An experiment with its first weights; on a GPU of its own, if one is named."""
+    """Return an experiment with its initial weights, on the GPU `gpu_id` if it is given."""
     experiment = Experiment.from_config(text, gpu_id and {"system.gpu_id": gpu_id})
     with experiment.working():
         teacher = experiment.training_split()
@@ -29,10 +29,10 @@ def made(text: str, gpu_id: Optional[int] = None) -> Experiment:
 
 
 class Peers:
-    """Some workers, of which each has an experiment of its own.
+    """Some workers, each with its own experiment.
 
-    n_microbatches (int): Of a step.
-    plane (str): "shm", "store" or "nccl"; of one worker the first two are the lone one.
+    n_microbatches (int): Microbatches per step.
+    plane (str): "shm", "store" or "nccl". With one worker, LonePlane replaces the first two.
     """
 
     def __init__(self, text: str, n_workers: int, n_microbatches: int, plane: str = "shm"):
@@ -80,7 +80,7 @@ class Peers:
                 peer.join(plane, state)
 
     def _join_nccl(self, values: Any, arrays: Dict[str, Any], state: Dict[str, Any]) -> None:
-        """Each with a device of its own, and a communicator."""
+        """Join workers that each have a device and a communicator."""
         name, stretches = unique_id(), self.peers[0].stretches
 
         def join(number: int) -> None:
@@ -98,7 +98,7 @@ class Peers:
         self._at_once(join)
 
     def each(self, call: str, *given: Any) -> List[Any]:
-        """Call a method of all of them at once."""
+        """Call a method of all workers at the same time. Return the results."""
         return self._at_once(lambda number: getattr(self.peers[number], call)(*given))
 
     def _at_once(self, ask: Any) -> List[Any]:
@@ -106,7 +106,7 @@ class Peers:
 
         def carry_out(number: int) -> None:
             try:
-                if self.plane == "nccl":  # As a worker of Ray, whose only GPU it is.
+                if self.plane == "nccl":  # Like a worker of Ray, which has only this GPU.
                     import cupy
 
                     cupy.cuda.Device(number).use()
@@ -121,12 +121,12 @@ class Peers:
         for thread in threads:
             thread.join(60)
         errors = [answer for answer in answers if isinstance(answer, BaseException)]
-        if errors:  # Those that were aborted have no reason of their own.
+        if errors:  # Aborted workers are not the cause.
             raise min(errors, key=lambda error: isinstance(error, Aborted))
         return answers
 
     def give_up(self) -> None:
-        """Nobody waits for another any more."""
+        """Abort all communication, so that no worker waits for another."""
         abort(self.memory)
         for box in self.boxes:
             box.abandon()
@@ -134,7 +134,7 @@ class Peers:
             communicator.abandon()
 
     def run(self, n_steps: int) -> List[Any]:
-        """Make some steps, or fewer at the end of the epoch."""
+        """Make some steps, or fewer at the end of the epoch. Return the results of the workers."""
         ran = self.each("run", self.step, n_steps)
         n_made = len(ran[0].steps)
         self.step += n_made
@@ -144,7 +144,7 @@ class Peers:
         return ran
 
     def train(self, n_epochs: int) -> Any:
-        """Whole epochs; RETURNS the weights."""
+        """Train for some epochs. RETURNS: The weights."""
         for epoch in range(n_epochs):
             self.each("start_epoch", epoch)
             while not self.run(5)[0].is_done:
@@ -152,13 +152,13 @@ class Peers:
         return self.weights()
 
     def weights(self) -> Any:
-        """Each worker has the same."""
+        """Return the weights, after checking that all workers have the same."""
         found = [to_numpy(peer.learner.weights.copy()) for peer in self.peers]
         assert all(numpy.array_equal(each, found[0]) for each in found)
         return found[0]
 
     def state(self) -> Dict[str, Any]:
-        """What each optimizer array holds, from those who own it."""
+        """Return each array of the optimizer, collected from the workers that own its parts."""
         arrays: Dict[str, Any] = {}
         for peer in self.peers:
             for piece in peer.owned.pieces:
@@ -171,7 +171,7 @@ class Peers:
 
 
 def _copied(message: Any) -> Any:
-    """As another process gets it: nobody can write into it."""
+    """Return a read-only copy, as another process would get it."""
     if isinstance(message, numpy.ndarray):
         copied = message.copy()
         copied.flags.writeable = False
@@ -184,11 +184,11 @@ def _copied(message: Any) -> Any:
 
 
 def goes_on_alone(peers, before, place, text):
-    """The first of some peers, left alone within its first step, makes the step of one that was
-    never with others.
+    """Leave the first of some peers alone within its first step. Check that it makes the same step
+    as a peer that was always alone.
 
-    before (Floats1d): The weights that all began with.
-    place (Dict): Where they were then.
+    before (Floats1d): The initial weights of all peers.
+    place (Dict): The position of all peers at the start.
     """
     survivor, n_microbatches = peers.peers[0], peers.slots.n_microbatches
     peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)

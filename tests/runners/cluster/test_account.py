@@ -1,4 +1,4 @@
-"""Each unit is told once, and each step is in the weights, whenever a server dies."""
+"""Each unit is reported once, and each step is in the weights, whenever a server dies."""
 
 import pickle
 
@@ -27,7 +27,7 @@ FIRST = {
 
 class Run:
     """A server that may die at any moment, its workers, and the run that asks it for steps. The
-    gradient of each unit is 1, and so each step makes all weights less by 1."""
+    gradient of each unit is 1, so each step subtracts 1 from all weights."""
 
     def __init__(self, n_units, without_examples, n_workers):
         self.n_units, self.without_examples = n_units, without_examples
@@ -50,7 +50,7 @@ class Run:
         self.start()
 
     def work(self, worker, at_end):
-        """One call of a worker; RETURNS whether it has got something to do."""
+        """Make one call of a worker. RETURNS: Whether it has a unit to work on."""
         learnt = None
         if self.held[worker] is not None:
             unit, version = self.held[worker]

@@ -1,4 +1,4 @@
-"""Each unit of work counts once, whoever dies or comes late."""
+"""Each unit of work counts once, even if workers or servers die or are late."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ def test_ledger_each_unit_of_an_epoch_is_done_once(data, n_units, n_workers):
                 ledger.back(worker)
                 assert not ledger.is_wanted(worker, unit)
             elif what == "saved":
-                # Another server goes on; nobody has anything any more.
+                # Another server takes over, and no worker has a unit any more.
                 held.clear()
                 state = ledger.state()
                 ledger = Ledger()
@@ -38,7 +38,7 @@ def test_ledger_each_unit_of_an_epoch_is_done_once(data, n_units, n_workers):
                 ledger.done(worker)
                 assert not ledger.is_wanted(worker, unit)
                 done.append(unit)
-        for worker in list(held):  # Who was sent past the end comes back with nothing.
+        for worker in list(held):  # Workers past the end of the epoch return nothing.
             held.pop(worker)
             ledger.past_end(worker)
     assert sorted(done) == list(range(2 * n_units))

@@ -1,4 +1,5 @@
-"""Workers on GPUs, by any plane: the same bits whatever their number; a stand-in's devices."""
+"""Workers on GPUs end with identical weights for any plane and any number of workers. The devices
+are those of a stand-in."""
 
 import threading
 
@@ -25,7 +26,7 @@ EXACT = ("dropout = 0.1", "dropout = 0.0")
 
 @pytest.fixture(autouse=True)
 def devices(monkeypatch):
-    """Four of them, each for a thread."""
+    """Yield CuPy with four devices, one for each thread."""
     cupy = pytest.importorskip("cupy")
     if not hasattr(cupy, "is_stand_in"):
         pytest.skip("one process has one GPU: test_nccl_plane_on_ray.py has several")
@@ -133,7 +134,7 @@ def test_two_workers_on_one_gpu_are_refused_in_a_line(monkeypatch):
 
 
 def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatch):
-    monkeypatch.setattr(devices.cuda.nccl, "_PATIENCE", 1.0)  # A real one has more.
+    monkeypatch.setattr(devices.cuda.nccl, "_PATIENCE", 1.0)  # Real NCCL waits longer.
     monkeypatch.setattr(communicator, "ABORT_SECONDS", 0.1)
     ended, told, waiting = [], [], Communicator()
     monkeypatch.setattr(communicator.os, "_exit", ended.append)
@@ -161,7 +162,7 @@ def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices, monkeypa
     def connected(*who):
         has_begun.set()
         made = make(*who)
-        have_met.wait(30)  # What one gives up before, the other would wait for.
+        have_met.wait(30)  # If one aborted earlier, the other would wait.
         return made
 
     monkeypatch.setattr(nccl, "NcclCommunicator", connected)
@@ -174,7 +175,7 @@ def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices, monkeypa
 
     connecting = threading.Thread(target=connect, args=(0,))
     connecting.start()
-    assert has_begun.wait(30)  # Before, it would not begin to connect.
+    assert has_begun.wait(30)  # If it was abandoned earlier, it would not connect.
     abandoning = threading.Thread(target=both[0].abandon)
     abandoning.start()
     while not both[0].is_abandoned:

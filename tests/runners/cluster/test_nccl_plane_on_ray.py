@@ -1,4 +1,4 @@
-"""Whole runs on a Ray cluster whose workers have GPUs of their own."""
+"""Whole runs on a Ray cluster whose workers have their own GPUs."""
 
 import pytest
 
@@ -17,7 +17,7 @@ HERE = {"num_workers": 0, "system.gpu_id": 0}
 
 @pytest.fixture(scope="session", autouse=True)
 def two_gpus():
-    """Ray is told of two."""
+    """Skip the tests unless there are two GPUs, for which the cluster is set up."""
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() < 2:
@@ -25,8 +25,8 @@ def two_gpus():
 
 
 def rows(found):
-    """Of the log, without what differs with the number of workers: the memory of a GPU."""
-    # The first may come before the first step.
+    """Return the rows of the log without GPU memory, which depends on the number of workers."""
+    # The first row may be written before the first step.
     assert all(row["gpu_bytes"] > 10_000 for row in found[1][1:])
     return [{name: row[name] for name in row if name != "gpu_bytes"} for row in found[1]]
 
@@ -39,7 +39,7 @@ def test_gpus_of_ray_workers_end_with_the_same_weights_scores_and_log(config, cl
         found = run(tmp_path / name, {**ON_GPUS, "plane": plane, "num_workers": n_workers}, config)
         assert found[0] == alone[0], name
         assert rows(found) == rows(alone) and len(alone[1]) > 3, name
-    # Workers that share GPUs.
+    # Two workers share each GPU.
     shares = {"num_gpus_per_worker": 0.5, "num_workers": 4, "microbatches": 2}
     assert run(tmp_path / "shares", shares, config)[0] == alone[0]
     on_cpu = run(tmp_path / "cpu", {"num_workers": 0}, config)
@@ -64,7 +64,7 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_
 def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
     cluster, tmp_path, monkeypatch
 ):
-    """Whoever waits for it in NCCL ends, too."""
+    """Workers that wait for it in NCCL end, too."""
     given = {"snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)
     victims = [("run", last_worker), ("join_nccl", last_worker)]
@@ -80,7 +80,7 @@ def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
 
 
 def test_gpus_of_ray_workers_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
-    """Workers say whether they have it."""
+    """Workers report whether they have NCCL."""
     ask, taken = Team.each, []
 
     def without(team, name, *given):
@@ -116,7 +116,7 @@ def test_gpus_of_ray_workers_asynchronous_every_example_counts_once(
     alone = run(tmp_path / "alone", {**given, **HERE}, SPARSE)[1]
     counts = [(found[-1][name], alone[-1][name]) for name in ("epoch", "step", "examples")]
     assert all(one == other for one, other in counts), counts
-    # Few examples are evaluated: their score may stay.
+    # Check the loss, because the score of the few evaluated examples may not change.
     losses = [row["loss_per_example"] for row in found[1:]]
     assert all(row["gpu_bytes"] > 10_000 for row in found[1:])
     assert losses[-1] < 0.8 * losses[0], losses

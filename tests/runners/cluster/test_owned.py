@@ -1,4 +1,4 @@
-"""What workers own makes the step of the whole, scaled and clipped."""
+"""The parts that workers own make the step of the whole gradient, scaled and clipped."""
 
 import numpy
 import pytest
@@ -12,7 +12,7 @@ from thincdialog.runners.cluster.gradient import Gradient
 from thincdialog.runners.cluster.owned import Owned, n_blocks_of, pieces_of
 
 N_FLOATS, WIDTH = 103, 5
-# A table of 4 rows behind what is none.
+# Weights that are in no table, and then a table of 4 rows.
 STRETCHES = [Segment(0, N_FLOATS), Segment(N_FLOATS, N_FLOATS + 4 * WIDTH, WIDTH)]
 
 

@@ -1,4 +1,4 @@
-"""A message arrives as it was, whatever its size."""
+"""A message arrives unchanged, whatever its size."""
 
 import numpy
 import pytest
@@ -17,7 +17,7 @@ def test_parcel_arrives_as_it_was(n):
         sizes = [len(part) for part in (parts[0], *parts[2:])]
         assert max(sizes) <= PART_BYTES and sum(sizes) < 10 << 20
         expected = vector.copy()
-        vector += 1  # What was sent stays as it was.
+        vector += 1  # Does not change the sent message.
         vector = expected
     number, of_slots = opened(parts)
     sent, (their_rows, their_values) = of_slots[2]

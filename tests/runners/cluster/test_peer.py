@@ -1,4 +1,4 @@
-"""Any number of workers ends with the same bits, whatever the world and the optimizer."""
+"""Any number of workers ends with identical weights, whatever the world and the optimizer."""
 
 import numpy
 import pytest
@@ -54,7 +54,7 @@ N_MICROBATCHES = 3
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    """Each worker owns something of every stretch, and their borders are at odd places."""
+    """Have each worker own parts of every stretch, with borders at odd positions."""
     monkeypatch.setattr(owned, "BLOCK_FLOATS", 40)
 
 
@@ -66,7 +66,7 @@ def notes():
 
 
 class Leaves(Optimizer):
-    """Of a user: leaves the gradient as it is."""
+    """A custom optimizer that does not clear the gradient."""
 
     def __call__(self, key, weights, gradient, *, lr_scale=1.0):
         stepped, _ = super().__call__(key, weights, gradient.copy(), lr_scale=lr_scale)
@@ -97,10 +97,10 @@ def weights_of(text, n_workers, plane="shm"):
     ],
 )
 def test_any_number_of_workers_ends_with_the_same_bits(case, notes, short_blocks):
-    # One example at a time tells a ranker nothing.
+    # A ranker would learn nothing from single examples; these cases use a classifier.
     text = config(*case, tasks=1 if CLASSIFY[0] in case else 2)
     alone = weights_of(text, 1)
-    # Whoever learns a microbatch, it has the same examples: ``notes`` has compared.
+    # ``notes`` checks that a microbatch has the same examples, whichever worker trains on it.
     seen = dict(notes.seen)
     for n_workers, plane in ((2, "shm"), (4, "shm"), (2, "store"), (3, "store")):
         found = weights_of(text, n_workers, plane)
@@ -132,10 +132,11 @@ def test_steps_in_blocks_change_no_bit(case, monkeypatch, short_blocks):
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_gradient_that_a_users_optimizer_leaves_is_not_learnt_again(n_workers):
-    """A slot of one microbatch is where the model adds up: what is left there would come again."""
+    """With one microbatch per slot, the model adds up gradients in the slot itself. A gradient that
+    is not cleared would be applied again."""
     found = []
     for name in ("clears_the_gradient.v1", "leaves_the_gradient.v1"):
-        # Thinc's Adam, which clears it, would step with compiled kernels: other last digits.
+        # Thinc's Adam clears the gradient, but its compiled kernels change the last digits.
         text = config(FIXED, NUMPY, (ADAM, f'"{name}"\n'), tasks=2)
         found.append(Peers(text, n_workers, n_workers, "shm").train(2))
     numpy.testing.assert_array_equal(*found)

@@ -45,7 +45,7 @@ from thincdialog.training.experiment import Experiment
 from thincdialog.training.interruption import Interrupted
 from thincdialog.worlds import BatchWorld
 
-# One of pytest's processes runs all of them: they share a cluster, which takes all cores.
+# All of these tests run in one process of pytest, as they share a cluster, which uses all cores.
 pytestmark = pytest.mark.xdist_group("ray")
 RAY = """
 [runner]
@@ -58,7 +58,7 @@ TIMES = ("seconds", "examples_per_second", "tokens_per_second")
 
 
 def run(folder, overrides=(), config=CONFIG, **options):
-    """RETURNS: Weights, rows of the log without times, and stderr without the folder."""
+    """Train. RETURNS: Weights, rows of the log without times, and stderr without the folder."""
     told = io.StringIO()
     given = {f"runner.{name}": value for name, value in dict(overrides).items() if "." not in name}
     given.update({name: value for name, value in dict(overrides).items() if "." in name})
@@ -82,7 +82,8 @@ def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tm
     assert found[1] == alone[1] and len(alone[1]) > 3
 
 
-# Two others learn example by example; ranker_ray is ranker; the tests with torch train the last.
+# The first two learn example by example, ranker equals ranker_ray, and the tests with torch train
+# the last.
 OTHERS = ("starspace", "fasttext", "ranker", "torch_intent")
 BY_GRADIENT = [path for path in CONFIGS if path.stem not in OTHERS]
 
@@ -157,16 +158,16 @@ def server(crew):
 
 
 def wait_for_starts(team):
-    """Until whoever is about to start has started."""
+    """Wait until all workers that are starting have started."""
     refs = list(team._starting)
     if refs:
         team.ray.wait(refs, num_returns=len(refs), timeout=60.0)
 
 
 def killing(monkeypatch, crew_kind, kind, method, victims):
-    """Kill processes just before they are asked for something; all workers are there then.
+    """Kill processes just before certain calls, when all workers are there.
 
-    victims: Pairs of what is asked for, and who dies.
+    victims: Pairs of the name of a call and a function that returns the process to kill.
     """
     left, ask, crews = list(victims), getattr(kind, method), []
     begin = crew_kind.__init__
@@ -176,11 +177,11 @@ def killing(monkeypatch, crew_kind, kind, method, victims):
         crews.append(crew)
 
     def killing_ask(asked, name, *given):
-        if not crews:  # It has not begun.
+        if not crews:  # The crew has not been created.
             return ask(asked, name, *given)
         crew = crews[-1]
         waits = [who for what, who in left if what == name]
-        # Whoever takes the place of the last one who died is there, and works, in bounded time.
+        # The replacement of the last worker that died starts and works in bounded time.
         wait_for_starts(crew.team)
         if waits and len(crew.team.actors) == crew.runner.num_workers:
             left.remove((name, waits[0]))
@@ -233,12 +234,13 @@ def test_ray_a_signal_within_a_recovery_saves_nothing_half_done(
 def test_ray_a_signal_within_an_evaluation_loses_no_step(
     is_last, cluster, tmp_path, monkeypatch, alone
 ):
-    """Ray raises a KeyboardInterrupt of its own where it waits, which knows no signal."""
+    """While Ray waits, it raises its own KeyboardInterrupt, which does not name the signal."""
     ask, asked, signals = Team.each, [], [signal.SIGTERM]
 
     def each(team, name, *given):
         asked.append(name)
-        is_due = given[-1:] != (None,) if is_last else asked.count("evaluate") == 2  # A recorder.
+        # The last argument of the final evaluation is a recorder.
+        is_due = given[-1:] != (None,) if is_last else asked.count("evaluate") == 2
         if name == "evaluate" and is_due and signals:
             threading.Timer(0.3, os.kill, (os.getpid(), signals.pop())).start()
             team.wait({cluster.remote(num_cpus=0)(lambda: time.sleep(5)).remote(): 0})
@@ -282,7 +284,7 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
     assert not left
     assert told.count("the server died") == 4 * dies and told.count("worker 1 died") == dies
     last = rows[-1]
-    # Six epochs, whatever was learnt anew.
+    # Exactly six epochs, although some batches were repeated.
     assert last["epoch"] == 6.0
     alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1][-1]
     assert (last["step"], last["examples"]) == (alone["step"], alone["examples"])
@@ -292,7 +294,7 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
 
 
 def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monkeypatch):
-    """Another one begins anew, and does not know yet where the epoch ends."""
+    """A new server starts the epoch again, and does not know yet where the epoch ends."""
     settle, dead = AsyncRunner.settle, []
 
     def killing_settle(runner):
@@ -353,8 +355,8 @@ def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
 def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
     cluster, tmp_path, monkeypatch
 ):
-    """It cannot open the memory that the others have, as if it were on another node: all get
-    another one."""
+    """It cannot open the memory of the other workers, as if it were on another node. All workers
+    get new memory."""
 
     def named(layout, is_named):
         return MappedArrays(layout, True)
@@ -379,7 +381,7 @@ def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
         seen.extend(step.worker for step in steps)
         tell(crew, steps)
         seen.append(crew.runner.status())
-        assert not list(tmp_path.glob("thincdialog-*"))  # Whatever kills the run, no file is left.
+        assert not list(tmp_path.glob("thincdialog-*"))  # However the run dies, no file is left.
 
     monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
     monkeypatch.setattr(RemoteServer, "tell", seeing_tell)
@@ -398,7 +400,7 @@ def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
 
 
 def interrupting(monkeypatch, act):
-    """Have the run told to end as workers are at work; ``act`` is called with these before."""
+    """Send the run a signal while workers are working. ``act`` is called with the crew before."""
     listen, signals = RemoteServer._listen, [signal.SIGTERM]
 
     def signalling_listen(crew, seconds):
@@ -448,7 +450,7 @@ def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_holds_nobody(
 
 
 def test_ray_fewer_examples_than_workers(cluster, tmp_path):
-    """Two to learn from, one to evaluate on, four workers."""
+    """There are two training examples, one dev example and four workers."""
     train, dev = tmp_path / "train.txt", tmp_path / "dev.txt"
     rest = "label_candidates:yes|no\tepisode_done:True\n"
     lines = [f"text:say {word}\tlabels:{word}\t{rest}" for word in ("yes", "no")]
@@ -458,7 +460,7 @@ def test_ray_fewer_examples_than_workers(cluster, tmp_path):
     few = {"microbatches": 4, "world.batcher.size": 1, "training.max_epochs": 2.0}
     alone = run(tmp_path / "alone", {**few, "num_workers": 0}, config)
     assert alone[1][-1]["examples"] == 4
-    # On a busy machine, a line says that workers have not started yet.
+    # On a busy machine, stderr also says that workers have not started yet.
     assert run(tmp_path / "four", {**few, "num_workers": 4}, config)[:2] == alone[:2]
     late = {**few, "mode": "async", "microbatches": 1, "num_workers": 4}
     _, rows, _ = run(tmp_path / "late", late, config)
@@ -489,7 +491,7 @@ def test_ray_an_address_where_nobody_listens_is_refused_at_once(monkeypatch):
         listening.listen()
         with pytest.raises(DialogError, match=f"no cluster answers at '{address}': timed out"):
             see_that_it_answers(address)
-    for address in ("auto", "ray://nowhere:10001"):  # Ray's to say.
+    for address in ("auto", "ray://nowhere:10001"):  # Ray checks these itself.
         see_that_it_answers(address)
 
 
@@ -599,13 +601,13 @@ def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
 
 
 def test_ray_workers_evaluate_after_training_as_one_process_does(cluster, tmp_path, monkeypatch):
-    """At the end of ``train``, and for ``evaluate``."""
+    """Workers evaluate at the end of ``train``, and in ``evaluate``."""
     config = CONFIG.replace("n_test = 10", "n_test = 9")
     quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
     alone = {"runner.num_workers": 0}
     one = train(config, output=tmp_path / "one", overrides=alone, **quiet)
     in_detail = evaluate_in_detail(tmp_path / "one", overrides=alone)
-    monkeypatch.delattr(BatchWorld, "_parley")  # This process evaluates nothing.
+    monkeypatch.delattr(BatchWorld, "_parley")  # This process must not evaluate.
     two = train(config, output=tmp_path / "two", **quiet)
     assert (two.scores, two.intervals, two.drawn) == (one.scores, one.intervals, one.drawn)
     assert len(two.intervals) == 2
@@ -615,7 +617,7 @@ def test_ray_workers_evaluate_after_training_as_one_process_does(cluster, tmp_pa
 
 
 def on_files(more="", **splits):
-    """A config of data in files."""
+    """Return a config whose data is in files."""
     config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
     begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
     paths = "".join(f'{name} = "{split}"\n' for name, split in splits.items())
@@ -623,7 +625,7 @@ def on_files(more="", **splits):
 
 
 def of_files(more="", **splits):
-    """An experiment on files of eight exchanges, and the recipe that workers get."""
+    """Return an experiment on files of eight exchanges, and the recipe that workers get."""
     for split in splits.values():
         split.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
     experiment = Experiment.from_config(on_files(more, **splits))
@@ -677,7 +679,8 @@ def test_ray_other_dev_data_is_named_with_the_node(tmp_path):
 
 @pytest.mark.parametrize("agent", ["", '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'])
 def test_ray_workers_that_only_evaluate_need_no_training_data(tmp_path, agent):
-    """Of a saved model, also of one without weights; labels are optional as in this process."""
+    """This holds for saved models with and without weights. Labels may be missing, as in an
+    evaluation in this process."""
     files = {"train": tmp_path / "talks.txt", "test": tmp_path / "test.txt"}
     for file in files.values():
         lines = (f"text:hi\tlabels:ho {n}\tepisode_done:True\n" for n in range(8))
@@ -740,7 +743,7 @@ def test_ray_what_a_worker_leaves_that_is_killed_as_it_starts_goes_at_the_next_s
 def test_ray_code_comes_along(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE.replace("fails_at_last", "comes_along"))
-    another = tmp_path / "another" / "mine.py"  # Of the same name.
+    another = tmp_path / "another" / "mine.py"  # It has the same name.
     another.parent.mkdir()
     another.write_text("import math\n")
     begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")

@@ -1,4 +1,4 @@
-"""Several nodes on this machine, nodes that die, and signals: each in processes of its own."""
+"""Several nodes on this machine, nodes that die, and signals, each in separate processes."""
 
 import os
 import re
@@ -29,11 +29,11 @@ from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 
 folder, of_ray, mode, n_gpus = sys.argv[1:]
-# Cluster writes there wherever its folder is.
+# Cluster writes into this folder, too, whatever `temp_dir` is.
 os.makedirs(os.path.join(tempfile.gettempdir(), "ray"), exist_ok=True)
 of_node = {"num_cpus": 1, "num_gpus": int(n_gpus), "temp_dir": of_ray}
 cluster = Cluster(initialize_head=True, head_node_args=of_node)
-os.environ["CUPY_STAND_IN_HOST"] = "another"  # Both have a GPU of the same number.
+os.environ["CUPY_STAND_IN_HOST"] = "another"  # Both nodes have a GPU with the same number.
 other = cluster.add_node(**of_node)
 kind = SyncRunner if mode == "sync" else AsyncRunner
 take = kind.take
@@ -107,7 +107,7 @@ def killing_take(runner, step, room):
         pids.extend(runner.crew.team.pids)
         os.kill(pids[-1], 9)
     if pids:
-        time.sleep(0.3)  # Ray tells of it after a while.
+        time.sleep(0.3)  # Ray reports the death after a while.
     return take(runner, step, min(room, 3))
 
 SyncRunner.take = killing_take
@@ -121,11 +121,11 @@ def config(tmp_path):
 
 
 def though_a_node_dies(mode, folder, ray_environment, ray_folder, n_gpus=0):
-    """Train with a worker on each of two nodes, one of which goes; and alone.
+    """Train with a worker on each of two nodes, one of which dies, and then in this process.
 
-    n_gpus (int): Of each node.
+    n_gpus (int): GPUs of each node.
 
-    RETURNS (str): What the first said.
+    RETURNS (str): The output of the first run.
     """
     command = [sys.executable, "-c", NODES, str(folder), ray_folder, mode, str(n_gpus)]
     given = {"capture_output": True, "text": True, "env": ray_environment, "timeout": 300}
@@ -151,7 +151,7 @@ def test_ray_cluster_ends_with_the_same_weights_though_a_node_dies(
 def test_ray_cluster_of_gpus_ends_with_the_same_weights_though_a_node_dies(
     ray_environment, ray_folder, tmp_path
 ):
-    """By way of NCCL, which waits for ever for a worker that is gone."""
+    """The workers use NCCL, which waits for ever for a worker that is gone."""
     told = though_a_node_dies("sync", tmp_path, ray_environment, ray_folder, n_gpus=1)
     assert "resumed with 1 worker from step" in told, told
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
@@ -162,7 +162,7 @@ def test_ray_cluster_learns_each_example_once_though_a_node_dies_and_nobody_wait
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("async", tmp_path, ray_environment, ray_folder)
-    # The server is with this process; whoever of the workers starts first is number 0.
+    # The server is on the node of this process. Either worker may start first and be number 0.
     assert len(re.findall(r"worker [01] died", told)) == 1, told
     ends = [read_log(tmp_path / name / "log.jsonl")[-1] for name in ("nodes", "alone")]
     for name in ("step", "epoch", "examples"):
@@ -194,7 +194,7 @@ def test_ray_cluster_that_comes_up_too_slowly_is_started_again(
 
 @pytest.mark.slow
 def test_ray_cluster_says_nothing_beside_the_run(ray_environment, temporary, tmp_path):
-    """Neither that a worker died, nor that it asks for a token."""
+    """Ray prints neither that a worker died, nor that it needs a token."""
     env = {**ray_environment, "TMPDIR": str(temporary), "HOME": str(temporary)}
     del env["RAY_AUTH_MODE"]
     command = [sys.executable, "-c", DYING, str(tmp_path)]
@@ -214,7 +214,7 @@ def test_ray_cluster_whose_workers_have_readers_leaves_nothing(
 ):
     data, dev, config = tmp_path / "talks.txt", tmp_path / "dev.txt", tmp_path / "my.cfg"
     line = "text:hi\tlabels:ho\tlabel_candidates:hi|ho\tepisode_done:True\n"
-    data.write_text(line * 60_000)  # So much that readers are worth it.
+    data.write_text(line * 60_000)  # Enough data for readers to start.
     dev.write_text(line)
     config.write_text(on_files("streaming = true\n", train=data, dev=dev))
     command = [sys.executable, "-m", "thincdialog", "train", str(config)]
@@ -228,7 +228,7 @@ def test_ray_cluster_whose_workers_have_readers_leaves_nothing(
 
 
 def of_ray(session):
-    """Processes of a session of ours, by what stands in their command lines or environments."""
+    """Return the processes that have the mark `session` in their command line or environment."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -285,7 +285,7 @@ def test_ray_cluster_signals_come_behind_what_ray_does():
             signal.signal(number, lambda number, frame: came.append(number))
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         with signals_held():
-            # As Ray does, which gets its own handler nowhere.
+            # Ray sets a handler, too, which must not have an effect.
             signal.signal(signal.SIGTERM, lambda *given: came.append("of Ray"))
             signal.signal(signal.SIGUSR1, others)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -308,7 +308,7 @@ def test_ray_cluster_of_no_address_is_refused():
     for address in ("local", ""):
         with pytest.raises(DialogError, match="names no cluster: leave it out to start one"):
             see_that_it_answers(address)
-    see_that_it_answers("auto")  # Ray looks for it.
+    see_that_it_answers("auto")  # Ray looks for a cluster itself.
     places = ["127.0.0.1:6379", "[::1]:6379", "head.of.mine:1"]
     others = ["auto", "nowhere", "ray://head:10001", ":6379", "head:port"]
     assert all(map(is_place, places)) and not any(map(is_place, others))
@@ -331,7 +331,7 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(
             **ray_environment,
             name: value,
             "TMPDIR": str(temporary),
-            # A minute otherwise, for which nodes look for a server that is gone.
+            # By default, nodes look for a server that is gone for a whole minute.
             "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
         },
         start_new_session=True,
@@ -339,10 +339,10 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(
     while not list((tmp_path / "run").glob("checkpoint-*5*")):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
-    # Of a terminal, Ctrl-C goes to all.
+    # In a terminal, Ctrl-C goes to all processes.
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     process.wait(timeout=60)
-    # Agents of Ray may look for its server for a minute before they end, and hold the pipes.
+    # Agents of Ray may look for its server for a minute, and keep the pipes open until they end.
     until = time.monotonic() + 150
     while of_ray(mark) and time.monotonic() < until:
         time.sleep(0.2)

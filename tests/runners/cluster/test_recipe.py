@@ -1,4 +1,4 @@
-"""What workers are given to be what the run's process is."""
+"""The recipe from which workers make the same experiment as the run's process."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Sums of gradients in a tree that does not know who learnt what."""
+"""Gradients are summed in a tree that does not depend on which worker computed them."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Actors that start, answer, fail, hang and die: whoever waits for them hears of it."""
+"""Actors that start, answer, fail, hang and die, and the errors that callers get."""
 
 import io
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("ray")
 
 
 def toy():
-    """A class that Ray gets by value."""
+    """Return a class that Ray pickles by value."""
 
     class Toy:
         gets_on = False
@@ -45,7 +45,7 @@ def toy():
 
 @pytest.fixture
 def started(cluster, monkeypatch):
-    """A function: starts toys that do this as they begin."""
+    """Yield a function that starts toys, which do as `how` says when they begin."""
     monkeypatch.setattr(team, "WorkerActor", toy())
     teams = []
 
