@@ -1,10 +1,12 @@
-"""What workers of tests train, given by --code: it notes what each step learnt from, and
-fails as it is told to.
+"""Functions for tests of workers, loaded by --code. The agent notes the examples of each step, and
+fails on demand. Environment variables control it:
 
-NOTES: the file to note in. MISCHIEF: "what id", what is to happen before a step that learns from
-that example ("raise", "data", "nan", "hang", "slow"), or before it is answered in an evaluation
-behind the first step ("hang"); or "queue": no worker makes a step while another does.
-HELPED: readers have help from the first example on, and it is noted there.
+NOTES: Path of the file with the notes.
+MISCHIEF: "raise ID", "data ID", "nan ID" or "hang ID": the failure of a step that trains on this
+    example; "hang ID" also applies to its evaluation after the first step. "slow -": all steps are
+    slow. "queue": only one worker at a time makes a step.
+HELPED: Path of a file. If it is set, readers have help from the first example on, and note the kind
+    of help in the file.
 """
 
 import fcntl
@@ -28,8 +30,8 @@ from thincdialog.messages import column
 from thincdialog.runners.hogwild import Hogwild
 
 if not registry.has("teachers", "tests.tiny.v1"):
-    # For processes that import nothing else; a second import would put other functions, with
-    # notes of their own, in the place of those that tests know.
+    # For processes that import nothing else. A second import would replace the registered
+    # functions by others, whose notes the tests do not see.
     from tests.runners import resuming  # noqa: F401
 
 
@@ -42,7 +44,7 @@ def note(**what):
 
 
 def helped_at_once():
-    """Others help to read from now on, however fast that is; notes who."""
+    """From now on, have helpers read data however fast reading is, and note their kind."""
 
     class Noted(Job):
         def __init__(self, pool, *given, **more):
@@ -59,7 +61,7 @@ if "HELPED" in os.environ and multiprocessing.parent_process() is not None:
 
 
 def hang():
-    """Till it is forgotten what was to happen."""
+    """Wait until MISCHIEF is empty, at most 100 seconds."""
     until = time.monotonic() + 100
     while os.environ["MISCHIEF"] and time.monotonic() < until:
         time.sleep(0.05)
@@ -112,7 +114,7 @@ class Noting(RankerAgent):
             note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
         report = super().update(optimizer)
         if self.turn is not None:
-            self.turn.close()  # Lets the next one in.
+            self.turn.close()  # Lets the next worker make a step.
         return report
 
 
@@ -126,13 +128,13 @@ def hogwild_agent(
 
 @registry.runners("tests.impatient.v1")
 def impatient(workers: int = 2, executor: Literal["thread", "process"] = "thread") -> Hogwild:
-    """It waits 2 seconds for workers after a signal."""
+    """Return a runner that waits only 2 seconds for workers after a signal."""
     return Hogwild(workers, executor, end_seconds=2.0)
 
 
 @registry.teachers("tests.gaps.v1")
 def gaps(n: int, mutators=None):
-    """Every third example has no label; eight in a row have none, too."""
+    """Return a teacher without labels for every third example and for eight consecutive ones."""
 
     def make():
         for number in range(n):

@@ -1,4 +1,4 @@
-"""Runs that are interrupted and go on, and what is left of them to compare."""
+"""Configs and agents for runs that are interrupted and resumed, and their results to compare."""
 
 import json
 import random
@@ -21,14 +21,14 @@ HOLD_TIMES = ("checkpoint.json", "state.json", "README.md")
 
 
 class Crash(BaseException):
-    """As near as a test comes to the death of a process."""
+    """As close as a test can come to the death of a process."""
 
 
 class Notes:
-    """What agents were trained on, and when they are to crash.
+    """The examples that agents were trained on, and the step at which they should crash.
 
-    seen (Dict[str, List[str]]): "step/microbatch" to the ids of its examples.
-    before (Callable): Called before each microbatch with its step.
+    seen (Dict[str, List[str]]): Maps "step/microbatch" to the ids of its examples.
+    before (Callable): Called with the step before each microbatch.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Notes:
         self.before: Any = lambda step: None
 
     def crash_at(self, step: int) -> None:
-        """From now on a run crashes before that step."""
+        """Make runs crash before that step from now on."""
 
         def before(at: int) -> None:
             if at == step:
@@ -52,7 +52,7 @@ NOTES = Notes()
 
 
 class Noting:
-    """Mixed into agents: notes what they learn from."""
+    """A mixin for agents that notes the examples they are trained on."""
 
     def begin_microbatch(self, seed, step, number):
         self.tally.place = (step, number)
@@ -63,7 +63,7 @@ class Noting:
         NOTES.before(step)
         ids = list(column(observations, "id"))
         before = NOTES.seen.setdefault(f"{step}/{microbatch}", ids)
-        assert before == ids, "learnt once more from other examples"
+        assert before == ids, "repeated a microbatch with other examples"
         super().learn(observations)
 
 
@@ -99,7 +99,7 @@ def build_unsaved():
 
 
 class Unsaved(PartnerWorld):
-    """A world of a user's that cannot tell where it is."""
+    """A custom world whose position cannot be saved."""
 
     def _state(self):
         return World._state(self)
@@ -111,7 +111,7 @@ def build_momentum(learn_rate: float):
 
 
 class Momentum:
-    """An optimizer of a user's."""
+    """A custom optimizer."""
 
     def __init__(self, learn_rate):
         self.learn_rate, self.averages = learn_rate, None
@@ -133,8 +133,8 @@ class Momentum:
 
 
 class Counting:
-    """A callback with a state: it stops the run at its sixth evaluation. It draws from
-    the generators that everybody shares."""
+    """A callback with a state, which stops the run at its sixth evaluation. It draws from the
+    global random generators."""
 
     def __init__(self):
         self.draws = []
@@ -162,7 +162,7 @@ size = 4
 WORDS = FIXED.replace("Fixed.v1", "Words.v1").replace("size = 4", "budget = 16\nbuffer = 4")
 LIVE = WORDS.replace("BatchWorld", "DynamicBatchWorld")
 SORTED = LIVE.replace("Words.v1", "Batchsort.v1").replace("budget = 16", "size = 4")
-# Batches of one have no other replies.
+# Batches of one example have no other replies to rank against.
 AMONG_ALL = ('"tests.noting_ranker.v1"\n', '"tests.noting_ranker.v1"\ncandidates = "fixed"\n')
 UNSAVED = '@worlds = "tests.unsaved.v1"\n'
 PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"\n'
@@ -241,8 +241,8 @@ CONFIGS = {
 
 
 def remains(folder: Path) -> Dict[str, Any]:
-    """All that a run left but times: rows, scores, and the bytes of models and of the
-    newest checkpoint."""
+    """Return the results of a run without times: the rows of its log, its scores, and the bytes of
+    its models and of its newest checkpoint."""
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     found: Dict[str, Any] = {
         "rows": [{key: row[key] for key in row if key not in TIMES} for row in rows],

@@ -1,4 +1,4 @@
-"""A runner of a user's own, from a --code file: nothing in the package knows of it."""
+"""A custom runner from a --code file, of which the package knows nothing."""
 
 import json
 import shutil
@@ -15,9 +15,9 @@ from thincdialog.api import Alone, registry
 
 @registry.runners("half_steps.v1")
 def half_steps(share: float = 0.5):
-    '''Makes two steps of half the length each time that it is asked.
+    '''Makes two shorter steps whenever it is asked for one.
 
-    share (float): Of learn_rate, in each.
+    share (float): Share of learn_rate in each step.
     '''
     return HalfSteps(share)
 
@@ -63,7 +63,7 @@ CONFIG = (
 @pytest.fixture
 def command(tmp_path, tmp_path_factory, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    # One path for the whole session: a file is imported once in a process.
+    # The whole session uses one path, because a process imports a file only once.
     code = tmp_path_factory.getbasetemp() / "half_steps.py"
     code.write_text(CODE)
     (tmp_path / "mine.cfg").write_text(CONFIG)
@@ -85,7 +85,7 @@ def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp
     assert state["loop"]["runner"]["made"] == 26
     scores = json.loads(command("evaluate whole/model-best --split dev --json -").out)
     assert scores["hits@1"] == max(row["score"] for row in found)
-    # Stopped behind a checkpoint, it goes on to the same bits.
+    # A run that stopped after a checkpoint resumes bit for bit.
     command("train mine.cfg -o out --training.max_steps 12")
     for step in (26, 13):
         shutil.rmtree(tmp_path / "out" / f"checkpoint-{step}", ignore_errors=True)

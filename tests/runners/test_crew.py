@@ -1,4 +1,4 @@
-"""Many workers as one: in bounded time, whatever they do."""
+"""A crew of workers answers or fails in bounded time, whatever the workers do."""
 
 import contextvars
 import signal
@@ -14,7 +14,7 @@ from thincdialog.training.interruption import Interrupted
 
 @pytest.fixture
 def hanging():
-    """Workers of which the second does not come back."""
+    """Yield three workers, of which the second does not return."""
     release = threading.Event()
 
     class Hanging(Toy):
@@ -42,7 +42,7 @@ def test_crew_hears_what_each_tells_and_what_it_gives_in_the_end():
 def test_crew_works_at_the_same_time_in_the_context_of_who_asks():
     barrier = threading.Barrier(3, timeout=10)  # Each waits for the others.
     variable = contextvars.ContextVar("variable", default="none")
-    variable.set("here")  # As Thinc keeps the current ops.
+    variable.set("here")  # Thinc keeps the current ops in such a variable.
 
     class Meeting(Toy):
         def meet(self):
@@ -65,7 +65,7 @@ def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
     began, n_threads = time.monotonic(), threading.active_count()
     with pytest.raises(WorkerError) as caught:
         run(crew)
-    crew.end()  # The other one comes back.
+    crew.end()  # The other worker returns.
     assert time.monotonic() - began < 60 and threading.active_count() <= n_threads
     error = caught.value
     first, *lines = str(error).splitlines()
@@ -82,7 +82,7 @@ def test_crew_what_is_wrong_with_data_stays_an_error_of_data():
         run(crew)
     crew.end()
     text = "days.txt:7  the sky is 'green', expected blue or grey (read by worker 1)"
-    assert str(caught.value) == text  # What a user can mend has no traceback.
+    assert str(caught.value) == text  # Errors that users can fix have no traceback.
     assert (caught.value.path, caught.value.line) == ("days.txt", 7)
 
 
@@ -110,7 +110,7 @@ def test_crew_waits_no_longer_than_it_may(hanging):
 @pytest.mark.slow
 def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
     crew = crew_of(hanging, end_seconds=1.0)
-    # One tells something all the time: for it, nobody is given up.
+    # Other workers send messages all the time, so no worker is given up for being late.
     for worker in range(3):
         crew.ask(worker, "run")
     crew.interruption.received = signal.SIGTERM
@@ -141,7 +141,7 @@ def test_crew_that_the_system_gives_no_threads_says_what_to_do():
     crew = crew_of([Toy(number, most=10**6, delay=0.001) for number in range(2)])
     crew.ask(0, "run")
     size = threading.stack_size()
-    threading.stack_size(1 << 46)  # More than there can be.
+    threading.stack_size(1 << 46)  # More memory than there can be.
     try:
         with pytest.raises(WorkerError, match=r"^Worker 1: .*thread.* Set \[runner\] workers low"):
             crew.ask(1, "run")

@@ -1,4 +1,4 @@
-"""What tells whether two processes read the same data."""
+"""Fingerprints that show whether two processes read the same data."""
 
 import itertools
 import json
@@ -9,7 +9,7 @@ from thincdialog.teachers.labelled_text import LabelledText
 
 
 def stream(yes="yes", since=0, **options):
-    """Numbered episodes without end, and a list of the numbers that were read."""
+    """Return a teacher of endless numbered episodes, and a list of the numbers that were read."""
     read = []
 
     def episodes():
@@ -45,7 +45,7 @@ def test_data_prints_compare_all_of_a_streams_files(tmp_path):
     task = LabelledText(train=str(path), streaming=True).for_split("train", training=True)
     before = data_prints(task)
     assert data_prints(task) == before
-    # Beyond the first episodes.
+    # Change a byte after the first episodes.
     content = bytearray(path.read_bytes())
     content[-100_000] ^= 1
     path.write_bytes(content)

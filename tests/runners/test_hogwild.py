@@ -1,4 +1,4 @@
-"""Training with several workers: everything counts once, and nothing else changes."""
+"""Training with several workers: all steps and examples count once, and nothing else changes."""
 
 import io
 import json
@@ -76,10 +76,10 @@ def hogwild(text: str, workers: int = 2, executor: str = "thread") -> str:
 
 
 class Run:
-    """A run that was made.
+    """A finished run.
 
-    notes (List[dict]): One for each step, in the order in which they were made.
-    rows (List[dict]): Of log.jsonl.
+    notes (List[dict]): One for each step, in the order in which the steps were made.
+    rows (List[dict]): The rows of log.jsonl.
     """
 
     def __init__(self, text, output, monkeypatch, **options):
@@ -107,7 +107,7 @@ class Run:
 
 @pytest.fixture
 def make(tmp_path, monkeypatch):
-    """Trains in folders of their own."""
+    """Return a function that trains each run in a new folder."""
     folders = (tmp_path / f"out{number}" for number in range(100))
 
     def make(text, output=None, **options):
@@ -125,7 +125,7 @@ def without_tokens(scores):
 
 
 def check_epochs(run, expected, n_epochs=2):
-    """Every example once in every epoch, and all counts agree on that."""
+    """Check that each epoch has every example once, and that all counts agree."""
     notes = list(run.notes)
     for _ in range(n_epochs):
         epoch = []
@@ -137,8 +137,8 @@ def check_epochs(run, expected, n_epochs=2):
     found = [last[name] for name in ("examples", "step", "epoch")]
     assert found == [n_epochs * len(expected), len(run.notes), n_epochs]
     assert run.result.stopped_because == f"max_epochs = {n_epochs} reached"
-    # Evaluated by several workers in between, and at the end by one: with the same result,
-    # but for the work: some candidates are read by several.
+    # The scores in training equal the final ones, except for the counts of tokens, because several
+    # workers may read the same candidates.
     best = [row for row in run.rows if row["is_best"]][-1]
     assert without_tokens(best["scores"]) == without_tokens(run.result.scores["dev"])
 
@@ -157,7 +157,7 @@ SIZES = (
     "start = 1.0\nstop = 8.0\ncompound = 1.1",
 )
 SAMPLE = ("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
-# Name to text, ids of an epoch, number of workers.
+# From a name to the config, the ids of an epoch and the number of workers.
 EPOCHS = {
     "columns, Fixed": (config(FIXED, flat=True, tasks=1), COLOURS, 2),
     "columns, Words, two tasks": (config(WORDS, flat=True), BOTH, 3),
@@ -173,7 +173,7 @@ EPOCHS = {
     "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
     "evaluated on a sample": (config(FIXED, SAMPLE), BOTH, 3),
 }
-# The others are slow.
+# The other cases are slow.
 IN_PROCESSES = "dynamic, Batchsort, a stream"
 IN_THREADS = {
     "columns, Words, two tasks",
@@ -198,7 +198,7 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
     check_epochs(run, expected)
     assert "sample" not in name or run.result.scores["dev"]["examples"] == 18
     assert executor == "thread" or len({note["pid"] for note in run.notes}) > 1
-    # Only the parent says something: the table has each row once.
+    # Only the parent prints, so the table has each row once.
     shown = run.stdout.getvalue().splitlines()
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
@@ -225,7 +225,7 @@ def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
 
 
 def of_workers(run):
-    """What a run says of its workers, without other notes."""
+    """Return the lines that a run printed about its workers."""
     lines = run.stderr.getvalue().splitlines(keepends=True)
     notes = ("on dev was still improving at the end", "of the contexts were longer than",
              "test is a stream", "Saving to ", "Computing with ")  # fmt: skip
@@ -233,7 +233,7 @@ def of_workers(run):
 
 
 def said(workers, cores):
-    """What a run of so many workers says of them: what Adam needs."""
+    """Return the lines that a run should print about its workers, such as Adam's settings."""
     turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
     known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
     line = describe_stale(known, min(workers, cores))
@@ -248,7 +248,7 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
     try:
         os.sched_setaffinity(0, {min(cores)})
         run = make(hogwild(text, 3, executor))
-        # One after the other: nothing is stale, and Adam has what the config says.
+        # Workers take turns, so no gradient is stale, and Adam's settings are those of the config.
         assert of_workers(run) == said(3, 1)
     finally:
         os.sched_setaffinity(0, cores)
@@ -257,7 +257,7 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
 
 
 def test_epochs_that_end_while_nobody_looks(make):
-    """Many short epochs: their ends fall between any two questions."""
+    """Many short epochs may end between any two calls of the runner."""
     text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
     text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
     check_epochs(make(hogwild(text, 4)), COLOURS, 60)
@@ -302,10 +302,7 @@ WITHOUT_AGENT = WITHOUT_AGENT.replace('"hits@1"', '"accuracy"')
 
 
 class Where(Agent):
-    """Learns nothing. Repeats what it reads, or "yes", and notes the threads that ask it.
-
-    report: What each copy has counted, if it does.
-    """
+    """Learns nothing. Replies with the text or with "yes", and notes the threads that call it."""
 
     threads = []
 
@@ -327,7 +324,8 @@ def where(counts: bool = False) -> Agent:
 
 
 def scores_of_model(path):
-    """By one worker, and by those of [runner], without the counts that may differ."""
+    """Return the scores by one worker, those by the workers of [runner], and the latter in detail.
+    Scores have no counts that may differ."""
     experiment = Experiment.from_model(path)
     with experiment.working():
         dev, make_world = experiment.evaluation_split("dev"), experiment.evaluation["world"]
@@ -356,7 +354,7 @@ def test_last_scores_and_evaluate_are_by_workers_where_the_agent_allows_it(tmp_p
     train(hogwild(text, 2), output=tmp_path / "run", stdout=io.StringIO(), stderr=io.StringIO())
     Where.threads.clear()
     evaluate(tmp_path / "run")
-    # One that counts by itself, and shares its counts with its copies, is not asked by several.
+    # If an agent's copies share counts of their own, only one worker runs it.
     assert set(Where.threads) == ({"MainThread"} if counts else {"worker 0", "worker 1"})
 
 
@@ -386,18 +384,18 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
     single = make(text.replace(*AGENT))
     assert run.result.stopped_because == "max_steps = 23 reached"
     assert len(run.notes) == 23
-    # LazyAdam's are shorter: gradients of several workers at once are some steps old.
+    # LazyAdam's steps are shorter, because gradients of several workers are some steps old.
     at_once = min(3, n_cores())
     divisor = at_once**0.5
     assert [row["step"] for row in run.rows] == [0, 5, 10, 15, 20, 23]
     assert run.checkpoints() == single.checkpoints()
-    # Within an epoch, each number is given once, with the rate of its step.
+    # Within an epoch, each number is used once, with the learning rate of its step.
     rates = {note["step"]: note["rate"] / divisor for note in single.notes}
     first = [note for note in run.notes if note["step"] <= 5]
     assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
     for note in run.notes:
         assert note["rate"] == rates.get(note["step"], note["rate"])
-    # A row has that of the step that came in last.
+    # A row has the learning rate of the step that was reported last.
     assert {row["learn_rate"] for row in run.rows[1:]} <= set(rates.values())
     assert {(note["b1"], note["nu"]) for note in single.notes} == {(0.9, 1.0)}
     wanted = stale_settings(settings_of(LazyAdam(0.001)), at_once)
@@ -424,7 +422,7 @@ def test_endless_data_ends_at_max_steps(make):
     assert run.rows[-1]["examples"] == 100
 
 
-# --- weights, optimizers, going on ----------------------------------------------------
+# --- weights, optimizers, resuming ----------------------------------------------------
 
 
 @pytest.mark.slow
@@ -463,18 +461,19 @@ def learner(optimizer: str) -> str:
 def test_optimizers_learn_with_workers_as_with_one(make, monkeypatch, name, executor):
     text = learner(name)
     single, several = make(text).losses(), make(hogwild(text, 2, executor)).losses()
-    # How much depends on how old the gradients are: on how far steps really overlap.
+    # The loss depends on how old the gradients are, that is, on how much steps overlap.
     assert several[-1] < 0.9 * several[0]
     monkeypatch.setenv("MISCHIEF", "queue")
     in_turn = make(hogwild(text, 2, executor)).losses()
-    # A wrong step, such as one that counts twice or not at all, is far beyond that.
+    # Wrong steps, such as steps that count twice or not at all, would change the loss far more.
     assert in_turn == pytest.approx(single, rel=0.15)
     assert in_turn[-1] < 0.8 * in_turn[0]
 
 
 @pytest.mark.slow
 def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):
-    """The other makes steps meanwhile, with moments of which one is new and one is old."""
+    """Meanwhile, the other worker makes steps with one moment that is updated and one that is
+    not."""
 
     class Pausing(numpy.ndarray):
         def __setitem__(self, index, block):
@@ -516,7 +515,7 @@ def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     again = make(text, first.output, resume=True, overrides={"training.max_steps": 3})
     assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
     assert len(again.notes) == 3
-    # It goes on, by other means, to the same counts and rates as without a stop.
+    # Resumed with the other executor, the run has the same counts as without a stop.
     other = {"runner.executor": "thread" if executor == "process" else "process"}
     whole = make(text, first.output, resume=True, overrides=other)
     assert whole.notes[3]["sums"] == expected
@@ -549,7 +548,8 @@ def test_resume_with_other_workers_is_refused(make):
     ['HashNgrams.v1"\nngrams = 2\nn_rows = 5000', slow('Words.v1"'), slow('Bytes.v1"')],
 )
 def test_threads_read_text_as_one_does(make, tokenizer):
-    """They have tokenizer and caches in common. Weights that stay tell what they read."""
+    """Threads share the tokenizer and caches. The learning rate is 0, so the losses show whether
+    all texts were read correctly."""
     text = RANKER.replace('Words.v1"', tokenizer).replace("dropout = 0.2", "dropout = 0.0")
     text = text.replace(
         'Adam.v1"\nlearn_rate = 0.01', 'SGD.v1"\nuse_averages = false\nlearn_rate = 0.0'
@@ -579,7 +579,7 @@ def test_worlds_without_a_state_are_saved_between_epochs(make, executor):
 
 
 def test_configs_that_do_not_go_with_workers_are_refused():
-    # Asked directly: without a GPU, there is an earlier error.
+    # Call `problems` directly, because without a GPU there is an earlier error.
     text = hogwild(config(FIXED, MOMENTUM, tasks=1)).replace(AGENT[1], AGENT[0])
     experiment = Experiment.from_config(text)
     experiment.checked.interpolated["system"]["gpu_id"] = 0
@@ -602,7 +602,7 @@ def test_configs_that_do_not_go_with_workers_are_refused():
     ],
 )  # fmt: skip
 def test_optimizers_that_may_keep_something_of_their_own_are_refused(base, own, is_refused):
-    """With steps, or a state, that workers know nothing of."""
+    """Workers cannot share the state of custom steps."""
     experiment = Experiment.from_config(hogwild(RANKER))
     experiment.optimizer = type("Own", (base,), {own: lambda *given: None})(0.01)
     problems = experiment.runner.problems(experiment)
@@ -659,7 +659,7 @@ def test_state_before_the_first_step_is_of_the_epoch_that_was_started():
 
 
 def _steps_of(runner):
-    """Those to the end of the epoch."""
+    """Return the reports of all steps until the end of the epoch."""
     reports = []
     while not runner.epoch_done():
         reports += runner.take(len(reports), float("inf"))
@@ -693,8 +693,8 @@ os._exit(0)
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the heaps of glibc")
 def test_threads_keep_the_memory_of_large_arrays(root):
-    # In a process of its own, whose heaps nobody has used before.
+    # In a separate process, whose heaps have not been used before.
     done = subprocess.run([sys.executable, "-c", PAGES], cwd=root, capture_output=True, text=True)
     assert not done.returncode, done.stderr
-    # Pages a step: some 100; 2,800 to 7,500 if each thread has a heap of its own.
+    # Page faults per step: about 100, but 2,800 to 7,500 if each thread had its own heap.
     assert float(done.stdout.splitlines()[-1]) < 1000

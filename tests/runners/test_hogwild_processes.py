@@ -1,4 +1,4 @@
-"""Processes of workers read what their parent reads, and get its agent over a folder."""
+"""Worker processes read the same data as their parent, and get its agent through a folder."""
 
 import io
 import json
@@ -51,7 +51,7 @@ STREAM = f"{ONE}streaming = true\n"
 @pytest.mark.parametrize("tasks", [ONE, STREAM, ONE + COFFEE, STREAM + COFFEE])
 def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monkeypatch, tasks):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    # One path for the whole session: a file is imported once in a process.
+    # The whole session uses one path, because a process imports a file only once.
     code = tmp_path_factory.getbasetemp() / "set_of_texts.py"
     code.write_text(OWN)
     text = RANKER[: RANKER.index("[tasks.coffee]")] + RANKER[RANKER.index("[tokenizer]") :]
@@ -68,7 +68,7 @@ def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monk
 
 @contextmanager
 def begun(config, overrides, between=lambda: None):
-    """What a run hands to its processes; the worker that one of them makes of it."""
+    """Share an experiment as a run does. Yield it, and the worker that a process would make."""
     experiment = Experiment.from_config(config, overrides)
     with experiment.working():
         teacher = experiment.training_split()
@@ -87,7 +87,7 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
     settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
     said = f"{path}  a worker process reads other training data than the run"
     with pytest.raises(DataError, match=re.escape(said)):
-        # Of a stream, behind what is read of it to compare.
+        # A long stream is cut after the episodes that are compared.
         with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):
             pass
 
@@ -111,7 +111,7 @@ def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, 
         assert replica.rows_apart.least and not agent.rows_apart.least
         assert replica.rows_apart is not agent.replica().rows_apart
         assert replica.state() == agent.state()
-        replica.weights[7] = agent.weights[7] + 1  # One memory, and gradients of its own.
+        replica.weights[7] = agent.weights[7] + 1  # Weights are shared, gradients are not.
         assert replica.weights.tobytes() == agent.weights.tobytes()
         assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
         for optimizer in (worker.optimizer, experiment.optimizer):
@@ -127,8 +127,8 @@ def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_pat
     text = RANKER.replace("width = 16", "width = 1")
     text = text.replace('Adam.v1"', 'SGD.v1"\nuse_averages = false')
     n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
-    # A mark, two numbers, weights and a moment go into shared memory, but the description of the
-    # model into no file.
+    # A mark, two numbers, weights and a moment fit into shared memory, but the file with the
+    # description of the model is too large.
     monkeypatch.setattr(mapped_arrays, "ALIGNMENT", 64)
     with limited("RLIMIT_FSIZE", 2 * 64 + 2 * -(-n_bytes // 64) * 64):
         with pytest.raises(DialogError) as refused:

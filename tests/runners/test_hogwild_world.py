@@ -1,4 +1,4 @@
-"""Hogwild as a world: workers share everything, and everything counts once."""
+"""HogwildWorld: workers share the agent and the data, and all steps and examples count once."""
 
 import io
 import threading
@@ -30,7 +30,7 @@ WAIT = 20.0
 
 @pytest.fixture
 def new_workers():
-    """Gives those threads of workers that there were not before."""
+    """Return a function that returns the threads of workers that this test has started."""
 
     def found():
         return [each for each in threading.enumerate() if each.name.startswith("worker ")]
@@ -70,7 +70,7 @@ def test_hogwild_world_shows_every_example_once_and_scores_as_one(
                 said = world.acts[0] if world.acts else []
                 shown += [said] if isinstance(said, Message) else said
             assert world.report() == one.report()
-            # Each parley that has ended is shown once, none that has not.
+            # Each finished parley is shown once, and no unfinished one is.
             assert sorted(each["id"] for each in shown) == sorted(one.agents[1].heard)
             shown.clear()
             world.start_epoch(epoch + 1, 0)
@@ -79,7 +79,7 @@ def test_hogwild_world_shows_every_example_once_and_scores_as_one(
 
 
 class Meeting(Agent):
-    """Answers when as many have met as are to, and it may."""
+    """Answers when `n` workers have met and `open` is set."""
 
     def __init__(self, n):
         self.met, self.open = threading.Event(), threading.Event()
@@ -96,7 +96,7 @@ class Meeting(Agent):
 def test_hogwild_world_parley_releases_one_worker_and_shutdown_joins_all(new_workers):
     agent = Meeting(3)
     world = HogwildWorld(make_teacher([1] * 6, False), agent, 3)
-    for number in range(3):  # Each releases one more, and waits for none of them to end.
+    for number in range(3):  # Each parley releases one worker, and waits for none.
         assert not agent.met.is_set() and agent.barrier.n_waiting <= number
         world.parley()
         assert world.acts == ()

@@ -1,4 +1,4 @@
-"""Slots of workers: no more at once than are let in, in one process or in several."""
+"""Slots that limit how many workers work at the same time, in one process or in several."""
 
 import multiprocessing
 import threading

@@ -1,4 +1,4 @@
-"""Memory that processes share which have nothing in common."""
+"""Memory that is shared by processes that are not related."""
 
 import gc
 import multiprocessing
@@ -28,7 +28,7 @@ print(mapped.arrays["a"].tolist())
 def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    # Four terabytes take up what is written to.
+    # Of four terabytes, only the pages that are written to take up memory.
     layout = LAYOUT if not is_named else LAYOUT[:2]
     mapped = MappedArrays(layout, is_named)
     mapped.arrays["a"][:] = 1, 2, 3
@@ -42,7 +42,7 @@ def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monke
     assert not list(tmp_path.iterdir())
     assert mapped.arrays["a"][0] == 1
     mapped.close()
-    assert mapped.arrays["a"][0] == 1  # As long as somebody holds it.
+    assert mapped.arrays["a"][0] == 1  # As long as the array is in use.
 
 
 @pytest.mark.parametrize("is_named", [False, True])

@@ -1,4 +1,4 @@
-"""What Adam's settings become with several workers."""
+"""How Adam's settings are adapted to several workers."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_thincs_adam_gets_shorter_steps_and_less_momentum(make, n, rate, b1):
     known = settings_of(optimizer)
     expected = {**known, "learn_rate": 0.002 * rate, "b1": pytest.approx(b1)}
     assert stale_settings(known, n) == pytest.approx(expected)
-    assert settings_of(optimizer) == known  # The schedules' are left as they are.
+    assert settings_of(optimizer) == known  # The optimizer itself is unchanged.
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_lazy_adam_looks_ahead(n, b1, nu):
 
 
 def walk(rate, n_workers, b1, nu=1.0):
-    """How far from the lowest point of a parabola a walk ends, each of whose gradients is
-    n - 1 steps old; its second moment is 1 throughout."""
+    """Minimise a parabola with gradients that are `n_workers` - 1 steps old, and a second moment of
+    1. Return the final distance from the minimum."""
     key, w = (0, "parameters"), np.ones(1, dtype="f")
     optimizer = LazyAdam(rate, beta1=b1, beta2=1 - 1e-12, grad_clip=0.0, L2=0.0)
     optimizer.nu, optimizer.nr_update[key] = nu, 10**14
@@ -58,16 +58,16 @@ def test_looking_ahead_is_stable_at_higher_rates_than_less_momentum_is(n, rate):
     assert walk(rate, n, ahead["b1"], ahead["nu"]) < 1e-3
     assert walk(rate, n, ahead["b1"]) > 1e2
     assert walk(rate, n, stale_settings(settings_of(Adam(1.0)), n)["b1"]) > 1e2
-    # Without delay nothing need be changed.
+    # Without a delay, the settings need no change.
     assert walk(rate, 1, 0.9) < 1e-3
 
 
 class OwnSteps(LazyAdam):
-    """Knows of no nu."""
+    """A custom subclass, whose steps may not use nu."""
 
 
 class OtherNu(Optimizer):
-    """Means something else by it."""
+    """An optimizer whose nu means something else."""
 
     nu = None
 

@@ -1,4 +1,4 @@
-"""Numbers of steps that several workers draw."""
+"""Step numbers that several workers draw from one counter."""
 
 import random
 import threading
@@ -25,7 +25,7 @@ def test_step_numbers_end_at_the_limit_and_go_on_from_what_was_made():
     numbers.begin(10, float("inf"))
     assert [numbers.draw() for _ in range(3)] == [11, 12, 13]
     numbers.end_at(14)
-    numbers.end_at(15)  # Never later than it was.
+    numbers.end_at(15)  # The limit is never raised.
     assert [numbers.draw() for _ in range(2)] == [14, None]
     numbers.begin(14, 5)
     numbers.stop()
@@ -44,7 +44,7 @@ def test_step_numbers_are_stopped_though_one_that_died_has_the_lock():
 @settings(max_examples=30)
 @given(st.integers(0, 40), st.lists(st.integers(0, 30), min_size=1, max_size=4), st.integers(0, 99))
 def test_step_numbers_make_as_many_steps_as_there_is_room_or_work(room, shares, seed):
-    """Workers with shares of some size, some of whose batches are no step."""
+    """Each worker has some batches, not all of which make a step."""
     numbers, made, lock = make_numbers(), [], threading.Lock()
 
     def work(n_left, rng):
@@ -58,7 +58,7 @@ def test_step_numbers_make_as_many_steps_as_there_is_room_or_work(room, shares, 
         left.append(n_left)
 
     n_before, left = 0, shares
-    while True:  # As the runner does: again, while there is room and work.
+    while True:  # Like the runner: repeat while there are steps and batches left.
         numbers.begin(n_before, room - n_before)
         rngs = [random.Random(seed + n_before + n) for n in range(len(left))]
         shares, left = left, []

@@ -1,5 +1,5 @@
-"""Workers that fail, die or are interrupted: the run ends soon, with one clear line, and
-what was saved before stays."""
+"""Workers that fail, die or are interrupted: the run ends soon, with one clear line, and keeps the
+files that were saved before."""
 
 import io
 import json
@@ -23,7 +23,7 @@ from thincdialog.api import DataError, Interrupted, WorkerError, train
 from thincdialog.config import load_code
 from thincdialog.runs.run_log import read_log
 
-# 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
+# An epoch has 15 steps of one example each. The run evaluates and saves at steps 10, 20, ...
 TEXT = (
     config(FIXED, AMONG_ALL, tasks=1)
     .replace(*AGENT)
@@ -36,14 +36,14 @@ TEXT = (
 
 
 class Runs:
-    """Trains in a folder, in this process or in one of its own, and looks at what is left."""
+    """Trains in a folder, in this process or in a separate one, and reads the files of the run."""
 
     def __init__(self, folder: Path, monkeypatch):
         self.folder, self.out, self.monkeypatch = folder, folder / "out", monkeypatch
         self.shown = ""
 
     def train(self, executor: str, *, mischief: str = "", **overrides):
-        """Here; what stderr shows is in ``shown``."""
+        """Train in this process. Its stderr is in ``shown``."""
         self.monkeypatch.setenv("NOTES", str(self.folder / "notes"))
         self.monkeypatch.setenv("MISCHIEF", mischief)
         changes = {"runner.executor": executor}
@@ -55,15 +55,15 @@ class Runs:
         finally:
             self.shown = streams["stderr"].getvalue()
             assert multiprocessing.active_children() == []
-            os.environ["MISCHIEF"] = ""  # Who hangs goes on.
+            os.environ["MISCHIEF"] = ""  # Hanging workers continue.
 
     def start(self, executor: str, *more: str, mischief: str = "slow -"):
-        """In a process of its own, which is a session's first."""
+        """Train in a separate process, which leads a session."""
         (self.folder / "config.cfg").write_text(TEXT)
         notes = {"NOTES": str(self.folder / "notes"), "MISCHIEF": mischief}
         command = ["train", "config.cfg", "-o", "out", "--code", str(CODE), *more]
         options = {"stdout": subprocess.PIPE, "start_new_session": True}
-        # A shell's background jobs ignore SIGINT, and so would this one.
+        # Background jobs of a shell ignore SIGINT, and this process would inherit that.
         options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         command += ["--runner.executor", executor]
         return start(self.folder, *command, env=notes, **options)
@@ -82,7 +82,7 @@ class Runs:
             time.sleep(0.01)
 
     def await_notes(self, is_enough, then):
-        """Do something in a thread as soon as the notes are enough."""
+        """Call `then` in a thread as soon as `is_enough` accepts the notes."""
 
         def wait():
             until = time.monotonic() + 60
@@ -102,7 +102,7 @@ class Runs:
 
 
 def left_over(session: int, seconds: float = 5.0):
-    """Processes of a session that are still there after so long."""
+    """Return the processes of a session that are still running after some seconds."""
     until = time.monotonic() + seconds
     while True:
         listed = subprocess.run(
@@ -140,7 +140,7 @@ def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):
     if what == "raise":
         assert lines[:2] == ["Examples at hand: train3/0", "Traceback (most recent call last):"]
         assert '    raise ValueError("out of tea")' in lines
-    else:  # What a user can mend is one line.
+    else:  # Errors without a traceback are one line.
         assert lines == []
     assert runs.steps() and (runs.out / "model-last" / "meta.json").exists()
 
@@ -177,7 +177,7 @@ def test_workers_end_with_a_parent_that_is_killed(runs):
 
 @pytest.mark.slow
 def test_processes_need_to_know_the_users_code(tmp_path):
-    """What the parent has registered by itself, and gives no file for."""
+    """The parent registered custom functions itself, without a --code file."""
     load_code(CODE)
     with pytest.raises(WorkerError) as error:
         train(TEXT, output=tmp_path / "out", overrides={"runner.executor": "process"})
@@ -187,16 +187,16 @@ def test_processes_need_to_know_the_users_code(tmp_path):
         r'\[runner\] executor = "thread"\.',
         str(error.value),
     )
-    # Nothing is in the way of the next try.
+    # Nothing prevents another attempt.
     assert not (tmp_path / "out").exists()
 
 
 def interrupt(runs, executor, number, is_enough, mischief, times=1):
-    """A run that gets a signal; RETURNS its end, and how many seconds that took."""
+    """Train until a signal. RETURNS: Where the run was saved, and the seconds until it ended."""
     began = []
 
     def send():
-        time.sleep(0.3)  # The others go on till there is no room for more.
+        time.sleep(0.3)  # Other workers continue up to the limit of steps.
         for _ in range(times):
             began.append(time.monotonic())
             os.kill(os.getpid(), number)
@@ -217,7 +217,7 @@ def has_hung(notes):
 
 @pytest.mark.slow
 def test_signals_end_the_steps_under_way_and_save(runs):
-    """In a process of its own; the signal goes to the workers, too, as from a terminal."""
+    """Train in a separate process. As from a terminal, the signal also goes to its workers."""
     process = runs.start("process")
     runs.await_steps(process, 13)
     os.killpg(process.pid, signal.SIGTERM)
@@ -225,10 +225,10 @@ def test_signals_end_the_steps_under_way_and_save(runs):
     assert process.returncode == 75, stderr
     assert left_over(process.pid) == []
     newest = runs.steps()[-1]
-    # Among the first lines stands what Adam needs.
+    # One of the first lines is about Adam's settings.
     assert "\n[runner] " in stderr[:100] and "Traceback" not in stderr
     assert f"Saved out/checkpoint-{newest}. Resume with: " in stderr.splitlines()[-1]
-    # What was learnt is saved, to the last step.
+    # All steps are saved, including the last.
     assert len(runs.made()) == newest
     runs.train("thread", training__max_steps=40)
     assert runs.rows()[-1]["step"] == len(runs.made()) == 40
@@ -273,7 +273,7 @@ def test_signals_end_a_run_whose_worker_hangs(runs, executor, number):
 def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, number):
     saved, seconds = interrupt(runs, executor, number, has_hung, "hang dev3/0")
     assert seconds < 60
-    # The evaluation is left for when the run goes on, and no step is lost.
+    # No step is lost, and the evaluation is repeated when the run resumes.
     assert saved == str(runs.out / "checkpoint-10")
     assert "no answer" not in runs.shown
     assert runs.steps() == [0, 10]
@@ -308,7 +308,7 @@ def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
         except ProcessLookupError:
             pass
         stderr = process.communicate(timeout=60)[1]
-        # Before anything is set up, Python itself may be hit.
+        # The signal may arrive before any handler is set, while Python starts.
         codes.append(process.returncode)
         assert process.returncode in (0, 75, 130, 143, -number), stderr
         assert "Traceback" not in stderr or "thincdialog/training" not in stderr, stderr

@@ -1,4 +1,4 @@
-"""Workers that are processes: real ones, that die in all ways and leave nothing."""
+"""Workers in real processes, which may die in any way, and leave no process or open file."""
 
 import multiprocessing
 import os
@@ -20,7 +20,7 @@ from thincdialog.runners.worker_process import worker_processes
 
 @pytest.fixture(scope="module")
 def crew():
-    """Two workers that nothing happens to."""
+    """Yield a crew of two workers that do not fail by themselves."""
     with worker_processes(2, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
@@ -29,7 +29,7 @@ def crew():
 
 
 def is_running(pid: int) -> bool:
-    """Whether it is there, and not only until somebody asks how it ended."""
+    """Return whether a process is running, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -48,13 +48,13 @@ def test_worker_processes_do_what_workers_do(crew):
     assert toys.run(crew) == toys.run(crew) == expected
     pids = crew.each("process")
     assert len({os.getpid(), *pids}) == 3
-    for pid in pids:  # What a terminal sends to all, the parent decides on.
+    for pid in pids:  # Workers ignore signals; the parent handles them.
         os.kill(pid, signal.SIGINT)
         os.kill(pid, signal.SIGTERM)
     large = [os.urandom(3_000_000), os.urandom(3_000_000)]
     assert crew.each("echo", large) == large
     assert crew.each("process") == pids
-    # What was blocked while they started is not blocked any more.
+    # Signals that were blocked while the workers started are no longer blocked.
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & {signal.SIGINT, signal.SIGTERM}
 
 
@@ -90,7 +90,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
         with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
             toys.run(crew)
         assert time.monotonic() - began < 60
-    # The other one, which would go on, was ended, too.
+    # The other worker, which would have continued, was ended, too.
     assert_gone(pids)
     crew.end()
     until = time.monotonic() + 60
@@ -103,7 +103,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
 @pytest.mark.slow
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
     with worker_processes(1, toys.make_toy, {}) as workers:
-        toys.crew_of(workers).each("begin")  # What makes processes stays open.
+        toys.crew_of(workers).each("begin")  # Python's helper for starting processes stays open.
     before = open_channels()
     with worker_processes(1, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
@@ -113,10 +113,10 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
         os.kill(pids[0], signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(WorkerError, match="^Worker 0: no answer within 0.5 seconds"):
-            crew.each("echo", bytes(10**7))  # Nobody takes it in.
+            crew.each("echo", bytes(10**7))  # The worker does not read it.
     assert time.monotonic() - began < 60
     assert_gone(pids)
-    assert len(opened) >= 2  # One to talk with it, one that tells its end.
+    assert len(opened) >= 2  # One for messages, one that shows when it ends.
     assert not opened & open_channels()
 
 
@@ -128,7 +128,7 @@ def test_worker_processes_that_cannot_be_made():
 
 
 def test_worker_processes_that_the_system_does_not_start():
-    multiprocessing.get_context("spawn").Lock()  # Starts what Python keeps.
+    multiprocessing.get_context("spawn").Lock()  # Starts Python's resource tracker.
     children = set(multiprocessing.active_children())
     text = "its process could not be started: Too many open files. Set .runner. workers lower"
     with limited("RLIMIT_NOFILE", len(os.listdir("/dev/fd")) + 9):
@@ -138,7 +138,7 @@ def test_worker_processes_that_the_system_does_not_start():
     assert set(multiprocessing.active_children()) == children
 
 
-# Says which processes there are, and then does what it was told.
+# Prints the ids of its worker processes, and then does what its argument says.
 SCRIPT = """
 import os, pathlib, sys
 from tests.runners import toys
@@ -207,7 +207,7 @@ def test_exits_leave_nothing(root, script, mode, code):
     ],
 )
 def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
-    """Nobody receives it here: a program that is no training."""
+    """The program, unlike a training run, does not handle signals."""
     process = start(root, str(script), "wait")
     pids = list(map(int, process.stdout.readline().split()))
     assert len(pids) == 2
@@ -216,7 +216,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     _, err = process.communicate(timeout=60)
     assert process.returncode == -number, err
     assert_gone(pids)
-    # Only the parent speaks of Ctrl-C.
+    # Only the parent prints a traceback of Ctrl-C.
     assert err.count("Traceback") == (number == signal.SIGINT)
     assert "leaked" not in err and "Exception ignored" not in err
 
@@ -238,7 +238,7 @@ def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, 
             process = start(root, "-", "normal", stdin=stdin)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1 and out == ""
-    # The other worker may have its say after it, or in between.
+    # Lines of the other worker may come later, or in between.
     (last,) = [line for line in err.splitlines() if "before it could begin" in line]
     assert "ended, with exit code 1 before it could begin; see its own message. A wor" in last
     assert re.search(said, last)

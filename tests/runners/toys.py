@@ -1,4 +1,4 @@
-"""Workers of the tests of crews: they echo, tell, and go wrong in all ways."""
+"""Workers for the tests of crews. They echo values, send messages, and fail in many ways."""
 
 import os
 import threading
@@ -28,7 +28,7 @@ def go_wrong(how: str) -> None:
 
 
 class Toy:
-    """A worker; its ``run`` counts to `most`, and goes wrong at 7."""
+    """A worker whose ``run`` sends the numbers below `most`, and fails at 7 as `wrong` says."""
 
     world = SimpleNamespace(at_hand=lambda: ["20/0"])
 
@@ -63,7 +63,7 @@ class Toy:
 def make_toy(
     number: int, *, memory: Any = None, wrong_one: int = -1, wrong: str = "", **more: Any
 ) -> Toy:
-    """One of several; it counts in an array that all share."""
+    """Make one of several workers. It counts itself in an array that all of them share."""
     toy = Toy(number, wrong=wrong if wrong_one == number else "", **more)
     if memory is not None:
         toy.shared = MappedArrays.open(memory)
@@ -72,13 +72,13 @@ def make_toy(
 
 
 def broken_toy(number: int, *, how: str) -> Toy:
-    """Cannot be made."""
+    """Fail as `how` says instead of making a worker."""
     go_wrong(how)
     raise AssertionError("it was to go wrong")
 
 
 def crew_of(workers: Any, **times: float) -> Crew:
-    """A crew whose `notes` are what it noted."""
+    """Return a crew. Its attribute `notes` has the notes that it made."""
     notes: List[str] = []
 
     def stop() -> None:
@@ -92,7 +92,7 @@ def crew_of(workers: Any, **times: float) -> Crew:
 
 
 def run(crew: Crew, numbers: Any = None) -> List[Any]:
-    """Let workers run; what each has told, and gave in the end."""
+    """Call ``run`` of workers. Return the messages of each, followed by its result."""
     found: List[Any] = [[] for _ in crew.workers]
     for worker in range(len(crew.workers)) if numbers is None else numbers:
         crew.ask(worker, "run")
