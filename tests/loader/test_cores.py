@@ -12,14 +12,14 @@ from thincdialog.loader.cores import n_cores
     [("max 100000", None), ("50000 100000", 1), ("100000 100000", 1), ("", None),
      ("99000000 100000", None)],
 )  # fmt: skip
-def test_a_quota_limits_them(tmp_path, text, most):
+def test_cores_are_limited_by_a_quota(tmp_path, text, most):
     quota = tmp_path / "cpu.max"
     quota.write_text(f"{text}\n")
     assert n_cores(quota) == (most or n_cores(tmp_path / "missing"))
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without affinity")
-def test_they_are_those_of_the_affinity(tmp_path):
+def test_cores_are_those_of_the_affinity(tmp_path):
     cores = os.sched_getaffinity(0)
     assert n_cores(tmp_path / "missing") == len(cores)
     try:

@@ -34,7 +34,7 @@ def test_ordered_results_small_and_large(kind, may_help):
 
 
 @pytest.mark.parametrize("n_ahead", [0, 50])
-def test_ordered_tasks_are_asked_for_as_they_are_needed(n_ahead):
+def test_ordered_takes_tasks_only_as_they_are_needed(n_ahead):
     asked = []
 
     def tasks():
@@ -50,7 +50,7 @@ def test_ordered_tasks_are_asked_for_as_they_are_needed(n_ahead):
     assert len(asked) == 99 + n_ahead + AHEAD * 3
 
 
-def test_ordered_work_is_done_here_until_others_help():
+def test_ordered_works_in_this_process_until_workers_help():
     seen, jobs = [], []
 
     def find_help(spent):
@@ -71,7 +71,7 @@ def test_ordered_work_is_done_here_until_others_help():
 
 
 @pytest.mark.parametrize("kind", [None, "thread"])
-def test_ordered_errors_come_in_their_turn(kind):
+def test_ordered_raises_errors_in_the_order_of_the_tasks(kind):
     def work(task):
         if task == 20:
             raise KeyError(task)
@@ -88,7 +88,7 @@ def test_ordered_errors_come_in_their_turn(kind):
     assert seen == list(range(20))
 
 
-def test_spent_tells_sleep_from_work():
+def test_spent_distinguishes_sleep_from_work():
     begin = Spent.now()
     time.sleep(0.2)
     asleep = Spent.now().since(begin)

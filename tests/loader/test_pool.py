@@ -72,7 +72,7 @@ def test_pool_says_what_killed_a_worker_while_it_starts(make_pool, method):
         Job(pool, deadly).submit(0).result(60)
 
 
-def test_pool_whose_result_cannot_go_to_another_process_says_so(make_pool):
+def test_pool_says_that_a_result_cannot_be_sent(make_pool):
     job = Job(make_pool(1, "fork"), deadly)
     text = "an example cannot be sent from a process to another: .*lambda.*workers = 0$"
     with pytest.raises(WorkerError, match=f"^Worker 0: {text}"):

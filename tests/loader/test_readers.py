@@ -100,11 +100,11 @@ def test_readers_show_the_same_order_in_any_number(expected, n_workers, method, 
         assert order_of(source, readers, streaming=streaming) == expected
 
 
-def test_readers_of_held_data_show_the_same(expected):
+def test_readers_of_data_in_memory_show_the_same_order(expected):
     assert order_of(Numbers(150, SECONDS), Readers(2), streaming=False) == expected
 
 
-def test_readers_give_batches_of_words_exactly_once_and_go_on_with_others():
+def test_readers_give_each_batch_of_words_once_and_resume_with_other_workers():
     def make(n_workers):
         readers = Readers(n_workers) if n_workers is not None else None
         teacher = teacher_of(Numbers(150, SECONDS), readers, flat=True)
@@ -127,7 +127,7 @@ def test_readers_give_batches_of_words_exactly_once_and_go_on_with_others():
             assert batches_left(again) == expected[n_batches:]
 
 
-def test_readers_wait_together():
+def test_readers_wait_at_the_same_time():
     lock, waiting, together = threading.Lock(), [0], []
 
     class Slow(Numbers):
@@ -145,7 +145,7 @@ def test_readers_wait_together():
     assert found == order_of(Numbers(60))
 
 
-def test_readers_say_what_was_chosen():
+def test_readers_log_how_many_were_chosen():
     notes = []
     readers = Readers("auto", note=notes.append)
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_readers_say_what_was_chosen():
     )
 
 
-def test_readers_that_would_all_wait_for_the_same_are_one():
+def test_readers_of_a_sequential_source_are_one_thread():
     notes = []
     readers = Readers("auto", note=notes.append)
     assert order_of(Generated(60, 0.005), readers) == order_of(Numbers(60))
@@ -179,7 +179,7 @@ def test_readers_say_that_more_of_them_would_be_faster():
 
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("source", [Numbers(150), Generated(150)])
-def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, source, streaming):
+def test_readers_start_in_the_middle_of_a_block(monkeypatch, expected, source, streaming):
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(module, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(module, "WAITING_SHARE", 2.0)
@@ -189,7 +189,7 @@ def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, sour
     assert len(notes) == 1 and "2 processes, as reading the train data of task computes" in notes[0]
 
 
-def test_readers_are_not_called_for_little(monkeypatch):
+def test_readers_do_not_start_for_little_data(monkeypatch):
     monkeypatch.undo()
     # So that it does not matter how slow the machine is at this moment.
     monkeypatch.setattr(module, "LOOK_SECONDS", 60.0)
@@ -206,7 +206,7 @@ def test_readers_are_not_called_for_little(monkeypatch):
     "wall, computing, n_processes",
     [(0.019, 0.019, 0), (0.19, 0.19, 0), (0.21, 0.21, 2), (0.021, 0.001, 2), (0.019, 0.001, 0)],
 )
-def test_readers_are_worth_it_by_what_was_spent(wall, computing, n_processes):
+def test_readers_are_chosen_by_the_time_that_was_spent(wall, computing, n_processes):
     split = teacher_of(Numbers(60)).data["train"]
     assert module.choice(2, split, Spent(wall, computing)).n_processes == n_processes
 
@@ -260,7 +260,7 @@ def test_readers_name_the_line_and_the_worker(expected, n_workers):
     assert shown and shown == expected[: len(shown)]  # Earlier examples are right.
 
 
-def test_readers_name_the_place_in_code_of_users():
+def test_readers_name_the_place_of_an_error_in_custom_code():
     with pytest.raises(WorkerError) as caught:
         order_of(Broken(150, SECONDS), Readers(2))
     assert "sources.py" in caught.value.brief and "ZeroDivisionError" in caught.value.brief
@@ -274,7 +274,7 @@ def test_readers_import_neither_thinc_nor_torch(method):
     assert found == {("none", False)}
 
 
-def test_readers_fork_what_cannot_be_sent(expected):
+def test_readers_fork_if_the_source_cannot_be_sent(expected):
     def source():
         yield from Generated(150, SECONDS)()
 
@@ -283,7 +283,7 @@ def test_readers_fork_what_cannot_be_sent(expected):
         order_of(source, Readers(2, "spawn"))
 
 
-def test_readers_end_with_a_run_that_ends_early():
+def test_readers_end_if_an_epoch_is_left_early():
     teacher = teacher_of(Numbers(10**6, SECONDS), Readers(2))
     rounds([teacher], 60)
     assert multiprocessing.active_children()
@@ -319,7 +319,7 @@ def is_there(process):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_readers_go_with_their_parent(tmp_path, root, method, number):
+def test_readers_end_with_their_parent(tmp_path, root, method, number):
     script, log = tmp_path / "go.py", tmp_path / "log"
     script.write_text(SCRIPT)
     names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
@@ -376,7 +376,7 @@ def test_readers_refuse_a_file_without_the_label_speaker(tmp_path, streaming):
 
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("workers", [2, "auto"])
-def test_readers_count_what_is_left_out_once(monkeypatch, tmp_path, streaming, workers):
+def test_readers_count_skipped_episodes_once(monkeypatch, tmp_path, streaming, workers):
     """This holds even if workers start in the middle of a file, and for several passes."""
     monkeypatch.undo()
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)

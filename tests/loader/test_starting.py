@@ -29,7 +29,7 @@ def run_script(folder, root, text, **more):
     return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True)
 
 
-def test_a_temporary_folder_with_too_long_a_name_is_named(tmp_path, root):
+def test_a_temporary_folder_with_too_long_a_name_is_reported(tmp_path, root):
     place = tmp_path / ("x" * 100)
     place.mkdir()
     done = run_script(tmp_path, root, WORKING, TMPDIR=str(place))
@@ -70,7 +70,7 @@ while True:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_a_script_without_a_guard_is_named(tmp_path, root, method):
+def test_a_script_without_a_main_guard_is_reported(tmp_path, root, method):
     done = run_script(tmp_path, root, UNGUARDED.format(method))
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "before it could begin" in line]

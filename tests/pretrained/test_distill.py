@@ -101,7 +101,7 @@ def test_distill_reads_the_same_words_from_every_kind_of_file(tmp_path, encoder,
     assert not (tmp_path / "none").exists()
 
 
-def test_distilled_tables_cut_texts_into_our_words(tmp_path, encoder):
+def test_distilled_tables_split_texts_like_split_words(tmp_path, encoder):
     (tmp_path / "texts.txt").write_text("\n".join(SCRIPTS))
     distill(encoder, tmp_path / "texts.txt", tmp_path / "words")
     tokenizer = PretrainedTokenizer(str(tmp_path / "words"))
@@ -109,7 +109,7 @@ def test_distilled_tables_cut_texts_into_our_words(tmp_path, encoder):
         assert tokenizer.pieces(text) == split_words(normalise(text, "NFC", True))
 
 
-def test_distill_replaces_nothing(tmp_path, encoder, texts):
+def test_distill_refuses_to_replace_files(tmp_path, encoder, texts):
     first = distill(encoder, texts, tmp_path / "words")
     before = table(tmp_path / "words")
     for other in (tmp_path / "words", encoder, texts):

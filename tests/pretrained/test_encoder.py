@@ -50,7 +50,7 @@ def test_encoder_gives_each_token_the_vector_of_the_formula(ops, family, tmp_pat
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_encoder_reads_parameters_with_the_model_s_name_before_theirs(family, tmp_path):
+def test_encoder_reads_parameters_prefixed_with_the_model_name(family, tmp_path):
     prefix = f"{'roberta' if 'roberta' in family else family}."
     write_encoder(tmp_path / "plain", family)
     write_encoder(tmp_path / "prefixed", family, prefix=prefix)
@@ -60,7 +60,7 @@ def test_encoder_reads_parameters_with_the_model_s_name_before_theirs(family, tm
     assert all((plain[name] == prefixed[name]).all() for name in plain) and prefixed
 
 
-def test_encoder_reads_layer_norms_by_the_names_of_the_first_berts(tmp_path):
+def test_encoder_reads_layer_norms_by_the_names_in_early_berts(tmp_path):
     from safetensors.numpy import save_file
 
     tensors = write_encoder(tmp_path, "bert")

@@ -54,7 +54,7 @@ def change_tensors(folder, change):
     save_file(tensors, folder / "model.safetensors")
 
 
-def test_folder_that_is_none_is_one_line(tmp_path):
+def test_folder_that_does_not_exist_is_one_line(tmp_path):
     assert "is no folder. Download an encoder first" in message(tmp_path / "nowhere")
 
 
@@ -129,7 +129,7 @@ def test_folder_with_half_precision_is_read_as_float32(folder):
         np.testing.assert_allclose(half, whole[name], atol=1e-3)
 
 
-def test_folder_s_checksum_tells_contents_apart_and_not_places(folder, tmp_path):
+def test_folder_checksum_depends_on_contents_and_not_on_the_path(folder, tmp_path):
     write_encoder(tmp_path / "other", "bert")
     first, other = (read_folder(str(place)).checksum for place in (folder, tmp_path / "other"))
     assert first == other
@@ -187,14 +187,14 @@ def test_folder_with_a_header_of_another_size_is_one_line(n_bytes, folder):
     assert "is damaged" in message(folder)
 
 
-def test_folder_with_a_hole_of_gigabytes_is_one_line(folder):
+def test_folder_with_a_sparse_file_is_one_line(folder):
     os.truncate(folder / "model.safetensors", 1 << 40)
     assert "almost without data" in message(folder)
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", DEEP], ids=repr)
-def test_folder_with_json_that_says_nothing_is_one_line(name, content, folder):
+def test_folder_with_invalid_json_is_one_line(name, content, folder):
     (folder / name).write_bytes(content)
     assert name in message(folder)
 

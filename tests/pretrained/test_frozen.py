@@ -65,7 +65,7 @@ def tokens(folder, *conversations):
     return X
 
 
-def test_frozen_gives_what_the_encoder_gives(folder, tmp_path):
+def test_frozen_vectors_equal_those_of_the_encoder(folder, tmp_path):
     trained = PretrainedEncoder(folder, frozen=False, dropout=0.0)
     trained.initialize()
     X = tokens(folder, *([text] for text in TEXTS))
@@ -73,7 +73,7 @@ def test_frozen_gives_what_the_encoder_gives(folder, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_frozen_reads_each_turn_by_itself(folder, tmp_path):
+def test_frozen_encodes_each_turn_separately(folder, tmp_path):
     one = layer(folder, tmp_path / "vectors")
     hello, bye, you = one.predict(tokens(folder, ["hello"], ["bye"], ["you"]))
     X = tokens(folder, ["hello", "bye", "you"], ["you"], ["bye", "hello"])
@@ -91,7 +91,7 @@ def test_frozen_reads_each_turn_by_itself(folder, tmp_path):
         assert nothing.shape == (2, n_segments * WIDTH) and not nothing.any()
 
 
-def test_frozen_learns_nothing(folder, tmp_path):
+def test_frozen_has_no_parameters_and_no_gradient(folder, tmp_path):
     model, X = layer(folder, tmp_path), tokens(folder, ["hello"], ["bye"])
     Y, backprop = model.begin_update(X)
     dX = backprop(Y)
@@ -110,7 +110,7 @@ def test_frozen_remembers_texts(folder, tmp_path, computed):
     assert (pickle.loads(pickle.dumps(model)).predict(tokens(folder, ["hello"])) == first[0]).all()
 
 
-def test_frozen_remembers_as_many_texts_as_it_may(folder, tmp_path, computed, monkeypatch):
+def test_frozen_remembers_texts_up_to_a_limit(folder, tmp_path, computed, monkeypatch):
     monkeypatch.setattr("thincdialog.pretrained.frozen._MOST_RECENT", 2)
     model = layer(folder, tmp_path)
     for text in ("a", "b", "a", "c", "a", "b"):
@@ -118,7 +118,7 @@ def test_frozen_remembers_as_many_texts_as_it_may(folder, tmp_path, computed, mo
     assert len(computed) == 4  # a, b, c, and b again.
 
 
-def test_frozen_encoders_of_one_folder_are_one(folder, tmp_path, computed):
+def test_frozen_encoders_of_one_folder_share_vectors(folder, tmp_path, computed):
     first, second = (layer(folder, tmp_path / "vectors", n_segments=n) for n in (1, 2))
     first.predict(tokens(folder, ["hello"], ["bye"]))
     second.predict(tokens(folder, ["hello", "bye"]))
@@ -139,7 +139,7 @@ def views_of(folder, place):
     return model, tokenizer
 
 
-def test_frozen_encodes_ahead_what_is_asked_for_later(folder, tmp_path, computed):
+def test_frozen_encodes_texts_ahead_of_predictions(folder, tmp_path, computed):
     seen = []
     model, tokenizer = views_of(folder, tmp_path / "vectors")
     encode_ahead(model, tokenizer, [*TEXTS, *TEXTS[:2]], seen.append)
@@ -217,7 +217,7 @@ def test_frozen_computes_nothing_in_a_second_run(config, computed):
 
 
 @pytest.mark.slow
-def test_frozen_run_that_was_killed_keeps_what_it_had(config, computed, tmp_path):
+def test_frozen_run_that_was_killed_keeps_its_vectors(config, computed, tmp_path):
     code = f"""
 import os, signal
 from thincdialog.pretrained import frozen, vector_files
@@ -238,7 +238,7 @@ train({config!r})
 
 
 @pytest.mark.slow
-def test_frozen_runs_at_the_same_time(config, computed):
+def test_frozen_runs_at_the_same_time_keep_all_vectors(config, computed):
     code = f"from thincdialog.api import train; train({config!r})"
     both = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) for _ in range(2)

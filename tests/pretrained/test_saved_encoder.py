@@ -98,7 +98,7 @@ def test_saved_encoder_that_is_not_included(run, encoder, tmp_path):
     assert str(encoder) in str(error.value) and "\n" not in str(error.value)
 
 
-def test_saved_encoder_that_was_changed_before_a_run_goes_on(run, encoder):
+def test_saved_encoder_that_was_changed_before_resuming_is_refused(run, encoder):
     run()
     tiny_encoder(encoder, seed=1)
     with pytest.raises(ModelError, match="is not the encoder that"):
@@ -108,7 +108,7 @@ def test_saved_encoder_that_was_changed_before_a_run_goes_on(run, encoder):
 @pytest.mark.parametrize(
     "content", ["[]", '{"encoders": [1]}', '{"encoders": [{"checksum": "/"}]}']
 )
-def test_saved_encoder_with_a_damaged_list(run, content):
+def test_saved_encoder_with_a_damaged_list_is_refused(run, content):
     model = run() / "model-best"
     (model / "encoders.json").write_text(content)
     meta = json.loads((model / "meta.json").read_text())
@@ -118,7 +118,7 @@ def test_saved_encoder_with_a_damaged_list(run, content):
         load(model)
 
 
-def test_saved_encoder_that_leads_out_of_the_model(run, encoder):
+def test_saved_encoder_that_links_out_of_the_model_is_refused(run, encoder):
     model = run() / "model-best"
     (own,) = model.glob("encoders/*")
     shutil.rmtree(own)

@@ -20,7 +20,7 @@ def build(folder, family="bert", **settings):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_tokenizer_puts_the_encoder_s_marks_around_each_text(family, tmp_path):
+def test_tokenizer_puts_special_tokens_around_each_text(family, tmp_path):
     tokenizer = build(tmp_path, family)
     first = 0 if "roberta" in family else 1
     words = [4 + WORDS.index(word) for word in ("hello", "you")]
@@ -41,7 +41,7 @@ def test_tokenizer_encodes_many_as_one_by_one(tmp_path):
     assert [len(each) for each in tokenizer.encode_many([])] == [0, 0]
 
 
-def test_tokenizer_cuts_texts_at_what_the_encoder_reads(tmp_path):
+def test_tokenizer_truncates_texts_to_the_limit_of_the_encoder(tmp_path):
     tokenizer = build(tmp_path)
     ids = tokenizer.encode("you " * 50) - N_SPECIAL
     assert len(ids) == 24 and ids[0] == 1 and ids[-1] == LAST
@@ -70,7 +70,7 @@ def test_tokenizer_puts_the_folder_s_prompt_or_another_one_before_each_text(tmp_
         pieces()
 
 
-def test_tokenizer_knows_the_one_that_a_model_was_saved_with(tmp_path):
+def test_tokenizer_refuses_a_model_saved_with_another_one(tmp_path):
     tokenizer = build(tmp_path / "encoder", prompt="how ")
     tokenizer.to_disk(tmp_path / "saved")
     same, without = build(tmp_path / "same", prompt="how "), build(tmp_path / "same")

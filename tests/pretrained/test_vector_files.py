@@ -35,7 +35,7 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_vector_files_are_there_at_once_and_for_others(tmp_path):
+def test_vector_files_are_visible_at_once_and_to_others(tmp_path):
     files = opened(tmp_path)
     assert known(files) == {}
     for number in (3, 0, 7):
@@ -45,7 +45,7 @@ def test_vector_files_are_there_at_once_and_for_others(tmp_path):
     assert known(opened(tmp_path, encoder="two")) == {}
 
 
-def test_vector_files_hold_no_more_open_the_more_is_added(tmp_path):
+def test_vector_files_keep_a_constant_number_of_files_open(tmp_path):
     files, n_open = opened(tmp_path), []
     for number in range(20):
         files.add([key(number)], vectors(number))
@@ -63,7 +63,7 @@ def test_vector_files_of_processes_that_write_at_the_same_time(tmp_path):
 
 @pytest.mark.parametrize("kind, record", [("keys", 20), ("vectors", 4 * WIDTH)])
 @pytest.mark.parametrize("left", [1, 7, 16])
-def test_vector_files_without_the_end_of_a_record(tmp_path, kind, record, left):
+def test_vector_files_ignore_an_incomplete_record(tmp_path, kind, record, left):
     files = opened(tmp_path)
     files.add([key(0), key(1), key(2)], vectors(0, 1, 2))
     (path,) = tmp_path.glob(f"one/*.{kind}")
@@ -71,7 +71,7 @@ def test_vector_files_without_the_end_of_a_record(tmp_path, kind, record, left):
     assert sorted(known(opened(tmp_path))) == [0, 1]
 
 
-def test_vector_files_with_a_vector_that_is_not_what_was_written(tmp_path):
+def test_vector_files_ignore_a_damaged_vector(tmp_path):
     opened(tmp_path).add([key(0), key(1), key(2)], vectors(5, 6, 7))
     (path,) = tmp_path.glob("one/*.vectors")
     data = bytearray(path.read_bytes())
@@ -81,7 +81,7 @@ def test_vector_files_with_a_vector_that_is_not_what_was_written(tmp_path):
 
 
 @pytest.mark.slow
-def test_vector_files_that_were_killed_while_they_were_written(tmp_path):
+def test_vector_files_survive_a_killed_process(tmp_path):
     code = f"""
 import os, signal
 from tests.pretrained.test_vector_files import *

@@ -79,7 +79,7 @@ def test_word_vectors_of_other_folders_are_one_clear_error(tmp_path):
         read_folder(str(tmp_path / "few"))
 
 
-def test_a_model_that_began_with_a_table_needs_it_no_more(tmp_path):
+def test_a_trained_model_no_longer_needs_its_initial_table(tmp_path):
     write_table(tmp_path / "table")
     rows = [{"text": text, "label": text} for text in ("red lamp", "hello there")] * 4
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

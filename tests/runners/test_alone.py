@@ -75,7 +75,7 @@ def command(tmp_path, tmp_path_factory, monkeypatch, capsys):
     return run
 
 
-def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp_path):
+def test_a_custom_runner_trains_evaluates_saves_and_resumes(command, tmp_path):
     shown = command("train mine.cfg -o whole")
     assert "two half steps\n" in shown.err
     found = read_log(tmp_path / "whole")
@@ -94,7 +94,7 @@ def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp
     assert read_log(tmp_path / "out")[-1]["loss_per_example"] == found[-1]["loss_per_example"]
 
 
-def test_a_runner_of_a_users_own_is_checked_as_ours_are(command):
+def test_a_custom_runner_is_checked_like_built_in_ones(command):
     shown = command("train mine.cfg -o out --runner.shares 2", 1)
     assert "--runner.shares" in shown.err and "did you mean 'share'?" in shown.err
     shown = command("train mine.cfg --runner.share 2", 1)

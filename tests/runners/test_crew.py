@@ -28,7 +28,7 @@ def hanging():
     release.set()
 
 
-def test_crew_hears_what_each_tells_and_what_it_gives_in_the_end():
+def test_crew_returns_the_messages_and_the_result_of_each_worker():
     crew = crew_of([Toy(number, most=number) for number in range(4)])
     assert run(crew) == [[*range(number), True] for number in range(4)]
     assert crew.each("echo", [5, 6, 7, 8]) == [5, 6, 7, 8]
@@ -39,7 +39,7 @@ def test_crew_hears_what_each_tells_and_what_it_gives_in_the_end():
     crew.end()
 
 
-def test_crew_works_at_the_same_time_in_the_context_of_who_asks():
+def test_crew_works_concurrently_in_the_context_of_the_caller():
     barrier = threading.Barrier(3, timeout=10)  # Each waits for the others.
     variable = contextvars.ContextVar("variable", default="none")
     variable.set("here")  # Thinc keeps the current ops in such a variable.
@@ -76,7 +76,7 @@ def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
     assert type(error.__cause__).__name__ == text.partition(":")[0]
 
 
-def test_crew_what_is_wrong_with_data_stays_an_error_of_data():
+def test_crew_errors_in_data_stay_data_errors():
     crew = crew_of([Toy(0, most=10**6, delay=0.001), Toy(1, wrong="data")])
     with pytest.raises(DataError) as caught:
         run(crew)
@@ -86,7 +86,7 @@ def test_crew_what_is_wrong_with_data_stays_an_error_of_data():
     assert (caught.value.path, caught.value.line) == ("days.txt", 7)
 
 
-def test_crew_an_error_in_what_says_which_examples_are_at_hand_hides_nothing():
+def test_crew_an_error_in_at_hand_hides_no_other_error():
     crew = crew_of([Toy(0, wrong="raise")])
     crew.workers[0].world = None
     with pytest.raises(WorkerError, match="^Worker 0: ZeroDivisionError: nothing is left\nTrace"):
@@ -95,7 +95,7 @@ def test_crew_an_error_in_what_says_which_examples_are_at_hand_hides_nothing():
         crew.each("nonsense")
 
 
-def test_crew_waits_no_longer_than_it_may(hanging):
+def test_crew_waits_no_longer_than_max_wait(hanging):
     crew = crew_of(hanging, max_wait=0.3)
     crew.ask(1, "run")
     began = time.monotonic()
@@ -108,7 +108,7 @@ def test_crew_waits_no_longer_than_it_may(hanging):
 
 
 @pytest.mark.slow
-def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
+def test_crew_waits_end_seconds_for_all_workers_after_a_signal(hanging):
     crew = crew_of(hanging, end_seconds=1.0)
     # Other workers send messages all the time, so no worker is given up for being late.
     for worker in range(3):
@@ -131,13 +131,13 @@ def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
     assert time.monotonic() - began < 60
 
 
-def test_crew_names_all_who_are_late(hanging):
+def test_crew_names_all_late_workers(hanging):
     crew = crew_of([Toy(0, wrong="hang"), hanging[1]], max_wait=0.2)
     with pytest.raises(WorkerError, match=r"^Worker 0: no answer .* seconds \(nor from 1\): it h"):
         run(crew)
 
 
-def test_crew_that_the_system_gives_no_threads_says_what_to_do():
+def test_crew_that_cannot_start_threads_says_what_to_do():
     crew = crew_of([Toy(number, most=10**6, delay=0.001) for number in range(2)])
     crew.ask(0, "run")
     size = threading.stack_size()

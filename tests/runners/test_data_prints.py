@@ -22,7 +22,7 @@ def stream(yes="yes", since=0, **options):
     return teacher.for_split("train", training=True), read
 
 
-def test_data_prints_compare_the_begin_of_a_stream_and_leave_its_place():
+def test_data_prints_compare_the_start_of_a_stream_and_keep_its_position():
     teacher, read = stream(shuffle_window=2)
     teacher.start_epoch(0, 0)
     for _ in range(3):

@@ -208,7 +208,7 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
 @pytest.mark.parametrize(
     "executor, helpers", [slow("thread", "processes"), slow("process", "threads")]
 )
-def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
+def test_epochs_of_streams_with_readers_show_every_example_once(
     make, executor, helpers, tmp_path, monkeypatch
 ):
     log = tmp_path / "helped"
@@ -256,7 +256,7 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
     assert len({(note["pid"], note["thread"]) for note in run.notes}) == 3
 
 
-def test_epochs_that_end_while_nobody_looks(make):
+def test_epochs_that_are_short_show_every_example_once(make):
     """Many short epochs may end between any two calls of the runner."""
     text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
     text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
@@ -268,7 +268,7 @@ def padded_words(width: int):
     return chain(TokenEmbed(width), with_padded(noop()), pool("max"))
 
 
-def test_evaluations_by_several_give_the_scores_and_counts_of_one():
+def test_evaluations_by_several_workers_give_the_scores_and_counts_of_one():
     text = RANKER.replace('"inline"', '"inline"\nmax_label = 9\nmax_context = 40')
     text = text.replace(
         '@models = "thincdialog.BagEncoder.v1"', '@layers = "tests.padded_words.v1"'
@@ -285,7 +285,7 @@ def test_evaluations_by_several_give_the_scores_and_counts_of_one():
 
 
 @pytest.mark.parametrize("source", ["batch", "batch_all"])
-def test_evaluations_that_depend_on_batches_are_made_by_one(source):
+def test_evaluations_that_depend_on_batches_use_one_worker(source):
     config = RANKER.replace("size = 16", "size = 7")
     experiment = Experiment.from_config(config, {"agent.eval_candidates": source})
     teacher, dev = experiment.training_split(), experiment.evaluation_split("dev")
@@ -346,7 +346,7 @@ def test_agents_that_learn_nothing_are_run_by_workers(tmp_path):
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_last_scores_and_evaluate_are_by_workers_where_the_agent_allows_it(tmp_path, counts):
+def test_final_scores_and_evaluate_use_workers_if_the_agent_allows_it(tmp_path, counts):
     text = (
         WITHOUT_AGENT + f'\n[agent]\n@agents = "tests.where.v1"\ncounts = {str(counts).lower()}\n'
     )
@@ -358,7 +358,7 @@ def test_last_scores_and_evaluate_are_by_workers_where_the_agent_allows_it(tmp_p
     assert set(Where.threads) == ({"MainThread"} if counts else {"worker 0", "worker 1"})
 
 
-def test_last_scores_and_evaluate_by_workers_are_those_of_one(make):
+def test_final_scores_and_evaluate_by_workers_equal_those_of_one(make):
     run = make(hogwild(config(LIVE), 3))
     one, found, evaluation = scores_of_model(run.output)
     assert one == found == without_tokens(run.result.scores["dev"])
@@ -378,7 +378,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor):
+def test_steps_evaluations_and_checkpoints_have_exact_numbers(make, executor):
     text = config(WORDS, STEPS, LAZY_SCHEDULE, flat=True)
     run = make(hogwild(text, 3, executor))
     single = make(text.replace(*AGENT))
@@ -404,7 +404,7 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
 
 
 @pytest.mark.parametrize("epochs, evaluations", [(0.6, 0.2), slow(1.25, 0.25)])
-def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
+def test_fractions_of_epochs_end_at_the_same_step_as_with_one_worker(make, epochs, evaluations):
     text = config(FIXED, AMONG_ALL, flat=True)
     text = text.replace("max_epochs = 2.0", f"max_epochs = {epochs}")
     text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
@@ -426,7 +426,7 @@ def test_endless_data_ends_at_max_steps(make):
 
 
 @pytest.mark.slow
-def test_one_worker_is_alone(make):
+def test_one_worker_gives_the_same_as_no_runner(make):
     text = config(LIVE, LAZY)
     plain = make(text.replace(*AGENT).replace(*NO_CHECKPOINTS))
     one = make(hogwild(text, 1))
@@ -489,7 +489,7 @@ def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor):
+def test_weights_are_saved_unaveraged_before_the_first_average(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 5\n' + SCHEDULE
     text = hogwild(config(FIXED, (ADAM, averages), tasks=1), 2, executor)
     run = make(text, overrides={"training.max_steps": 4})
@@ -502,7 +502,7 @@ def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["thread", "process"])
-def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
+def test_resume_restores_exact_counts_weights_and_schedules(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
     text = config(LIVE, (ADAM, averages), tasks=1)
     text = hogwild(text, 2, executor).replace("n_samples", "checkpoint_every_steps = 3\nn_samples")
@@ -547,7 +547,7 @@ def test_resume_with_other_workers_is_refused(make):
     "tokenizer",
     ['HashNgrams.v1"\nngrams = 2\nn_rows = 5000', slow('Words.v1"'), slow('Bytes.v1"')],
 )
-def test_threads_read_text_as_one_does(make, tokenizer):
+def test_threads_read_text_as_one_worker_does(make, tokenizer):
     """Threads share the tokenizer and caches. The learning rate is 0, so the losses show whether
     all texts were read correctly."""
     text = RANKER.replace('Words.v1"', tokenizer).replace("dropout = 0.2", "dropout = 0.0")
@@ -601,7 +601,7 @@ def test_configs_that_do_not_go_with_workers_are_refused():
         (LazyAdam, "step_block", False),
     ],
 )  # fmt: skip
-def test_optimizers_that_may_keep_something_of_their_own_are_refused(base, own, is_refused):
+def test_optimizers_with_custom_steps_or_state_are_refused(base, own, is_refused):
     """Workers cannot share the state of custom steps."""
     experiment = Experiment.from_config(hogwild(RANKER))
     experiment.optimizer = type("Own", (base,), {own: lambda *given: None})(0.01)
@@ -613,7 +613,7 @@ def test_optimizers_that_may_keep_something_of_their_own_are_refused(base, own, 
     "changes, is_refused",
     [({"runner.executor": "process"}, True), ({"tasks.talk.streaming": True}, True), ({}, False)],
 )
-def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
+def test_pipes_are_refused_if_several_workers_read_them(tmp_path, changes, is_refused):
     pipe = tmp_path / "talk.jsonl"
     os.mkfifo(pipe)
     given = {"paths.train": str(pipe), "runner.@runners": RUNNER, "agent.candidates": "fixed"}
@@ -636,7 +636,7 @@ def test_dry_run_counts_what_each_worker_needs():
     assert four.n_parameters == one.n_parameters and four.loss == one.loss
 
 
-def test_state_before_the_first_step_is_of_the_epoch_that_was_started():
+def test_state_before_the_first_step_belongs_to_the_started_epoch():
     overrides = {"runner.@runners": RUNNER, "runner.workers": 2}
     experiment = Experiment.from_config(RANKER, overrides)
     with experiment.working():
@@ -692,7 +692,7 @@ os._exit(0)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the heaps of glibc")
-def test_threads_keep_the_memory_of_large_arrays(root):
+def test_threads_reuse_the_memory_of_large_arrays(root):
     # In a separate process, whose heaps have not been used before.
     done = subprocess.run([sys.executable, "-c", PAGES], cwd=root, capture_output=True, text=True)
     assert not done.returncode, done.stderr

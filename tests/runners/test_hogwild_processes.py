@@ -96,7 +96,7 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
 
 
 @pytest.mark.parametrize("name", ["starspace", slow("fasttext")])
-def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, name):
+def test_processes_train_a_replica_with_separate_rows(root, tmp_path, name):
     pytest.importorskip("numba")
     data = tmp_path / "data.jsonl"
     if name == "fasttext":
@@ -120,7 +120,7 @@ def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, 
                 assert array[3] in (1, 2)
 
 
-def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_path, monkeypatch):
+def test_processes_name_the_folder_if_the_agent_cannot_be_written(tmp_path, monkeypatch):
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -110,7 +110,7 @@ def test_hogwild_world_parley_releases_one_worker_and_shutdown_joins_all(new_wor
         world.parley()
 
 
-def test_hogwild_world_begins_an_epoch_whatever_is_left_of_the_last_one():
+def test_hogwild_world_starts_an_epoch_in_the_middle_of_another():
     agent = Listener()
     with HogwildWorld(make_teacher([2] * 9, True), agent, 2) as world:
         for _ in range(3):
@@ -168,7 +168,7 @@ def test_hogwild_world_steps_schedules_once_a_step():
         ((0, Adam(0.1)), "n_workers = 0: give 1 or more"),
     ],
 )
-def test_hogwild_world_refuses_what_cannot_be(given, said):
+def test_hogwild_world_refuses_invalid_arguments(given, said):
     experiment, teacher = learning()
     with pytest.raises(ProtocolError, match=said):
         HogwildWorld(teacher, experiment.agent, *given)

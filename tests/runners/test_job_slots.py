@@ -18,7 +18,7 @@ def work(slots, pipe):
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_job_slots_let_in_no_more_than_they_may(at_once):
+def test_job_slots_admit_no_more_than_the_limit(at_once):
     slots, lock, inside, most = JobSlots(at_once), threading.Lock(), [], []
 
     def go():
@@ -40,7 +40,7 @@ def test_job_slots_let_in_no_more_than_they_may(at_once):
 
 
 @pytest.mark.slow
-def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
+def test_job_slots_work_across_processes_and_leave_nothing_open():
     before = open_channels()
     spawning = multiprocessing.get_context("spawn")
     slots, (ours, theirs) = JobSlots(1), spawning.Pipe()

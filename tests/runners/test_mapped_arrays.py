@@ -25,7 +25,7 @@ print(mapped.arrays["a"].tolist())
 
 
 @pytest.mark.parametrize("is_named", [slow(False), True])
-def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monkeypatch):
+def test_mapped_arrays_are_shared_with_another_process(is_named, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     # Of four terabytes, only the pages that are written to take up memory.
@@ -46,7 +46,7 @@ def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monke
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_mapped_arrays_that_cannot_be_say_why(is_named, tmp_path, monkeypatch):
+def test_mapped_arrays_that_cannot_be_created_say_why(is_named, tmp_path, monkeypatch):
     with limited("RLIMIT_NOFILE", 0), pytest.raises(DialogError, match="Too many open files"):
         MappedArrays(LAYOUT[:2], is_named)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -58,7 +58,7 @@ def test_mapped_arrays_that_cannot_be_say_why(is_named, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_mapped_arrays_nothing_else_is_taken_for_them(tmp_path):
+def test_mapped_arrays_refuse_other_files(tmp_path):
     mapped = MappedArrays(LAYOUT[:2])
     other = tmp_path / "other"
     other.write_bytes(bytes(mapped.mapping.size))

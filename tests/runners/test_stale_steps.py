@@ -73,14 +73,14 @@ class OtherNu(Optimizer):
 
 
 @pytest.mark.parametrize("make", [OwnSteps, OtherNu])
-def test_others_with_a_nu_get_less_momentum(make):
+def test_custom_optimizers_get_less_momentum(make):
     known, thincs = settings_of(make(0.002)), settings_of(Adam(0.002))
     assert "nu" not in known
     assert stale_settings(known, 4)["b1"] == stale_settings(thincs, 4)["b1"]
 
 
 @pytest.mark.parametrize("n, b1", [(2, 0.0), (2, 0.42), (4, 0.3), (16, 0.2)])
-def test_with_little_momentum_there_is_nothing_to_look_ahead_by(n, b1):
+def test_lazy_adam_with_little_momentum_does_not_look_ahead(n, b1):
     assert b1 or stale_settings(settings_of(Adam(0.002, beta1=b1)), n)["b1"] == 0.0
     known = settings_of(LazyAdam(0.002, beta1=b1))
     assert stale_settings(known, n) == {
@@ -93,7 +93,7 @@ def test_with_little_momentum_there_is_nothing_to_look_ahead_by(n, b1):
 @pytest.mark.parametrize(
     "make, n", [(SGD, 4), (SparseSGD, 4), (SparseAdagrad, 4), (Adam, 1), (LazyAdam, 1)]
 )
-def test_others_and_one_worker_stay_as_they_are(make, n):
+def test_other_optimizers_and_one_worker_are_unchanged(make, n):
     known = settings_of(make(0.0013))
     assert stale_settings(known, n) == known
     assert describe_stale(known, n) == ""

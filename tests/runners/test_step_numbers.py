@@ -15,7 +15,7 @@ def make_numbers():
     return StepNumbers([0, 0], threading.Lock(), threading.BoundedSemaphore(4), 4)
 
 
-def test_step_numbers_end_at_the_limit_and_go_on_from_what_was_made():
+def test_step_numbers_end_at_the_limit_and_continue_after_the_last_step():
     numbers = make_numbers()
     assert numbers.draw() is None
     numbers.begin(7, 3)
@@ -32,7 +32,7 @@ def test_step_numbers_end_at_the_limit_and_go_on_from_what_was_made():
     assert numbers.draw() is None
 
 
-def test_step_numbers_are_stopped_though_one_that_died_has_the_lock():
+def test_step_numbers_are_stopped_though_a_dead_worker_has_the_lock():
     numbers = make_numbers()
     numbers.begin(0, 5)
     numbers.lock.acquire()
@@ -43,7 +43,7 @@ def test_step_numbers_are_stopped_though_one_that_died_has_the_lock():
 
 @settings(max_examples=30)
 @given(st.integers(0, 40), st.lists(st.integers(0, 30), min_size=1, max_size=4), st.integers(0, 99))
-def test_step_numbers_make_as_many_steps_as_there_is_room_or_work(room, shares, seed):
+def test_step_numbers_allow_all_steps_up_to_the_limit_or_the_last_batch(room, shares, seed):
     """Each worker has some batches, not all of which make a step."""
     numbers, made, lock = make_numbers(), [], threading.Lock()
 

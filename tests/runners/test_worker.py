@@ -126,7 +126,7 @@ def runs(tmp_path, monkeypatch):
         ("raise", "thread"), slow("data", "process"), slow("nan", "process"),
     ],
 )  # fmt: skip
-def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):
+def test_errors_stop_the_run_and_keep_saved_files(runs, what, executor):
     with pytest.raises(DataError if what == "data" else WorkerError) as caught:
         runs.train(executor, mischief=f"{what} train3/0")
     first, *lines = str(caught.value).splitlines()
@@ -146,7 +146,7 @@ def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):
 
 
 @pytest.mark.slow
-def test_workers_that_die_are_noticed_and_the_run_goes_on_later(runs):
+def test_workers_that_die_are_noticed_and_the_run_can_resume(runs):
     killed = []
 
     def kill():
@@ -176,7 +176,7 @@ def test_workers_end_with_a_parent_that_is_killed(runs):
 
 
 @pytest.mark.slow
-def test_processes_need_to_know_the_users_code(tmp_path):
+def test_processes_need_the_file_with_custom_code(tmp_path):
     """The parent registered custom functions itself, without a --code file."""
     load_code(CODE)
     with pytest.raises(WorkerError) as error:
@@ -216,7 +216,7 @@ def has_hung(notes):
 
 
 @pytest.mark.slow
-def test_signals_end_the_steps_under_way_and_save(runs):
+def test_signals_finish_the_steps_in_progress_and_save(runs):
     """Train in a separate process. As from a terminal, the signal also goes to its workers."""
     process = runs.start("process")
     runs.await_steps(process, 13)
@@ -285,7 +285,7 @@ def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, numbe
 
 
 @pytest.mark.parametrize("executor", ["thread", slow("process")])
-def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
+def test_signals_a_second_interrupt_waits_for_no_worker(runs, executor):
     saved, seconds = interrupt(runs, executor, signal.SIGINT, has_hung, "hang train3/0", 2)
     assert seconds < 60
     assert saved == str(runs.out / f"checkpoint-{runs.steps()[-1]}")
@@ -294,7 +294,7 @@ def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["thread", "process"])
-def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
+def test_signals_at_any_moment_leave_a_run_that_can_resume(runs, executor):
     rng, codes = random.Random(f"{executor} {SEED}"), []
     began = time.monotonic()
     whole = runs.start(executor, "--training.max_steps", "60", "-o", "whole")

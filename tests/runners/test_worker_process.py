@@ -43,7 +43,7 @@ def assert_gone(pids) -> None:
     assert [pid for pid in pids if is_running(pid)] == []
 
 
-def test_worker_processes_do_what_workers_do(crew):
+def test_worker_processes_work_like_workers_in_threads(crew):
     expected = [[*range(20), True]] * 2
     assert toys.run(crew) == toys.run(crew) == expected
     pids = crew.each("process")
@@ -78,7 +78,7 @@ def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments,
 
 
 @pytest.mark.slow
-def test_worker_processes_that_go_wrong_are_noticed_at_once():
+def test_worker_processes_that_exit_are_noticed_at_once():
     settings = {"wrong_one": 1, "wrong": "exit", "most": 10**6, "delay": 0.001}
     n_threads, children = threading.active_count(), set(multiprocessing.active_children())
     with worker_processes(2, toys.make_toy, settings) as workers:
@@ -101,7 +101,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
 
 
 @pytest.mark.slow
-def test_worker_processes_that_stand_still_are_given_up_and_killed():
+def test_worker_processes_that_stop_are_killed_after_max_wait():
     with worker_processes(1, toys.make_toy, {}) as workers:
         toys.crew_of(workers).each("begin")  # Python's helper for starting processes stays open.
     before = open_channels()
@@ -121,13 +121,13 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
 
 
 @pytest.mark.slow
-def test_worker_processes_that_cannot_be_made():
+def test_worker_processes_whose_worker_cannot_be_made_report_why():
     with worker_processes(1, toys.broken_toy, {"how": "data"}) as workers:
         with pytest.raises(DataError, match="^days.txt:7  the sky .* .read by worker 0.$"):
             toys.crew_of(workers).each("begin")
 
 
-def test_worker_processes_that_the_system_does_not_start():
+def test_worker_processes_that_cannot_be_started_say_what_to_do():
     multiprocessing.get_context("spawn").Lock()  # Starts Python's resource tracker.
     children = set(multiprocessing.active_children())
     text = "its process could not be started: Too many open files. Set .runner. workers lower"
@@ -189,7 +189,7 @@ def script(tmp_path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode, code", [("normal", 0), ("forgotten", 0), ("exit", 7)])
-def test_exits_leave_nothing(root, script, mode, code):
+def test_exits_leave_no_processes(root, script, mode, code):
     process = start(root, str(script), mode)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (code, "")
@@ -206,7 +206,7 @@ def test_exits_leave_nothing(root, script, mode, code):
         (signal.SIGINT, False),
     ],
 )
-def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
+def test_exits_by_a_signal_leave_no_processes(root, script, number, to_group):
     """The program, unlike a training run, does not handle signals."""
     process = start(root, str(script), "wait")
     pids = list(map(int, process.stdout.readline().split()))

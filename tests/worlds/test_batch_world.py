@@ -45,7 +45,7 @@ def test_partner_world_every_example_once_and_in_its_conversation(training, leng
 
 
 @given(n_examples=st.integers(1, 40), size=sizes, training=st.booleans())
-def test_batch_world_whole_batches_and_copies_agree(n_examples, size, training):
+def test_batch_world_gives_the_same_with_whole_batches_and_copies(n_examples, size, training):
     results = []
     for kind in (BatchListener, WholeListener):
         agent = kind()
@@ -69,7 +69,7 @@ def test_batch_world_batches_are_full_while_data_lasts():
     assert len(world.rows) == 3
 
 
-def test_batch_world_uses_batch_act_of_the_original_unless_told_not_to():
+def test_batch_world_uses_batch_act_of_the_original_unless_disabled():
     agent = BatchListener()
     world = BatchWorld(make_teacher([2, 2], False), agent, Fixed(2))
     run_epoch(world)

@@ -62,7 +62,7 @@ def run(make_world, lengths, batcher):
 
 @pytest.mark.parametrize("make_world", [batch_world, DynamicBatchWorld])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_batching_lengths_that_an_agent_gives_wrongly_are_explained(wrong, make_world):
+def test_batching_invalid_lengths_of_an_agent_are_explained(wrong, make_world):
     for batcher in (Words(10, buffer=2), Padded(10, buffer=2), Batchsort(3, buffer=2)):
         with pytest.raises(ProtocolError, match=r"agent.batch_lengths\(\) must give Lengths"):
             run(make_world, WRONG[wrong], batcher)
@@ -88,7 +88,7 @@ def test_batching_takes_any_kind_of_whole_numbers(make_world):
         assert run(make_world, lengths, batcher) == 20
 
 
-def test_batching_truncation_is_refused_for_either_batcher_of_a_config():
+def test_batching_truncation_error_names_both_batchers_of_a_config():
     with pytest.raises(ConfigError) as caught:
         batch_world(make_teacher([1], False), WholeListener(), Words(9, oversize="truncate"))
     assert "agent cannot shorten what it reads" in str(caught.value)
@@ -174,7 +174,7 @@ class FirstTurns(BatchListener):
     training=st.booleans(),
     answers_together=st.booleans(),
 )
-def test_batching_copies_of_a_world_of_three_is_that_world(
+def test_batching_copies_of_a_world_of_three_gives_the_same(
     kind, lengths, size, training, answers_together
 ):
     one_by_one = heard_by_all(three(lengths, training, answers_together, FirstTurns))
@@ -224,7 +224,7 @@ def test_batching_calls_parley_init_of_each_copy(make_world):
     assert sorted(copy.mine for copy in world.all) == [1, 2, 3] and world.mine == 0
 
 
-def test_batching_copies_have_what_share_gives():
+def test_batching_copies_have_the_attributes_that_share_returns():
     class Numbered(PartnerWorld):
         def share(self):
             return {**super().share(), "number": 7}

@@ -95,7 +95,9 @@ def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, tasks, size, b
 
 @pytest.mark.parametrize("make_batcher", [Words, Padded])
 @given(words=wordy, budget=st.integers(20, 150), buffer=buffers)
-def test_dynamic_batch_world_budget_holds_but_for_lone_rows(make_batcher, words, budget, buffer):
+def test_dynamic_batch_world_budget_holds_except_for_single_rows(
+    make_batcher, words, budget, buffer
+):
     for oversize in ("alone", "truncate"):
         agent = TruncatingListener()
         teacher = make_wordy(words, training=True)
@@ -129,7 +131,7 @@ def test_dynamic_batch_world_measures_each_message_once(words, size, buffer):
     assert len(agent.n_measured) == sum(map(len, words))
 
 
-def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
+def test_dynamic_batch_world_batches_have_similar_lengths_in_random_order():
     rng = np.random.default_rng(0)
     words = [[(int(n), 1)] for n in rng.integers(1, 60, 8000)]
     agent = TruncatingListener()
@@ -143,7 +145,7 @@ def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
 
 
 @pytest.mark.parametrize("unit", ["episodes", "examples"])
-def test_dynamic_batch_world_copies_change_their_task_and_shares_hold(unit):
+def test_dynamic_batch_world_copies_change_tasks_and_task_weights_hold(unit):
     class Tasks(BatchListener):
         """Records the tasks of each copy, of each batch, and of each episode or example."""
 
@@ -206,7 +208,7 @@ def test_epoch_ends_with_the_finite_tasks(kind):
         assert 12 <= sum(counts.values()) - 6 <= 24
 
 
-def test_dynamic_batch_world_order_is_that_of_the_seed():
+def test_dynamic_batch_world_order_depends_on_seed_and_epoch_only():
     words = [[(n % 17, n % 5)] * (1 + n % 3) for n in range(60)]
 
     def order(seed, epoch=0):
@@ -276,7 +278,7 @@ def test_oversize_rows(make_world):
             make_world(make_wordy(words, True), BatchListener(), Words(20, oversize="truncate"))
 
 
-def test_dynamic_batch_world_holds_nothing_back_when_no_more_can_come():
+def test_dynamic_batch_world_keeps_no_rows_waiting_at_the_end_of_the_data():
     world = DynamicBatchWorld(make_teacher([1] * 60, True), BatchListener(), Batchsort(2, 16))
     world.start_epoch(0, 0)
     rounds, n_chosen = [], 0

@@ -42,7 +42,7 @@ def test_multi_agent_world_from_a_config_runs_in_batches(tmp_path, kind):
     assert three.scores == one.scores and three.scores["test"]["examples"] > 16
 
 
-def test_multi_agent_world_from_a_config_hears_everybody():
+def test_multi_agent_world_from_a_config_lets_all_agents_act():
     experiment = Experiment.from_config(TOGETHER)
     train = experiment.training_split()
     with experiment.working():
@@ -62,7 +62,7 @@ def test_multi_agent_world_from_a_config_hears_everybody():
         (WORLD[: WORLD.index("[world.o")] + "others = {}\n", r"\[world\] has no others"),
     ],
 )  # fmt: skip
-def test_multi_agent_world_refuses_others_that_cannot_be(world, said):
+def test_multi_agent_world_refuses_invalid_others(world, said):
     with pytest.raises(ConfigError, match=said):
         Experiment.from_config(TOGETHER.replace(WORLD, world))
 

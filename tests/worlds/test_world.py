@@ -112,7 +112,7 @@ def test_resume_anywhere(
 
 
 @pytest.mark.parametrize("n_before", [0, 1, 4, 9])
-def test_resume_schedules_and_what_is_cut(n_before):
+def test_resume_with_schedules_and_truncated_texts(n_before):
     words = [[(5 * n % 43, n % 7)] * (1 + n % 2) for n in range(40)]
 
     def make_world():
@@ -139,7 +139,7 @@ def test_state_holds_no_texts_of_the_data():
     assert len(json.dumps(world.state())) < 16 * 150
 
 
-def test_states_that_do_not_fit_are_refused():
+def test_states_of_another_world_or_data_are_refused():
     world = MultiAgentWorld([make_teacher([2], True), Listener()])
     with pytest.raises(ProtocolError, match=r"MultiAgentWorld.state\(\).*cannot be saved"):
         world.state()
@@ -186,7 +186,7 @@ def test_state_of_more_or_less_data_is_refused(kind, n_now, streaming):
 
 @pytest.mark.parametrize("lengths", [[3] * 4, [1] * 10, [2] * 9, [4] * 10])
 @pytest.mark.parametrize("n_tasks", [1, 2])
-def test_state_of_conversations_that_end_elsewhere_is_refused(lengths, n_tasks):
+def test_state_of_conversations_of_other_lengths_is_refused(lengths, n_tasks):
     others = [[1, 2]] * (n_tasks - 1)
     for n_before in (1, 3, 6):
         state = saved_after(WORLDS["dynamic"](make_tasks([[3] * 10, *others], False)), n_before)
@@ -207,7 +207,7 @@ def test_state_in_a_window_of_another_batcher_is_refused():
             world.parley()
 
 
-def test_state_that_was_left_for_another_epoch_skips_nothing():
+def test_state_of_a_new_epoch_after_a_restore_skips_nothing():
     world = WORLDS["whole"](make_teacher([1] * 30, True))
     world.restore(saved_after(WORLDS["whole"](make_teacher([1] * 30, True)), 3))
     again = WORLDS["whole"](make_teacher([1] * 30, True))
@@ -243,7 +243,7 @@ def parley_through(world, each=lambda: None):
 
 
 @pytest.mark.parametrize("size", [2, 10])
-def test_a_loop_without_updates_is_told_so_after_the_first_epoch(size):
+def test_a_loop_without_updates_is_an_error_after_the_first_epoch(size):
     agent = Counting()
     forgetful = BatchWorld(make_teacher([1] * 10, True), agent, Fixed(size))
     with pytest.raises(ProtocolError, match="counting trained on 10 examples, .*update.optimizer."):
@@ -251,7 +251,7 @@ def test_a_loop_without_updates_is_told_so_after_the_first_epoch(size):
     assert agent.n_gathered == 10  # The second epoch was not started.
 
 
-def test_a_loop_of_one_epoch_without_updates_is_told_so_when_the_world_closes():
+def test_a_loop_of_one_epoch_without_updates_is_an_error_when_the_world_closes():
     with pytest.raises(ProtocolError, match="never updated"):
         with BatchWorld(make_teacher([1] * 4, True), Counting(), Fixed(2)) as world:
             while not world.epoch_done():
@@ -263,7 +263,7 @@ def test_a_loop_of_one_epoch_without_updates_is_told_so_when_the_world_closes():
             raise KeyError
 
 
-def test_a_loop_that_updates_now_and_then_is_left_alone():
+def test_a_loop_that_updates_sometimes_is_no_error():
     agent = Counting()
     n_parleys = 0
 
@@ -281,7 +281,7 @@ def test_a_loop_that_updates_now_and_then_is_left_alone():
         parley_through(world)
 
 
-def test_replies_of_learning_are_scored_if_the_teacher_has_metrics():
+def test_replies_in_training_are_scored_if_the_teacher_has_metrics():
     teacher = make_teacher([1] * 4, True)
     teacher.set_metrics([Accuracy()])
     world = BatchWorld(teacher, Counting(), Fixed(4))

@@ -85,7 +85,7 @@ MOVES = st.sampled_from(["work", "work", "work", "work", "take", "save", "die", 
 
 @settings(max_examples=60)
 @given(st.data(), st.integers(1, 9), st.sets(st.integers(0, 17)), st.integers(1, 3))
-def test_account_each_unit_is_told_and_made_once(data, n_units, without_examples, n_workers):
+def test_account_each_unit_is_reported_and_applied_once(data, n_units, without_examples, n_workers):
     run = Run(n_units, without_examples, n_workers)
     for epoch in range(2):
         first, run.is_over = run.server.start_epoch(), False

@@ -38,7 +38,7 @@ def devices(monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [(FIXED,), (WORDS, LAZY), slow((WORDS, SGD))])
-def test_workers_on_gpus_end_with_the_same_bits(changes):
+def test_workers_on_gpus_end_with_identical_weights(changes):
     text = config(*changes, ON_GPU)
     alone = Peers(text, 1, N_MICROBATCHES).train(2)
     for n_workers, plane in ((1, "nccl"), (2, "nccl"), (4, "nccl"), (2, "shm"), (3, "store")):
@@ -46,13 +46,13 @@ def test_workers_on_gpus_end_with_the_same_bits(changes):
         assert numpy.array_equal(found, alone), (n_workers, plane)
 
 
-def test_workers_on_gpus_that_own_several_slots_end_with_the_same_bits():
+def test_workers_on_gpus_that_own_several_slots_end_with_identical_weights():
     text = config(WORDS, LAZY, ON_GPU)
     alone, found = (Peers(text, n, 5, "nccl").train(1) for n in (1, 2))
     assert numpy.array_equal(found, alone)
 
 
-def test_workers_on_gpus_end_with_the_same_bits_of_a_model_without_tables(root, tmp_path):
+def test_workers_on_gpus_end_with_identical_weights_of_a_model_without_tables(root, tmp_path):
     path = root / "configs" / "mnist_ray.cfg"
     load_code(code_of(path))
     write_digits(tmp_path)
@@ -73,7 +73,7 @@ def test_a_worker_on_a_gpu_learns_what_one_on_the_cpu_does(changes):
 
 
 @pytest.mark.parametrize("plane", ["nccl", "shm"])
-def test_workers_on_gpus_go_on_with_another_number(plane):
+def test_workers_on_gpus_resume_with_another_number_of_workers(plane):
     text = config(WORDS, LAZY, ON_GPU)
     whole = Peers(text, 1, N_MICROBATCHES).train(2)
     peers = Peers(text, 2, N_MICROBATCHES, plane)
@@ -92,7 +92,7 @@ def test_workers_on_gpus_go_on_with_another_number(plane):
 
 
 @pytest.mark.parametrize("n_microbatches", [2, 4])
-def test_who_waits_for_the_gpu_of_a_dead_worker_is_let_go(n_microbatches):
+def test_a_worker_that_waits_for_the_gpu_of_a_dead_one_is_released(n_microbatches):
     text = config(FIXED, ON_GPU)
     peers = Peers(text, 2, n_microbatches, "nccl")
     peers.each("start_epoch", 0)
@@ -115,7 +115,7 @@ def test_who_waits_for_the_gpu_of_a_dead_worker_is_let_go(n_microbatches):
     goes_on_alone(peers, before, place, text)
 
 
-def test_a_gradient_of_a_gpu_that_is_not_finite_ends_all_and_changes_nothing():
+def test_a_gradient_of_a_gpu_that_is_not_finite_ends_the_run_and_changes_nothing():
     peers = Peers(config(FIXED, ON_GPU), 2, 2, "nccl")
     peers.each("start_epoch", 0)
     before = peers.weights()
@@ -154,7 +154,7 @@ def test_a_process_that_waits_for_a_dead_one_to_connect_ends(devices, monkeypatc
     assert 1 in ended and told == ["aborted"]
 
 
-def test_who_connects_though_another_is_gone_meanwhile_lets_go(devices, monkeypatch):
+def test_a_connection_is_aborted_if_another_worker_dies_meanwhile(devices, monkeypatch):
     name, both, told = unique_id(), [Communicator(), Communicator()], []
     nccl, has_begun = devices.cuda.nccl, threading.Event()
     make, have_met = nccl.NcclCommunicator, threading.Barrier(2)

@@ -47,7 +47,9 @@ def test_gpus_of_ray_workers_end_with_the_same_weights_scores_and_log(config, cl
 
 
 @pytest.mark.parametrize("plane", ["nccl", "shm"])
-def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
+def test_gpus_of_ray_workers_a_killed_worker_changes_no_result(
+    plane, cluster, tmp_path, monkeypatch
+):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, **HERE}, SPARSE)
     calls = ["start_epoch", "run", "evaluate", "place", "pieces"]
@@ -61,7 +63,7 @@ def test_gpus_of_ray_workers_a_killed_worker_changes_no_bit(plane, cluster, tmp_
     assert rows(found) == rows(alone)
 
 
-def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
+def test_gpus_of_ray_workers_a_worker_killed_as_they_connect_changes_no_result(
     cluster, tmp_path, monkeypatch
 ):
     """Workers that wait for it in NCCL end, too."""
@@ -79,7 +81,7 @@ def test_gpus_of_ray_workers_one_is_killed_as_they_connect_changes_no_bit(
     assert rows(found) == rows(alone)
 
 
-def test_gpus_of_ray_workers_take_nccl_where_it_is(cluster, tmp_path, monkeypatch):
+def test_gpus_of_ray_workers_use_nccl_if_it_is_installed(cluster, tmp_path, monkeypatch):
     """Workers report whether they have NCCL."""
     ask, taken = Team.each, []
 

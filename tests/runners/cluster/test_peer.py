@@ -96,7 +96,7 @@ def weights_of(text, n_workers, plane="shm"):
         for name, case in CASES.items()
     ],
 )
-def test_any_number_of_workers_ends_with_the_same_bits(case, notes, short_blocks):
+def test_any_number_of_workers_ends_with_identical_weights(case, notes, short_blocks):
     # A ranker would learn nothing from single examples; these cases use a classifier.
     text = config(*case, tasks=1 if CLASSIFY[0] in case else 2)
     alone = weights_of(text, 1)
@@ -122,7 +122,7 @@ def test_a_worker_that_trains_shows_progress():
 @pytest.mark.parametrize(
     "case", [(FIXED,), (FIXED, FAST), (FIXED, RADAM), (FIXED, SGD), (FIXED, L2_GRADIENT)]
 )
-def test_steps_in_blocks_change_no_bit(case, monkeypatch, short_blocks):
+def test_steps_in_blocks_give_identical_weights(case, monkeypatch, short_blocks):
     text = config(*case, tasks=2)
     whole = weights_of(text, 1)
     monkeypatch.setattr(adam, "BLOCK_FLOATS", 100)
@@ -131,7 +131,7 @@ def test_steps_in_blocks_change_no_bit(case, monkeypatch, short_blocks):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_gradient_that_a_users_optimizer_leaves_is_not_learnt_again(n_workers):
+def test_a_gradient_that_a_custom_optimizer_leaves_is_not_applied_again(n_workers):
     """With one microbatch per slot, the model adds up gradients in the slot itself. A gradient that
     is not cleared would be applied again."""
     found = []
@@ -142,7 +142,7 @@ def test_a_gradient_that_a_users_optimizer_leaves_is_not_learnt_again(n_workers)
     numpy.testing.assert_array_equal(*found)
 
 
-def test_steps_tell_the_same_whoever_made_them():
+def test_steps_report_the_same_for_any_number_of_workers():
     text, told = config(FIXED), []
     for n_workers in (1, 3):
         peers = Peers(text, n_workers, N_MICROBATCHES)
@@ -164,7 +164,7 @@ def test_steps_tell_the_same_whoever_made_them():
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
-def test_another_number_of_workers_goes_on(plane):
+def test_another_number_of_workers_can_resume(plane):
     text = config(WORDS, LAZY)
     whole = weights_of(text, 1)
     peers = Peers(text, 2, N_MICROBATCHES, plane)
@@ -187,7 +187,7 @@ def test_another_number_of_workers_goes_on(plane):
     assert numpy.array_equal(peers.weights(), whole)
 
 
-def test_a_world_that_cannot_tell_where_it_is_walks_there_anew():
+def test_a_world_without_a_state_replays_the_epoch():
     text = config(UNSAVED, LAZY, *CLASSIFY, tasks=1)
     whole = weights_of(text, 1)
     peers = Peers(text, 2, N_MICROBATCHES)
@@ -207,7 +207,7 @@ def test_a_world_that_cannot_tell_where_it_is_walks_there_anew():
     assert numpy.array_equal(others.weights(), whole)
 
 
-def test_a_gradient_that_is_not_finite_ends_all_and_changes_nothing():
+def test_a_gradient_that_is_not_finite_ends_the_run_and_changes_nothing():
     peers = Peers(config(FIXED), 2, 2)
     peers.each("start_epoch", 0)
     before = peers.weights()
@@ -219,7 +219,7 @@ def test_a_gradient_that_is_not_finite_ends_all_and_changes_nothing():
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
 @pytest.mark.parametrize("n_microbatches", [2, 4])
-def test_who_is_left_alone_within_a_step_begins_it_anew(plane, n_microbatches):
+def test_a_worker_left_alone_within_a_step_starts_it_again(plane, n_microbatches):
     text = config(FIXED)
     peers = Peers(text, 2, n_microbatches, plane)
     peers.each("start_epoch", 0)

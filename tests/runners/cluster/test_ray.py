@@ -103,14 +103,14 @@ def test_ray_trains_all_shipped_configs(path, cluster, tmp_path):
     assert runs[0][:2] == runs[1][:2]
 
 
-def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alone):
+def test_ray_a_run_resumes_with_another_number_of_workers(cluster, tmp_path, alone):
     steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
     run(tmp_path / "two", {**steps, "num_workers": 1})
     whole = {**steps, "training.max_steps": 0}
     assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
 
 
-def test_ray_a_run_without_microbatches_goes_on_as_the_error_says(cluster, tmp_path, alone):
+def test_ray_a_run_without_microbatches_resumes_as_the_error_says(cluster, tmp_path, alone):
     config = CONFIG.replace("microbatches = 2\n", "")
     steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
     run(tmp_path / "two", steps, config)
@@ -137,7 +137,7 @@ def build_unsaved(batcher: Batcher):
 """
 
 
-def test_ray_a_world_that_cannot_tell_where_it_is_is_saved_within_an_epoch(cluster, tmp_path):
+def test_ray_a_world_without_a_state_is_saved_within_an_epoch(cluster, tmp_path):
     code = tmp_path / "unsaved.py"
     code.write_text(UNSAVED)
     config = CONFIG.replace("thincdialog.BatchWorld.v1", "unsaved_batches.v1")
@@ -194,7 +194,7 @@ def killing(monkeypatch, crew_kind, kind, method, victims):
 
 
 @pytest.mark.parametrize("plane", ["shm", slow("store")])
-def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
+def test_ray_a_killed_worker_changes_no_result(plane, cluster, tmp_path, monkeypatch):
     long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, "num_workers": 0})
     calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
@@ -208,7 +208,7 @@ def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatc
     assert found[1] == alone[1]
 
 
-def test_ray_a_signal_within_a_recovery_saves_nothing_half_done(
+def test_ray_a_signal_within_a_recovery_saves_no_partial_state(
     cluster, tmp_path, monkeypatch, alone
 ):
     ask, asked, signals = Team.each, [], [signal.SIGTERM]
@@ -293,7 +293,9 @@ def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_pa
     assert max(ages) <= 3
 
 
-def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monkeypatch):
+def test_ray_asynchronous_a_server_that_dies_as_an_epoch_ends_changes_no_count(
+    cluster, tmp_path, monkeypatch
+):
     """A new server starts the epoch again, and does not know yet where the epoch ends."""
     settle, dead = AsyncRunner.settle, []
 
@@ -313,14 +315,16 @@ def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monk
     assert rows[-1]["examples"] == alone[-1]["examples"]
 
 
-def test_ray_more_workers_than_microbatches_are_told(cluster, tmp_path, alone):
+def test_ray_more_workers_than_microbatches_are_reported(cluster, tmp_path, alone):
     found = run(tmp_path / "four", {"num_workers": 4})
     assert found[:2] == alone[:2]
     assert "a step has 2 microbatches for 4 workers: some have nothing to do" in found[2]
     assert "microbatches for" not in alone[2]
 
 
-def test_ray_asynchronous_a_dead_server_costs_one_worker_no_bit(cluster, tmp_path, monkeypatch):
+def test_ray_asynchronous_a_dead_server_changes_no_result_of_one_worker(
+    cluster, tmp_path, monkeypatch
+):
     listen, dead = RemoteServer._listen, []
 
     def killing_listen(crew, seconds):
@@ -338,7 +342,7 @@ def test_ray_asynchronous_a_dead_server_costs_one_worker_no_bit(cluster, tmp_pat
     assert found == alone[0] and rows[-1]["examples"] == alone[1][-1]["examples"]
 
 
-def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
+def test_ray_asynchronous_one_worker_gives_the_same_as_one_process(cluster, tmp_path):
     given = {"mode": "async", "microbatches": 1, "training.optimizer.grad_clip": 0.0}
     none = run(tmp_path / "none", {**given, "num_workers": 0})
     one = run(tmp_path / "one", {**given, "num_workers": 1})
@@ -352,9 +356,7 @@ def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
 
 
 @pytest.mark.slow
-def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
-    cluster, tmp_path, monkeypatch
-):
+def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, monkeypatch):
     """It cannot open the memory of the other workers, as if it were on another node. All workers
     get new memory."""
 
@@ -414,7 +416,9 @@ def interrupting(monkeypatch, act):
 
 
 @pytest.mark.parametrize("n_then", [slow(0), 2])
-def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, monkeypatch, n_then):
+def test_ray_asynchronous_a_signal_ends_the_run_and_it_can_resume(
+    cluster, tmp_path, monkeypatch, n_then
+):
     given = {"mode": "async", "microbatches": 1, "training.checkpoint_every_steps": 1000}
     rate = {"initial_rate": 0.01, "warmup_steps": 10, "total_steps": 1000}
     given["training.optimizer.learn_rate"] = {"@schedules": "warmup_linear.v1", **rate}
@@ -430,7 +434,7 @@ def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, mon
     assert all(found == expected for found, expected in counts), counts
 
 
-def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_holds_nobody(
+def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_is_given_up(
     cluster, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(remote_crew, "Patience", partial(Patience, end_seconds=0.5))
@@ -481,7 +485,7 @@ def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
         run(tmp_path / "gpus", {"num_gpus_per_worker": 2})
 
 
-def test_ray_an_address_where_nobody_listens_is_refused_at_once(monkeypatch):
+def test_ray_an_address_without_a_server_is_refused_at_once(monkeypatch):
     monkeypatch.setattr(ray_cluster, "CONNECT_SECONDS", 0.5)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -547,7 +551,7 @@ print([node.name for node in made.learner.model.walk()].count("fails") > 0)
 """
 
 
-def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
+def test_ray_an_error_in_a_worker_names_its_place(cluster, tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE)
     begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
@@ -565,7 +569,7 @@ def test_ray_a_dry_run_counts_the_memory_of_all_workers():
     assert found.memory["gradients"] == 3 * found.memory["weights"]
 
 
-def test_ray_settings_that_cannot_be(tmp_path):
+def test_ray_invalid_settings_are_refused(tmp_path):
     for name, value, says in (
         ("num_workers", -1, "give 0 or more"),
         ("microbatches", 0, "give 1 or more"),
@@ -589,12 +593,12 @@ def test_ray_a_worker_that_cannot_use_its_gpu_says_so(cluster, tmp_path):
 
 
 @pytest.mark.gpu
-def test_ray_a_gpu_of_this_process_is_none_of_a_worker(tmp_path):
+def test_ray_a_gpu_id_is_refused_if_workers_have_gpus(tmp_path):
     with pytest.raises(ConfigError, match="from Ray, but gpu_id = 0 names one.*--gpu-id -1"):
         run(tmp_path / "run", {"num_gpus_per_worker": 1, "system.gpu_id": 0})
 
 
-def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
+def test_ray_models_without_a_gradient_are_refused(tmp_path, root):
     given = {"@runners": "thincdialog.Ray.v1", "num_workers": 0}
     with pytest.raises(ConfigError, match="learns example by example.*Hogwild"):
         run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
@@ -703,7 +707,7 @@ def test_ray_workers_that_only_evaluate_need_no_training_data(tmp_path, agent):
     assert [row.text for row, _ in recorder.rows[""]] == ["hi"]
 
 
-def test_ray_data_that_goes_away_later_is_named_with_the_node(tmp_path):
+def test_ray_data_that_is_deleted_later_is_named_with_the_node(tmp_path):
     dev = tmp_path / "dev.txt"
     _, recipe = of_files(train=tmp_path / "talks.txt", dev=dev)
     actor = WorkerActor()
@@ -727,7 +731,7 @@ def test_ray_a_full_folder_for_temporary_files_is_named(tmp_path):
         make_experiment(gone, "node7")
 
 
-def test_ray_what_a_worker_leaves_that_is_killed_as_it_starts_goes_at_the_next_start(tmp_path):
+def test_ray_files_of_a_worker_killed_as_it_starts_are_removed_at_the_next_start(tmp_path):
     _, recipe = of_files(train=tmp_path / "talks.txt")
     place = tmp_path / "temporary"
     place.mkdir()
@@ -740,7 +744,7 @@ def test_ray_what_a_worker_leaves_that_is_killed_as_it_starts_goes_at_the_next_s
         assert set(place.iterdir()) == {other, of_another_who_starts}
 
 
-def test_ray_code_comes_along(tmp_path):
+def test_ray_code_is_sent_to_workers(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE.replace("fails_at_last", "comes_along"))
     another = tmp_path / "another" / "mine.py"  # It has the same name.

@@ -158,7 +158,7 @@ def test_ray_cluster_of_gpus_ends_with_the_same_weights_though_a_node_dies(
 
 
 @pytest.mark.slow
-def test_ray_cluster_learns_each_example_once_though_a_node_dies_and_nobody_waits(
+def test_ray_cluster_asynchronous_learns_each_example_once_though_a_node_dies(
     ray_environment, ray_folder, tmp_path
 ):
     told = though_a_node_dies("async", tmp_path, ray_environment, ray_folder)
@@ -193,7 +193,7 @@ def test_ray_cluster_that_comes_up_too_slowly_is_started_again(
 
 
 @pytest.mark.slow
-def test_ray_cluster_says_nothing_beside_the_run(ray_environment, temporary, tmp_path):
+def test_ray_cluster_prints_nothing_but_the_output_of_the_run(ray_environment, temporary, tmp_path):
     """Ray prints neither that a worker died, nor that it needs a token."""
     env = {**ray_environment, "TMPDIR": str(temporary), "HOME": str(temporary)}
     del env["RAY_AUTH_MODE"]
@@ -252,7 +252,7 @@ def of_ray(session):
         ("ray::(?!IDLE)", signal.SIGINT),
     ],
 )
-def test_ray_cluster_a_signal_as_it_begins_leaves_nothing(
+def test_ray_cluster_a_signal_as_it_starts_leaves_nothing(
     begun, number, ray_environment, temporary, tmp_path
 ):
     mark = f"THINCDIALOG_TEST={tmp_path}"
@@ -277,7 +277,7 @@ def test_ray_cluster_a_signal_as_it_begins_leaves_nothing(
     assert not list(temporary.iterdir())
 
 
-def test_ray_cluster_signals_come_behind_what_ray_does():
+def test_ray_cluster_signals_are_held_until_ray_is_done():
     came, others = [], signal.getsignal(signal.SIGUSR1)
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
@@ -304,7 +304,7 @@ def test_ray_cluster_signals_come_behind_what_ray_does():
             signal.signal(number, handler)
 
 
-def test_ray_cluster_of_no_address_is_refused():
+def test_ray_cluster_invalid_addresses_are_refused():
     for address in ("local", ""):
         with pytest.raises(DialogError, match="names no cluster: leave it out to start one"):
             see_that_it_answers(address)
@@ -316,7 +316,7 @@ def test_ray_cluster_of_no_address_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(
+def test_ray_cluster_a_signal_leaves_nothing_and_the_run_can_resume(
     number, ray_environment, temporary, tmp_path
 ):
     mark = f"THINCDIALOG_TEST={tmp_path}"

@@ -36,7 +36,7 @@ def test_slots_any_number_of_workers_sums_in_the_same_tree(n, n_workers):
 
 
 @given(st.integers(1, 40), st.integers(1, 12))
-def test_slots_each_has_one_worker_and_work_is_shared_out(n, n_workers):
+def test_slots_have_one_worker_each_and_share_work_evenly(n, n_workers):
     slots = Slots(n, n_workers)
     own = [list(slots.own(worker)) for worker in range(n_workers)]
     assert sorted(slot for each in own for slot in each) == list(range(slots.n_slots))
@@ -48,7 +48,7 @@ def test_slots_each_has_one_worker_and_work_is_shared_out(n, n_workers):
 
 
 @pytest.mark.parametrize("n, pairs", [(1, []), (2, [(0, 1)]), (3, [(0, 1), (0, 2)])])
-def test_additions_of_few(n, pairs):
+def test_additions_of_few_slots(n, pairs):
     assert list(additions(n)) == pairs
 
 

@@ -10,7 +10,9 @@ CONFIG = TORCH.replace("n_samples = 1", "n_samples = 0\neval_every_steps = 4") +
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
-def test_sync_runner_torch_two_workers_end_with_the_bits_of_one_process(plane, cluster, tmp_path):
+def test_sync_runner_torch_two_workers_end_with_the_weights_of_one_process(
+    plane, cluster, tmp_path
+):
     options = {"config": CONFIG, "code": CODE}
     alone = run(tmp_path / "alone", {"num_workers": 0}, **options)
     found = run(tmp_path / "two", {"plane": plane}, **options)

@@ -72,7 +72,7 @@ def test_team_waits_for_as_many_as_it_needs(started):
     assert made.each("work") == made.pids
 
 
-def test_team_a_start_that_dies_is_told(started):
+def test_team_a_start_that_dies_is_reported(started):
     made = started("die", "")
     with pytest.raises(Died) as caught:
         made.join(at_least=2)
@@ -81,7 +81,7 @@ def test_team_a_start_that_dies_is_told(started):
     assert len(made.actors) + made.join(at_least=1) >= 1 and len(made.actors) == 1
 
 
-def test_team_waits_no_longer_than_it_may(started, monkeypatch):
+def test_team_waits_no_longer_than_its_limits(started, monkeypatch):
     monkeypatch.setattr(team, "START_SECONDS", 0.1)
     made = started("hang", max_wait=2.0)
     with pytest.raises(WorkerError, match="no answer within 2 seconds"):
@@ -96,7 +96,7 @@ def test_team_waits_no_longer_than_it_may(started, monkeypatch):
     assert "Nothing more can be saved" in made.told.getvalue()
 
 
-def test_team_waits_longer_for_who_gets_on(started):
+def test_team_waits_longer_for_workers_that_make_progress(started):
     made = started("", "")
     made.join(at_least=2)
     made.patience.max_wait = 2.0
@@ -105,7 +105,7 @@ def test_team_waits_longer_for_who_gets_on(started):
         made.each("nothing")
 
 
-def test_team_only_who_is_gone_has_died(started):
+def test_team_only_workers_that_are_gone_have_died(started):
     made = started("", "")
     made.join(at_least=2)
     with pytest.raises(WorkerError, match="^Worker 1: .*pickle.*lock"):
