@@ -1,4 +1,4 @@
-"""Data and runs of the tests of orders, batches and mixtures."""
+"""Data and helpers for the tests of orders, batches and mixtures."""
 
 import json
 from itertools import count
@@ -29,7 +29,8 @@ def through_json(value):
 
 
 def episodes(sizes, prefix=""):
-    """Episodes of so many turns; turn t of episode n has (n * 7 + t) % 11 more words."""
+    """Make episodes with the given numbers of turns. Turn t of episode n has
+    (n * 7 + t) % 11 more words."""
     return [
         [
             (f"{prefix}{number}.{turn}" + " word" * ((number * 7 + turn) % 11), f"label {number}")
@@ -51,7 +52,7 @@ def make_teacher(sizes, *, streaming=False, window=4, flat=False, training=True,
 
 
 def endless(name, size=None, flat=True):
-    """A task that never ends: a source without an end, or a short one begun again."""
+    """Make a task that never ends: its source has no end, or is a short one that is repeated."""
 
     def source():
         numbers = count() if size is None else range(size)
@@ -73,18 +74,18 @@ def ids_of(sizes, prefix=""):
 
 
 def all_ids(many_sizes):
-    """Those of ``mix``."""
+    """Return the ids of all examples that ``mix`` shows."""
     if len(many_sizes) == 1:
         return ids_of(many_sizes[0])
     return [name for task, each in zip(NAMES, many_sizes) for name in ids_of(each, f"{task}/")]
 
 
 class Case(NamedTuple):
-    """Data that is shown somehow.
+    """Data, and the way in which it is shown.
 
-    make: Makes its teacher anew.
-    ids: Of all examples.
-    is_flat: Whether they can be shown in batches.
+    make: Makes a new teacher of the data.
+    ids: Ids of all examples.
+    is_flat: Whether the examples can be shown in batches.
     """
 
     make: Callable[[], Teacher]
@@ -94,8 +95,8 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw, shown_once=True):
-    """One task or a mixture of several, in memory or streamed, shuffled or not; maybe with a
-    task that is repeated, or has no end."""
+    """Draw one task or a mixture of several, in memory or streamed, shuffled or not. Unless each
+    example must be shown once, tasks may be repeated, and one task may have no end."""
     many_sizes = draw(st.lists(SIZES, min_size=1, max_size=3))
     names = ("training", "streaming", "flat")
     choices = {name: draw(st.booleans()) for name in names}
@@ -117,14 +118,14 @@ def cases(draw, shown_once=True):
 
 
 def answer_batch(teacher):
-    """The next batch's ids."""
+    """Answer the next batch. Return its ids."""
     batch = teacher.batch_act()
     teacher.batch_observe([Message(text="reply")] * len(batch))
     return batch.ids()
 
 
 def whole_batches(teacher, reply="reply"):
-    """Each batch to the end of the epoch, answered after it was looked at."""
+    """Yield each batch to the end of the epoch, and answer it afterwards."""
     while not teacher.epoch_done():
         batch = teacher.batch_act()
         yield batch
@@ -132,12 +133,17 @@ def whole_batches(teacher, reply="reply"):
 
 
 def batches_left(teacher):
-    """The ids of each batch to the end of the epoch."""
+    """Answer each batch to the end of the epoch. Return the ids of each."""
     return [batch.ids() for batch in whole_batches(teacher)]
 
 
 def check_goes_on(make, n_rounds, n_copies, n_more=None):
-    """That copies of a teacher made anew go on from a state as those it was taken from."""
+    """Check that copies of a new teacher, restored from a state, continue as the copies from which
+    the state was taken. Return the state.
+
+    n_rounds: Number of rounds before the state is taken.
+    n_more: Number of rounds after it to compare; None: to the end of the epoch.
+    """
     original = make()
     copies = [original.clone() for _ in range(n_copies)]
     rounds(copies, n_rounds)
@@ -148,7 +154,8 @@ def check_goes_on(make, n_rounds, n_copies, n_more=None):
 
 
 def rounds(copies, n_rounds=None):
-    """What the copies say in turn, to the end of the epoch or for so many rounds."""
+    """Return the ids of the messages of the copies, which act in turn, to the end of the epoch or
+    for a number of rounds."""
     said = []
     while n_rounds is None or n_rounds > 0:
         live = False
@@ -166,9 +173,9 @@ def rounds(copies, n_rounds=None):
 
 
 def write_spoken(path, *speakers):
-    """A file of conversations of two turns: "user" speaks, then one of these speakers.
+    """Write a file of conversations of two turns: "user" speaks, then one of these speakers.
 
-    RETURNS (str): Its path.
+    RETURNS (str): The path of the file.
     """
     turns = (
         [{"speaker": who, "text": f"{who} {number % 7}"} for who in ("user", speaker)]

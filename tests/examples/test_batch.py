@@ -1,4 +1,4 @@
-"""Batches: rows of a store, as messages and as an agent reads them."""
+"""Batches: rows of a store, read as messages and in the way in which agents read them."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,8 @@ def test_batch_of_messages_is_read_as_they_are(rows, data):
 
 @given(ROWS, st.sampled_from([-1, 1, 2, 3]))
 def test_batch_turns_are_context_and_text(rows, size):
-    """Whatever a field of the data is called: only what an agent heard are its turns."""
+    """A field of the data that is called "turns" changes nothing: only messages that an agent
+    observed bring their own turns."""
     batch = Batch(store_of(rows), np.arange(len(rows)))
     whole = [[*row.get("context", ()), (PARTNER, row["text"])] for row in rows]
     assert batch.turns(size) == [turns[-size:] if size > 0 else turns for turns in whole]

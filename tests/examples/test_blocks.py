@@ -1,4 +1,5 @@
-"""What others help to read is what one reads alone: orders, blocks, shards, states and errors."""
+"""Data that is read in tasks is the same as data that is read in one go: orders, blocks, shards,
+states and errors."""
 
 import pytest
 from hypothesis import given

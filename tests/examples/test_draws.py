@@ -1,4 +1,4 @@
-"""Draws of the order of the data: permutations, samples, shares."""
+"""Random draws for the order of the data: permutations, samples, shares."""
 
 import numpy as np
 from hypothesis import given

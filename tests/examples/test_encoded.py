@@ -1,4 +1,4 @@
-"""Tokens that were made before: an encoder that is given them makes the same of them."""
+"""Stored tokens: an encoder gives the same results for them as for the texts."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ TEXTS = ["yes", "no , thanks", "may I have\na tea", "", "coffee please", "that i
 
 
 class ReadyStore(Rows):
-    """A store with tokens that another encoder made of it; no text is looked at any more."""
+    """A store with tokens that another encoder made from its texts, which must not be read any
+    more."""
 
     is_held = True
 

@@ -1,4 +1,4 @@
-"""Mixtures in memory: the batches of streams, from columns that know their rows."""
+"""Mixtures in memory: they are read by columns, and give the same batches as streams."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def mixture(tasks, weights, streaming, *, training=True, repeat=False, window=5)
         ).for_split("train", training=training)
         for name, rows in zip("abc", tasks)
     }
-    # Of streams nobody knows the sizes.
+    # The weights must be given, because the sizes of streams are not known.
     return mix_tasks(shown, weights=dict(zip(shown, weights)), repeat=repeat)
 
 
@@ -84,7 +84,7 @@ def test_mixture_counts_the_examples_of_each_task(with_metrics):
 
 
 def trained(teacher, kind, ops, batcher):
-    """Weights and losses after two epochs."""
+    """Train for two epochs. Return the weights and the losses."""
     get = {name: getattr(registry, name).get for name in ("models", "agents", "optimizers")}
     with using_ops(get_dialog_ops(-1, ops)):
         if kind == "StarSpace":
@@ -132,7 +132,7 @@ def test_mixture_in_memory_teaches_to_the_bit_what_streams_teach(kind, ops, batc
 
 
 def test_mixture_of_packed_streams_numbers_the_labels_of_its_batches_only():
-    """Not those of whole blocks, for each batch again."""
+    """It does not number the labels of whole blocks again for each batch."""
     some = [{"text": f"q {n}", **({"labels": [f"a {n % 20}"]} if n % 3 else {})} for n in range(50)]
     shown = []
     for streaming in (False, True):

@@ -1,4 +1,4 @@
-"""A store on disk shows what was put into it, whatever that is, and trusts no file."""
+"""A store on disk returns any data that was written to it, and trusts none of its files."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def built(folder, parts):
 
 
 def plain(cell):
-    """A cell that can be compared."""
+    """Convert a cell so that it can be compared."""
     return (cell.dtype, cell.shape, cell.tobytes()) if isinstance(cell, np.ndarray) else repr(cell)
 
 
@@ -144,7 +144,7 @@ def test_damaged_files_are_one_clear_error(how, tmp_path):
             for field in store.names:
                 list(store.all_cells(field))
             list(store.label_texts)
-            # Lengths are numbers like any other.
+            # Only changed lengths and bytes of strings may go unnoticed.
             assert is_same or name in ("n_words.npy", "strings.npy")
         except DataError as error:
             assert str(folder) in str(error) and "\n" not in str(error)
@@ -196,7 +196,7 @@ def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path, monk
     writer = StoreWriter(tmp_path / "store", {"of": "a test"})
     for number, part in enumerate(parts[:n_done]):
         writer.add(held(part), number + 1)
-    # As if killed while the next shard was written.
+    # As if the build had been killed while it wrote the next shard.
     for array in writer.files._arrays.values():
         array._file.write(b"junk")
     writer.files.close()
@@ -216,7 +216,7 @@ def test_a_disk_that_is_full_at_the_end_of_a_build_loses_nothing(tmp_path, monke
     built(tmp_path / "whole", [part])
     writer = StoreWriter(tmp_path / "store", {"of": "a test"})
     writer.add(held(part), 1)
-    # Less than the manifest needs, which is written last.
+    # Fewer bytes than needed for the manifest, which is written last.
     with closing(writer.files), limited("RLIMIT_FSIZE", 1000):
         with pytest.raises(OSError):
             writer.finish({})

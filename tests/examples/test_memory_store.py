@@ -1,4 +1,5 @@
-"""Episodes in memory: what was taken in comes back, from whatever pieces; and each text once."""
+"""Episodes in memory: they come back unchanged, in whatever pieces they were added, and each text
+is held once."""
 
 import pickle
 
@@ -12,7 +13,7 @@ from thincdialog.messages import PARTNER, SELF, Message
 
 TEXTS = st.sampled_from(["", "a", "b c", "\ud800", "日本"])
 TURNS = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), TEXTS), max_size=3)
-# Also what has the form of a context only nearly.
+# Includes values that only resemble a context.
 CONTEXTS = TURNS | st.just([[PARTNER, "a"]]) | st.just([(2, "a")]) | st.just([([], "a")])
 CELLS = {
     "text": TEXTS | st.integers(0, 2),
@@ -34,7 +35,7 @@ def shown(store):
 
 
 def episodes_of(episodes):
-    """As messages whose fields are in the order of the store's."""
+    """Make messages whose fields are in the same order as those of the store."""
     names = list(dict.fromkeys(name for e in episodes for row in e for name in row))
     return [
         [Message((n, row[n]) for n in names if row.get(n) is not None) for row in episode]
@@ -44,8 +45,8 @@ def episodes_of(episodes):
 
 @given(st.lists(EPISODES, max_size=3), st.data())
 def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
-    """Appended one by one, or taken from others, some of which came from another process, or had
-    taken it in themselves; read in between."""
+    """Episodes are appended one by one, or copied from other stores. Some of these came from
+    another process, or had copied the episodes themselves. Rows are read in between."""
     parts = [episodes_of(part) for part in parts]
     store, expected = MemoryStore(), []
     for part in parts:
@@ -105,5 +106,5 @@ def test_memory_store_holds_equal_texts_once():
     for _ in range(9):
         store.append([Message(text="", label_candidates=shared)])
     assert store.cells("label_candidates", np.array([12])) == [shared]
-    # Nine turns, and the list once in each chunk.
+    # Nine turns, and the list once in each of three chunks.
     assert len(store.list_values) == 9 + 3 * len(shared)

@@ -1,4 +1,4 @@
-"""Orders of mixtures: shares exact to within an episode, repeats, endless tasks."""
+"""Orders of mixtures: shares that are exact to within an episode, repeats, endless tasks."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ MANY_SIZES = st.lists(SIZES, min_size=2, max_size=3)
 
 
 def amounts(many_sizes, unit):
-    """Task and units of each episode, by what its ids begin with."""
+    """Return the task and the number of units of each episode, by the first part of its ids."""
     found = {}
     for task, each in zip(NAMES, many_sizes):
         for number, episode in enumerate(episodes(each)):
@@ -43,7 +43,8 @@ def amounts(many_sizes, unit):
 
 
 def rounds_of_firsts(mixture, n_copies):
-    """The episodes in the order of their beginning; each copy asks when it has ended one."""
+    """Yield the episodes in the order in which they start. Each copy starts one when its last one
+    has ended."""
     copies = [mixture.clone() for _ in range(n_copies)]
     known = [None] * n_copies
     while any(not copy.epoch_done() for copy in copies):
@@ -61,7 +62,7 @@ def rounds_of_firsts(mixture, n_copies):
 def test_mixture_shares_are_exact_to_within_an_episode(
     many_sizes, weights, unit, repeat, streaming, n_copies
 ):
-    # In repeating mixtures to the end, in others until the first task has run out.
+    # In repeating mixtures to the end, in others until the first task is used up.
     mixture = mix(many_sizes, weights, unit, repeat, streaming=streaming)
     amount = amounts(many_sizes, unit)
     tasks = list(mixture.tasks)
@@ -94,10 +95,10 @@ def test_mixture_repeats_until_all_were_shown_whole(many_sizes, weights, streami
     passes = []
     for task in mixture.tasks:
         own = [n for name, n in shown.items() if name.startswith(f"{task}/")]
-        # A pass ends before the next one begins.
+        # A pass over the task ends before the next one begins.
         assert max(own) - min(own) <= 1
         passes.append(min(own))
-    # The last task to be shown whole was shown once, and ends the epoch.
+    # The task that is completed last was shown once, and ends the epoch.
     assert min(passes) == 1
     exactly = [
         {n for name, n in shown.items() if name.startswith(f"{task}/")} for task in mixture.tasks
@@ -173,7 +174,7 @@ def test_mixture_endless_tasks_go_on_in_the_next_epoch(size):
         assert len(set(told)) == len(told)
     else:
         assert max(Counter(told).values()) - min(Counter(told).values()) <= 1
-    # A first epoch begins anew.
+    # Epoch 0 starts endless tasks from the beginning.
     mixture.start_epoch(0, 0)
     again = rounds([mixture])
     assert [n for n in again if n[0] == "e"] == told[: sum(n[0] == "e" for n in again)]
@@ -186,7 +187,7 @@ def test_mixture_of_endless_tasks_only_never_ends():
     for _ in range(20):
         answer_batch(mixture)
     assert not mixture.epoch_done()
-    # Vocabularies are made from a part of it.
+    # Only a part of the data is used for vocabularies.
     assert len(list(mixture.texts())) == 2 * (5 + 3) and len(list(mixture.examples())) == 8
 
 

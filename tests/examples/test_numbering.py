@@ -1,4 +1,4 @@
-"""Strings and their numbers: equal ones have one, whatever their hashes."""
+"""Numbers of strings: equal strings have the same number, whatever their hashes."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Orders: every example exactly once, whoever shows it, and on from any state in the same order."""
+"""Orders: workers show every example exactly once, and any state is resumed in the same order."""
 
 from collections import Counter
 
@@ -43,7 +43,7 @@ def shares(teacher, n, reads_apart=False):
     BATCHERS,
 )
 def test_order_shows_each_example_exactly_once(case, n_workers, workers, n_copies, batcher):
-    """However many workers share it, in batches or through copies."""
+    """This holds for any number of workers, in batches and through copies."""
     if workers == "threads":
         whole = case.make().shares(n_workers)
     else:
@@ -73,7 +73,8 @@ def test_order_shows_each_example_exactly_once(case, n_workers, workers, n_copie
 @settings(max_examples=100)
 @given(cases(shown_once=False), st.integers(0, 2), st.integers(1, 9), BATCHERS, st.integers(0, 40))
 def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):
-    """In the middle of episodes, of blocks, of windows; and in the next epoch."""
+    """The state is taken in the middle of episodes, blocks and windows. The next epoch is the same,
+    too."""
 
     def make():
         teacher = case.make()
@@ -96,7 +97,7 @@ def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, 
     resumed = make()
     resumed_copies = resumed.restore(state, places)
     assert [copy.place() for copy in resumed_copies] == places
-    # Saved again before anything was read.
+    # A state that is saved again before anything was read.
     again = make()
     again_copies = again.restore(through_json(resumed.state()), places)
     expected = rest(original, copies)
@@ -125,10 +126,10 @@ def test_order_of_a_share_has_the_same_episodes_in_every_epoch_in_another_order(
             epochs.append(rounds([share]))
         assert len({frozenset(names) for names in epochs}) == 1
         assert len({tuple(names) for names in epochs}) == 3
-    # What is left over of each block goes to another worker.
+    # The remainder of each block goes to a different worker.
     teacher = make_teacher([1] * 12, streaming=streaming, window=4)
     assert [len(rounds([share])) for share in shares(teacher, 3)] == [4, 4, 4]
-    # A share of one is the whole.
+    # One worker's share is all of the data.
     teacher.start_epoch(3, 5)
     (share,) = shares(teacher, 1)
     share.start_epoch(3, 5)
@@ -183,7 +184,7 @@ def test_order_of_a_teacher_that_acts_itself_goes_on(streaming):
     resumed.restore(through_json(original.state()))
     rest = rounds([resumed])
     assert rest == rounds([original]) and len(first + rest) == 9
-    # The epoch is over.
+    # This state was taken after the end of the epoch.
     resumed.restore(through_json(original.state()))
     assert resumed.epoch_done()
     resumed.start_epoch(1, 0)
@@ -255,7 +256,7 @@ def test_order_of_a_stream_is_that_of_memory(sizes, n_copies, window, training, 
 
 @pytest.mark.parametrize("batcher", [None, Batchsort(4, buffer=5)])
 def test_order_is_a_function_of_seed_and_epoch(batcher):
-    """Whatever came before, to its end or not."""
+    """It does not depend on earlier epochs, whether they were shown to the end or not."""
 
     def order(seed, epoch, before=(), n_rounds=None):
         original = make_teacher([1] * 50, window=20)
@@ -273,7 +274,7 @@ def test_order_is_a_function_of_seed_and_epoch(batcher):
     assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
     assert order(1, 2) == order(1, 2, before=(0,), n_rounds=3)
     assert len({tuple(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
-    # Blocks of the window stay together.
+    # Each block (of 20 episodes) stays together.
     assert set(order(1, 2)[:20]) == set(ids_of([1] * 20))
 
 

@@ -1,5 +1,5 @@
-"""What is cut into tasks and read by others is what one reads alone: every field, order, state and
-error."""
+"""Data that is cut into tasks for reader processes is the same as data that is read in one go:
+every field, order, state and error."""
 
 import gzip
 from functools import partial
@@ -30,21 +30,22 @@ from thincdialog.teachers.labelled_text import LabelledText
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
-    """Of one line or a few."""
+    """Make tasks so small that each is one line or a few."""
     monkeypatch.setattr(reading, "FIRST_BYTES", 1)
     monkeypatch.setattr(reading, "MOST_BYTES", 90)
     monkeypatch.setattr(reading, "MOST_EPISODES", 3)
 
 
 def ahead(teacher, encoding=lambda: None):
-    """The same teacher with its source cut into tasks, which this process carries out."""
+    """Cut the source of a teacher into tasks, which this process carries out. Return the
+    teacher."""
     for task in teacher.by_task().values():
         task.read_with(Readers(0), encoding)
     return teacher
 
 
 def everything(teacher):
-    """All that an epoch of conversations shows."""
+    """Return all messages of an epoch of conversations."""
     said = []
     while not teacher.epoch_done():
         message = teacher.act()
@@ -191,7 +192,7 @@ def test_reading_mutators_that_see_everything_do(tmp_path, write):
 
 
 class Numbers:
-    """A dataset of episodes by number; asked for one twice, it is an error."""
+    """A dataset of episodes by number. It notes the numbers that it is asked for."""
 
     def __init__(self, n):
         self.n, self.asked = n, []
@@ -257,7 +258,7 @@ def test_reading_by_number_goes_on_without_what_came_before():
     st.booleans(),
 )
 def test_reading_processes_read_their_own_sections(n, n_workers, window, n_before, help, is_flat):
-    """Each number is asked for once, and every process goes on where its state was taken."""
+    """Each number is asked for once, and every process continues where its state was taken."""
     source = Numbers(n)
 
     def shares():
@@ -297,7 +298,7 @@ LINES = ["conversations", "named side", "jsonl, a part"]
 def test_reading_processes_parse_each_line_of_files_once(
     tmp_path, name, parts, n_workers, n_bytes, n_before, help, pack
 ):
-    """Every process goes on where its state was taken, and reads the lines of no other one."""
+    """Every process continues where its state was taken, and reads no lines of another process."""
     files = Files(tmp_path, name, parts, pack)
     whole = rounds([files.teacher()])
     parsed = []
@@ -323,7 +324,7 @@ def test_reading_processes_parse_each_line_of_files_once(
             del parsed[n_parsed:]
             said += first + rest
     assert sorted(said) == sorted(whole)
-    # Smaller files are read whole by each process.
+    # Smaller files are read in full by each process.
     is_cut = sum(path.stat().st_size for path in files.paths) // n_bytes >= n_workers
     assert not is_cut or len(parsed) == len(set(parsed))
 
@@ -335,7 +336,7 @@ def noting(parsed, read, path, at):
 
 
 def test_reading_processes_share_what_cannot_be_read_in_sections():
-    """Two parts among three processes; a sample; a mutator that sees everything."""
+    """Cases: two parts for three processes, a sample, and a mutator that sees everything."""
     for source, options, settings in (
         (Numbers(2), {}, {}),
         (Parts(), {"mutators": [Limit(n_examples=7)]}, {}),
@@ -361,7 +362,7 @@ def test_reading_by_number_looks_at_what_comes():
 
 
 def test_reading_state_that_changed_since_is_seen():
-    """A reader whose vocabulary is built by a first pass, and used in the next one."""
+    """A first pass builds the vocabulary of a reader, and the next pass uses it."""
 
     class Reader:
         known = None
@@ -445,7 +446,7 @@ def test_reading_refuses_a_later_file_without_examples(tmp_path, content):
 def test_reading_counts_conversations_without_the_label_speaker(
     tmp_path, parts, n_rounds, on_bad_data, readers
 ):
-    """Also where reading goes on within a file, alone or by tasks."""
+    """The count is right also if reading is resumed within a file, by tasks or not."""
     files = [
         write_spoken(
             tmp_path / f"{number}.jsonl", *("agent" if each else "bot" for each in [*part, True])
@@ -475,7 +476,7 @@ def test_reading_counts_conversations_without_the_label_speaker(
             [(bad.path, bad.n_read, bad.n_without) for bad in teacher.data["train"].bad_data()]
         )
     assert shown[0] == [each for each in wanted if each[2]]
-    # Of files that lie before its place, the second one knows nothing.
+    # The resumed teacher does not know files before its position.
     assert shown[1] == shown[0][len(shown[0]) - len(shown[1]) :]
     assert wanted[-1] in shown[1] or not wanted[-1][2]
 

@@ -1,4 +1,4 @@
-"""A stream that is taken up again reads its files from its place on, and no earlier byte."""
+"""A resumed stream reads its files from its position on, and no earlier byte."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ slowly = settings(
 
 
 def turns(number, size):
-    """Questions and answers of an episode: letters of two bytes, too."""
+    """Make the questions and answers of an episode. Some characters take two bytes."""
     return [(f"é{number}.{turn}", f"ü{turn}") for turn in range(size)]
 
 
@@ -49,7 +49,7 @@ def numbered(sizes):
     for number, size in enumerate(sizes):
         for turn, (text, label) in enumerate(turns(number, size)):
             yield f"{2 * turn + 1} said\n{2 * turn + 2} {text}\t{label}\t{turn}\n"
-        if number % 3 == 1:  # An episode of which nothing is left.
+        if number % 3 == 1:  # An episode without questions, which is left out.
             yield "1 nothing is asked\n"
 
 
@@ -98,7 +98,7 @@ def sharegpt(sizes):
 
 
 def more_sharegpt(sizes):
-    """Two lines at least: one would be a JSON file of a single object."""
+    """Make at least two lines, because one line would be a JSON file of a single object."""
     return sharegpt([1, *sizes])
 
 
@@ -120,9 +120,9 @@ def prompts(sizes):
 
 
 layout = partial(partial, JSONLayout)
-# Suffix, lines of a file of episodes, teacher.
-# Of all formats, those that are tried in quick tests, too.
+# Formats that quick tests try, too.
 QUICK = {"parlai", "jsonl, a part", "csv", "layout of groups"}
+# For each format: suffix of a file, function that makes its lines, teacher.
 FORMATS = {
     "parlai": (".txt", parlai, ParlAIText),
     "babi": (".txt", numbered, NumberedText),
@@ -146,9 +146,9 @@ CASES = [name if name in QUICK else slow(name) for name in FORMATS]
 
 
 class Files:
-    """Those of a stream, one or several.
+    """The files of a stream, one or several.
 
-    garbage (bytes): What is no text, to stand where nothing is to be read.
+    garbage (bytes): A byte that is not valid text, to fill places that must not be read.
     """
 
     garbage = b"\xff"
@@ -174,7 +174,7 @@ class Files:
         return made.for_split("train", training=True)
 
     def spoil(self, *places):
-        """Put garbage before the first of some places, of as many bytes."""
+        """Replace all bytes before the first of some places by garbage."""
         starts = [place["start"] for place in places if place and place["start"]]
         first = min(((start["file"], start["byte"]) for start in starts), default=(0, 0))
         self.write(
@@ -258,11 +258,11 @@ def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
         seen.add(place)
         before = files.parts[start["file"]][: start["byte"]]
         assert before.count(b"\n") == start["line"]
-        # Less than a block and what is left out of it lies before the place.
+        # The place is the start of the current block of three episodes.
         assert start["episode"] == (n_taken - 1) // 3 * 3
     assert {file for file, *_ in seen} == {0, 1}
     assert len(seen) == -(-n_taken // 3)
-    # What is made of one conversation is made of it again.
+    # If a record gives several episodes, the ones already shown are skipped.
     skips = {skip for *_, skip in seen}
     assert skips == ({0, 1} if name in ("both sides", "layout of groups") else {0})
 
@@ -277,8 +277,8 @@ MALFORMED = {
     "layout of conversations": ("{}", "the record has no 'conversations'"),
     "layout of a table": ('"', "not readable as csv: unexpected end of data"),
 }
-# Nothing is UTF-8 with this byte. (A .json file is read as a whole first, and says the same
-# otherwise.)
+# No UTF-8 text contains this byte. (A .json file is first read as a whole, so its message has other
+# words.)
 BAD_BYTES = [
     (name, b"\xfe", "not UTF-8: byte 1 is 0xfe")
     for name in sorted(FORMATS.keys() - {"layout in .json of lines"})
@@ -374,7 +374,7 @@ def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
 
 def test_seeking_a_source_of_a_users_that_can_begin_anywhere():
     class Source:
-        """Episodes by number; notes which it made."""
+        """Makes episodes by number, and notes which ones it made."""
 
         def __init__(self):
             self.made = []

@@ -1,4 +1,4 @@
-"""Stores: what a subclass must give is enough for all the rest."""
+"""Stores: the methods that a subclass must define are enough for all others."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ EPISODES = st.lists(st.lists(FIELDS, min_size=1, max_size=3), max_size=6)
 
 
 class Plain(Store):
-    """Gives no more than it must."""
+    """A store that defines only the required attributes and methods."""
 
     def __init__(self, episodes):
         self.rows = [row for episode in episodes for row in episode]
@@ -40,7 +40,7 @@ def in_memory(episodes):
 
 
 def joined(episodes):
-    """The second half of the episodes in a store of their own."""
+    """Join two stores. The second half of the episodes has its own store."""
     half = len(episodes) // 2
     parts = [in_memory(episodes[:half]), Plain(episodes[half:])]
     return JoinedStore([JoinedStore([part], prefix) for part, prefix in zip(parts, ("a/", "b/"))])
@@ -82,6 +82,6 @@ def test_store_tells_what_stands_in_its_rows(make, episodes, some):
 
 @pytest.mark.parametrize("make", [Plain, in_memory, joined])
 def test_store_counts_words_in_an_array(make):
-    """Of eight bytes an episode, whatever the number of episodes."""
+    """The array takes eight bytes for each episode."""
     sizes = make([[{"id": "a", "text": "one two"}]] * 4).sizes("words")
     assert isinstance(sizes, np.ndarray) and sizes.tolist() == [0, 2, 4, 6, 8]

@@ -1,4 +1,4 @@
-"""A store of a user's own, from a file given with ``--code``, under an agent of ours."""
+"""A custom store, from a file given with ``--code``, that trains an agent of this package."""
 
 import json
 from collections import Counter
@@ -99,8 +99,8 @@ def test_store_of_a_users_own_is_shown_to_an_agent_of_ours(
     assert scores["accuracy"] == 1.0
     whole, parts = (tmp_path / name / "model-last" / "weights.npy" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
-    # A text is read for the vocabulary, for sizes, to tell other data, and to be encoded; then its
-    # row is known.
+    # A text is read for the vocabulary, for sizes, to recognise changed data, and to be encoded.
+    # After that its row is known.
     stores = registry.teachers.get("arrays.v1").__globals__["TRAIN"]
     assert all(max(Counter(store.looked_at).values(), default=0) <= 5 for store in stores)
 

@@ -1,4 +1,4 @@
-"""Strings held as bytes come back as they were."""
+"""Strings that are held as bytes come back unchanged."""
 
 import numpy as np
 from hypothesis import given

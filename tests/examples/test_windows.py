@@ -1,4 +1,4 @@
-"""Batches as a batcher chooses them: seeded order, windows, schedules, oversize."""
+"""Batches that a batcher chooses: seeded order, windows, schedules, oversize."""
 
 import numpy
 import pytest
@@ -34,7 +34,7 @@ def test_windows_an_example_waits_no_longer_than_its_window():
 @settings(max_examples=60)
 @given(st.integers(0, 200), st.integers(1, 60), st.lists(st.integers(1, 60)), st.integers(1, 4))
 def test_windows_window_of_words_is_bounded_whatever_its_rows(n_short, longest, others, buffer):
-    # Short rows tell little about the long ones behind them.
+    # The lengths of the first, short rows say little about the long rows that follow.
     n_words = [1] * n_short + [longest] * 200 + others
     read = []
 
@@ -69,7 +69,7 @@ def test_windows_order_does_not_follow_length(batcher):
         counts = count_words(batch).counts[:, 0]
         means.append(counts.mean())
         totals.append(counts.sum())
-    # Every length was there, and neither early nor late.
+    # Every row was shown, and long rows came neither earlier nor later than short ones.
     assert sum(totals) == n_words.sum()
     assert abs(numpy.corrcoef(numpy.arange(len(means)), means)[0, 1]) < 0.15
     half = len(totals) // 2
@@ -94,7 +94,7 @@ def test_windows_measure_every_row_once_and_fixed_none():
 
 @pytest.mark.parametrize("end", [1, 8])
 def test_windows_follow_a_schedule_through_windows_and_epochs(end):
-    # Sizes 1 ... 8 or 8 ... 1 over 24 batches, then the last for ever.
+    # Sizes 1 ... 8 or 8 ... 1 over 24 batches, then the last size for ever.
     first = 9 - end
 
     def schedule():
@@ -112,13 +112,14 @@ def test_windows_follow_a_schedule_through_windows_and_epochs(end):
             teacher.start_epoch(epoch, 0)
             n_rows.extend(len(batch) for batch in batches_left(teacher))
         assert sum(n_rows) == 150
-        # Never more than allowed at the step; less only where data or window ends.
+        # A batch is never larger than allowed at its step.
         assert all(got <= allowed for got, allowed in zip(n_rows, values + [end] * 150))
         assert max(n_rows) == 8
 
 
 def test_windows_of_a_falling_budget_keep_to_it_where_they_are_more_than_foreseen():
-    # Two of these rows do not fit together, so a window makes nearly twice its batches.
+    # Later budgets rarely have room for two of these rows, so a window gives nearly twice as many
+    # batches as planned.
     schedule = [max(110, 200 - step) for step in range(400)]
     batcher = Words(iter(schedule), buffer=64)
     data = [[("a " * (52 + n % 40), "x " * (n % 7))] for n in range(300)]
@@ -179,7 +180,7 @@ def lengths_without_padding(batch):
 
 @pytest.mark.parametrize("batcher", [Batchsort(8, 256), Words(200)])
 def test_windows_labels_of_any_length_are_choices_where_nothing_is_padded(batcher):
-    """Else the length of a reply would tell a ranker which one is right."""
+    """Otherwise the length of a reply would show a ranker which one is right."""
     rng = numpy.random.default_rng(0)
     data = [[("a " * 5, "b " * int(n))] for n in rng.integers(1, 30, 2000)]
     del data[7]
