@@ -1,4 +1,4 @@
-"""Files for readers, and the errors that they raise."""
+"""Fixtures: files for readers, and the errors that readers raise."""
 
 import gzip
 import json
@@ -10,7 +10,8 @@ from thincdialog.errors import DataError
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a file of bytes, a text, or JSON lines; gives its path."""
+    """Return a function that writes bytes, a text, or values as JSON lines to a file, and returns
+    the file's path."""
 
     def write(content, name="data.txt"):
         if isinstance(content, list):
@@ -24,7 +25,8 @@ def written(tmp_path):
 
 @pytest.fixture
 def error(written):
-    """What a reader says of a file: `:line  text`, or `  text` without a line."""
+    """Return a function that returns a reader's error about a file, without the path:
+    `:line  text`, or `  text` if there is no line."""
 
     def say(read, content, name="data.txt"):
         path = written(content, name)

@@ -1,4 +1,4 @@
-"""Answers as lines that the project's own readers read back."""
+"""Answers are written as lines that the project's own readers can read."""
 
 import json
 

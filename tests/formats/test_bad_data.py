@@ -1,4 +1,5 @@
-"""What cannot be read is left out whole, counted, and named by line; the rest is as ever."""
+"""Episodes with unreadable lines are left out, counted, and reported with their lines. The other
+episodes are read as usual."""
 
 import json
 
@@ -18,7 +19,7 @@ LATIN = "caf\u00e9".encode("latin-1")
 
 
 def skipping(read, path, **choices):
-    """The episodes that can be read, and what cannot."""
+    """Return the episodes that can be read, and the ``BadData`` of the others."""
     at = Bookmark()
     at.bad = BadData(path)
     return list(read(path, at=at, **choices)), at.bad
@@ -32,7 +33,7 @@ def lines_of(bad):
     return [error.line for error in bad.first]
 
 
-# Of each format: good episodes as lines, and lines that nobody can read.
+# For each format: good episodes as lines, and lines that cannot be read.
 GOOD = {
     "parlai": ["text:A\tlabels:x\ntext:B\tlabels:y\tepisode_done:True"],
     "fbdialog": ["1 A\tx\n2 B\ty"],
@@ -115,7 +116,7 @@ def test_bad_data_of_layouts(written):
     del rows[3]["said"], rows[6]["c"]
     path = written(rows, "a.jsonl")
     episodes, bad = skipping(read_layout_file, path, layout=layout)
-    # The second lacks a text, the third or fourth the row that nobody can place.
+    # Conversation 2 lacks a text. The row without a group belongs to 3 or 4, so both are left out.
     assert texts(episodes) == [["1a"], ["5a"]] and lines_of(bad) == [4, 7]
     whole = [{"q": "1", "a": "x"}, {"q": 1, "a": "x"}, "no", {"q": "2", "a": "x"}]
     path = written(json.dumps(whole), "a.json")

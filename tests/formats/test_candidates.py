@@ -24,11 +24,11 @@ def test_read_list_refuses_a_file_without_candidates(file_of):
 @pytest.mark.parametrize(
     "text, candidates",
     [
-        ("1 yes please\n1 no\n1 2 boats\n", ["yes please", "no", "2 boats"]),  # bAbI's
+        ("1 yes please\n1 no\n1 2 boats\n", ["yes please", "no", "2 boats"]),  # As in bAbI.
         ("1 tea\n2 milk\\nand honey\n", ["tea", "milk\nand honey"]),
         ("1 Hi\tHello\n2 Boat?\tFour|Five\t1\n3 I see\n1 Hi\tHello\n", ["Hello", "Four", "Five"]),
         ("1 cup\ntwo cups\n", ["1 cup", "two cups"]),  # Not all lines have a number.
-        ("2 cups\n3 cups\n", ["2 cups", "3 cups"]),  # No list is numbered from 2.
+        ("2 cups\n3 cups\n", ["2 cups", "3 cups"]),  # Numbers of a list start at 1.
         ("a\tb\n", ["a\tb"]),
     ],
 )

@@ -1,4 +1,5 @@
-"""Lines of a log stay whole, and the longest of each conversation is kept, for training."""
+"""Logs of chats: lines stay complete, and the longest line of each conversation is kept for
+training."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Conversations in JSONL, in both forms and for every label side."""
+"""Conversations in JSONL, in both forms and for every choice of the label speaker."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_conversations_ids_and_single_turns(written):
     path = written(["", turns(("a", "alone")), TALK, turns(("a", "x"), ("b", "y"), id=7)])
     ids = [message["id"] for episode in read_conversations(path) for message in episode]
     assert ids == ["t/0", "t/1", "7/0"]
-    # A single turn has no answer, but its speaker answers silence.
+    # A single turn has no answer, but it is itself an answer to silence.
     assert pairs(path, "first")[0] == [(SILENCE, "alone")]
 
 

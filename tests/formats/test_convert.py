@@ -1,4 +1,4 @@
-"""Conversion between text formats: nothing is lost without a word."""
+"""Conversion between text formats: everything that is lost is reported."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ EPISODES = st.lists(messages(), min_size=1, max_size=3) | st.lists(
 
 
 def read(name, path):
-    """The examples of a file, without ids that do not stand in it."""
+    """Return the examples of a file, without the ids that the reader adds."""
     speaker = {"label_speaker": "B"} if name == "conversations" else {}
     found = [list(map(dict, one)) for one in FORMATS[name].read(str(path), **speaker)]
     for row in (row for rows in found for row in rows):
@@ -130,7 +130,7 @@ CHAT = "A: {}1?\nB: {}2.\n"
 
 @pytest.mark.parametrize("pack", ["folder", "pattern", "list"])
 def test_convert_takes_what_teachers_take(tmp_path, pack):
-    """Several files, of which some are packed; ids are those that a teacher gives."""
+    """It takes several files, compressed or not. The ids are the same as those of a teacher."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a.txt").write_text(CHAT.format("a", "a"))
@@ -371,7 +371,7 @@ def test_convert_tells_a_table_by_its_columns_in_its_encoding(tmp_path):
     rows.write_bytes("conversation_id,speaker,text\n1,Ed,grün\n1,Flo,b\n".encode("cp1252"))
     done = convert(rows, out, to_format="conversations", encoding="cp1252")
     assert (done.from_format, done.n_examples) == ("rows", 2)
-    # Its error stays that of a table of texts with labels.
+    # Errors about a table of labelled texts do not change.
     rows.write_text("text,label\na,\nb,x\n")
     with pytest.raises(DataError, match=f"^{rows}:2  'label' is empty"):
         convert(rows, out, to_format="jsonl", force=True)

@@ -1,4 +1,4 @@
-"""Whatever stands in a data file: its messages, or one error that names the file."""
+"""Any data file, however damaged, gives valid messages, or one error that names the file."""
 
 import gzip
 import json
@@ -44,7 +44,7 @@ def layout_reader(name):
 
 
 def gives(expected, read):
-    """A reader of what is no messages: it gives what is expected, or raises."""
+    """Wrap a reader that does not read messages: its result must have the expected type."""
 
     def found(path):
         assert isinstance(read(Path(path)), expected)
@@ -54,7 +54,7 @@ def gives(expected, read):
 
 
 read_talk = FORMATS["conversations"].read
-# What reads a file, its suffix, and a good file.
+# Each reader, with the suffix and the bytes of a good file.
 READERS = {
     "both sides": (partial(read_talk, label_speaker="both"), ".jsonl", lines(TALK)),
     "named side": (partial(read_talk, label_speaker="b"), ".jsonl", lines(TALK)),
@@ -84,7 +84,8 @@ for layout, (suffix, text, _) in TEXTS.items():
 
 
 def read(name, path, content):
-    """A reader's messages are whole; anything else is one error that names the file."""
+    """Read bytes as a file. Check that all messages are complete, or that there is one error that
+    names the file. Return whether the file could be read."""
     path.write_bytes(content)
     try:
         found = [message for episode in READERS[name][0](str(path)) for message in episode]
@@ -105,7 +106,8 @@ def test_good_files_are_read(name, tmp_path):
 
 
 def convert_any(path, content, chance):
-    """A file is written whole or not at all; the error says why."""
+    """Convert bytes as a file. Check that the target is written completely, or not at all with an
+    error that names the file."""
     path.write_bytes(content)
     to_format = chance.choice(list(WRITERS))
     target = path.with_name("target.txt")
@@ -134,7 +136,7 @@ def test_what_is_beside_the_turns_may_be_anything(tmp_path):
 
 
 def read_and_convert(folder, seed, n_files):
-    """Files as people, disks and editors damage them."""
+    """Read and convert files that are damaged as people, disks and editors do it."""
     chance = random.Random(seed)
     for number in range(n_files):
         name = chance.choice(list(READERS))
@@ -159,7 +161,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[1])
 from tests.formats.test_damaged_files import read_and_convert
 from thincdialog.files import whole_file
-whole_file.sync = lambda path: None  # Nothing here has to outlive a power cut.
+whole_file.sync = lambda path: None  # Nothing here has to survive a power failure.
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 read_and_convert(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 """
@@ -178,7 +180,7 @@ def test_many_damaged_files_in_little_memory(root, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
 @pytest.mark.parametrize("form", ["[],", slow("{},"), slow('"\u0101",'), slow("1.5,")])
 def test_json_that_unpacks_to_too_much_is_refused(tmp_path, form):
-    """A few kilobytes that would fill gigabytes."""
+    """A few kilobytes would fill gigabytes of memory."""
     path = tmp_path / "bomb.json"
     part = form.encode() * (1 << 16)
     with gzip.open(path, "wb", 9) as file:

@@ -1,4 +1,4 @@
-"""Paths of data that are folders or patterns."""
+"""Paths of data that are folders or file name patterns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The formats by name: how each is read."""
+"""The formats by name, and how each is read."""
 
 import pytest
 

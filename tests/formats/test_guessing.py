@@ -1,4 +1,4 @@
-"""Formats guessed from the content of a file."""
+"""The format of a file is guessed from its content."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def test_guess_format_by_content(tmp_path, content, name):
 
 @pytest.mark.parametrize("name", [*SAMPLES, *TEXTS])
 def test_layouts_are_guessed_by_content(tmp_path, name):
-    """Those of layouts that are one and the same for a small file count as each other."""
+    """Each layout is guessed from its sample."""
     suffix, text = TEXTS[name][:2] if name in TEXTS else (".json", json.dumps(SAMPLES[name][0]))
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
@@ -41,7 +41,9 @@ def test_layouts_are_guessed_by_content(tmp_path, name):
 ])  # fmt: skip
 @pytest.mark.parametrize("suffix", [".txt", ".json", ".yml", ".csv", ".tsv"])
 def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
-    text = "a: b\nc: [d]\n" if suffix == ".yml" else text  # In a .txt, they are lines of speakers.
+    text = (
+        "a: b\nc: [d]\n" if suffix == ".yml" else text
+    )  # In a .txt, these would be lines of speakers.
     path = tmp_path / f"a{suffix}"
     path.write_text(text)
     assert readable_format(str(path)) is None

@@ -1,4 +1,4 @@
-"""Rows of every format with the messages that they stand for."""
+"""Rows of every format, with the messages that are made from them."""
 
 import json
 from datetime import date, time
@@ -52,7 +52,7 @@ def test_inputs_keep_all_of_a_row(written, name, text, reading, row, message):
         ("cba", "b", [(PARTNER, "c0"), (SELF, "b1")], "a2"),
         ("abc", "b", [(PARTNER, "a0"), (SELF, "b1")], "c2"),
         ("cab", None, [(SELF, "c0\na1")], "b2"),
-        # What the model's side said to it is a label: of a second speaker's, every second turn.
+        # If the last turns are those of the model's side, they are labels and are left out.
         ("abab", "second", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
         ("abba", "first", [(SELF, "a0")], "b1\nb2"),
         ("aba", "both", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
@@ -128,7 +128,7 @@ def test_inputs_of_layouts_end_in_the_last_turn_of_a_partner(
     assert inputs(written([row], "a.jsonl"), **reading) == expected
     assert inputs(written(json.dumps([row]), "b.json"), **reading) == expected
     assert list(given_inputs([row], InputReading(**reading), Bookmark())) == expected
-    # Labels, of which there may be none, are not looked at.
+    # Labels are not used, so they may be missing.
     unlabelled = {**row, turns: said[:-1]}
     assert inputs(written([unlabelled], "c.jsonl"), **reading) == [(unlabelled, expected[0][1])]
 
@@ -269,7 +269,7 @@ def test_inputs_whose_speaker_is_spelled_otherwise_than_the_models_are_errors(wr
     turns = written([talk(["A", "B ot"])], "a.jsonl")
     with pytest.raises(DataError, match="a.jsonl:1  the speaker 'B ot' differs"):
         inputs(turns, label_speaker="Bot")
-    # Partners have any names.
+    # Other names of partners are not compared.
     assert len(inputs(written("a: hi\nA: ho\n", "b.txt"), layout=layout, label_speaker="Bot")) == 2
 
 
@@ -295,7 +295,7 @@ def test_inputs_of_speakers_that_are_whole_numbers(written, turns):
     said = [{"speaker" if name == "turns" else "id": who, "text": f"{who}!"} for who in (7, 3, 7)]
     row = {name: said if name == "turns" else [said]}
     ((found, message),) = inputs(written([row], "a.jsonl"), label_speaker="3")
-    assert found == row  # As they stand there.
+    assert found == row  # As in the file.
     assert message == {"text": "7!", "context": [(PARTNER, "7!"), (SELF, "3!")]}
 
 

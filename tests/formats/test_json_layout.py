@@ -1,4 +1,4 @@
-"""Corpora of any JSON layout."""
+"""Corpora of all layouts, shipped and custom ones."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.json_layout import JSONLayout
 
-# What stands in a file of each layout, and its (id, text, labels).
+# For each layout: the value in a JSON file, and the (id, text, labels) of its examples.
 SAMPLES = {
     "sharegpt": (
         [{"id": "q", "conversations": [
@@ -157,7 +157,7 @@ SAMPLES = {
         [("7#first/0", SILENCE, ["a"]), ("7#second/0", "a", ["b c."])],
     ),
 }  # fmt: skip
-# The same of layouts of text, with what a file's name ends in.
+# For each layout of text files: suffix, text, and the (id, text, labels) of its examples.
 TEXTS = {
     "dailydialog-text": (
         ".txt", "a b __eou__ c ? __eou__ d __eou__\n\ne __eou__\n",
@@ -270,7 +270,7 @@ def test_layouts_have_a_sample_each():
 def test_layouts_read_their_samples(name, tmp_path):
     value, expected = SAMPLES[name]
     paths = [write(tmp_path / "a.json.gz", value)]
-    if isinstance(value, list):  # The same as JSON lines, whatever the suffix.
+    if isinstance(value, list):  # JSON lines give the same, with any suffix.
         paths.append(write(tmp_path / "b.jsonl", value, lines=True))
     if isinstance(value, list) and len(value) > 1:
         paths.append(write(tmp_path / "c.json", value, lines=True))
@@ -305,7 +305,8 @@ def test_layout_gives_candidates_and_splits(tmp_path):
 
 
 def with_system(layout, *speakers):
-    """A conversation whose turns are named by their places, in a layout with system turns."""
+    """Make a conversation in a layout with system turns. The text of a turn is its speaker and its
+    place, such as "U2"."""
     turns, who, text, names = {
         "messages": ("messages", "role", "content", {"S": "system", "U": "user", "A": "assistant"}),
         "sharegpt": ("conversations", "from", "value", {"S": "system", "U": "human", "A": "gpt"}),
@@ -389,7 +390,7 @@ def test_layout_of_ones_own(tmp_path):
 
 
 def of_layout(written, layout, content, name="a.csv", **choices):
-    """What a layout reads, as (text, labels)."""
+    """Return the (id, text, labels) that a layout reads from a file."""
     path = written(content, name)
     episodes = read_layout_file(path, read_layout(Path(written(layout, "my.yml"))), **choices)
     return [(m["id"], m["text"], m["labels"]) for episode in episodes for m in episode]
@@ -640,7 +641,7 @@ def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):
 
 
 def test_layout_of_real_conversations(data, tmp_path):
-    """Our own form, described as a layout, gives what its own teacher gives."""
+    """A layout that describes this project's own form gives the same examples as its teacher."""
     path = str(data / "star" / "test.jsonl.gz")
     layout = tmp_path / "ours.yml"
     layout.write_text("id: id\nturns: turns\nspeaker: speaker\ntext: text\n")
@@ -678,8 +679,8 @@ LOG = [
 
 
 def test_chat_messages_of_models_that_call_tools(tmp_path):
-    """Content in parts is joined; a call of a tool, which has no text, and its result are left
-    out."""
+    """Content that comes in parts is joined. A call of a tool, which has no text, and its result
+    are left out."""
     path = write(tmp_path / "log.json", LOG)
     target = tmp_path / "a.jsonl"
     done = convert(path, target, from_format="messages", to_format="parlai", drop=["system"])
@@ -720,7 +721,8 @@ def test_replies_of_weight_0_are_context_and_no_labels(tmp_path, mutators):
 @pytest.mark.parametrize(
     ("field", "pairs", "n_left"),
     [
-        # In the turn, else in the answer; of the record for its last text alone.
+        # The label is in the turn, or else in the answer. The record's label is only used for the
+        # last text.
         ("intent", [("Rain\nor sun?", "sky"), ("And tomorrow?", "later"), ("Hi", "hello")], 1),
         ("tool_calls.0.function.name", [("Rain\nor sun?", "weather")], 3),
     ],

@@ -1,4 +1,4 @@
-"""Layouts: what stands in their files."""
+"""Layout files: valid and invalid ones."""
 
 import gzip
 
@@ -27,7 +27,7 @@ from thincdialog.formats.layout_file import find_layout, read_layout
         ("separator: x\nblocks: true\nlabel: a", "'separator' and 'blocks': only one can be"),
         ("html: tags\nlabel: a", "'html' is 'tags': expected true or false"),
         ("speakers: {a: b}\ngroup: a", "'speakers' is an object: expected a list of names for"),
-        # What would run code in a loader that is not safe.
+        # An unsafe loader would run this code.
         (
             "turns: !!python/object/apply:os.system ['true']",
             "not valid YAML: could not",

@@ -7,7 +7,7 @@ from thincdialog.teachers.numbered_text import NumberedText
 
 
 def facts(path, third, **choices):
-    """Of each turn its id, text and labels, and what the third column holds."""
+    """Return the id, text and labels of each turn, and the value of its third column."""
     return [
         (turn["id"], turn["text"], turn["labels"], turn.get(third))
         for episode in read_numbered_text(path, **choices)

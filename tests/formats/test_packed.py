@@ -1,4 +1,4 @@
-"""Files that are packed, or are no text at all."""
+"""Files that are compressed, or are not text at all."""
 
 import bz2
 import gzip
@@ -74,7 +74,7 @@ def test_zip_files_that_cannot_be_read_say_so_in_one_line(tmp_path):
         path.write_bytes(whole[:place] + b"\x55" * 5 + whole[place + 5 :])
         with pytest.raises(DataError, match="packed data is damaged"):
             list(read_lines(str(path)))
-    # Bit 0 of the flags, here and in the directory at the end.
+    # Set bit 0 of the flags, here and in the directory at the end.
     encrypted = bytearray(whole)
     encrypted[6] |= 1
     encrypted[encrypted.index(b"PK\x01\x02") + 8] |= 1

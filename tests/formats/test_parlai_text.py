@@ -45,7 +45,7 @@ def test_parlai_text_without_the_end_of_an_episode_is_told_of(written, end, n_tu
     notes = [bad.summary() for bad in teacher.data["train"].bad_data()]
     text = f"{path}  no line has episode_done:True, so its lines are one episode of 3 turns"
     assert notes == ([text] if n_turns else [])
-    # A single line is an episode anyway.
+    # A single line is an episode in any case.
     teacher = ParlAIText(train=written("text:a\tlabels:x\n"))
     assert list(teacher.for_split("train").examples()) and not teacher.data["train"].bad_data()
 

@@ -25,7 +25,7 @@ def read(teacher, split="train"):
         return [message.all_labels for message in teacher.for_split(split).examples()]
 
 
-# Labels in every format, of which the one in the third place is a slip.
+# Functions that write labels in every format.
 def lines(row):
     return lambda labels: "".join(row.format(n=n, label=label) for n, label in enumerate(labels))
 
@@ -44,6 +44,8 @@ def numbered(labels):
     return f"1 t\t{a}\n2 t\t{b}\n3 said\n4 t\t{c}\n5 t\t{d}\n"
 
 
+# For each format: teacher, options, name of a file, function that writes labels, line of the third
+# label, line of the first one.
 LABELS = {
     "csv": (LabelledText, {}, "a.csv", lambda of: "text,label\n" + lines("t,{label}\n")(of), 4, 2),
     "tsv": (
@@ -73,7 +75,7 @@ PAIRS = [("greet", "greet "), ("greet", "Greet"), ("set alarm", "set  alarm"), (
 
 @pytest.fixture
 def made(tmp_path, monkeypatch, written):
-    """Makes the teacher of a file in a format."""
+    """Return a function that writes labels to a file of a format and makes its teacher."""
     monkeypatch.chdir(tmp_path)
 
     def make(name, labels, streaming=False, **more):
@@ -97,7 +99,7 @@ def test_labels_that_differ_by_case_or_blanks_are_an_error(made, name, one, othe
     text = f"the label {other!r} differs from {one!r} ({file}"
     where = f"{file}:{line}  {text}:{first}) only" if line else f"{file}  example 2/0 has {text}"
     assert str(caught.value).startswith(where)
-    # Replies are texts, and may.
+    # Replies are texts, which may differ by case or blanks.
     found = [message.all_labels[0] for message in teacher.for_split("train").examples()]
     assert found == labels
 
@@ -203,7 +205,7 @@ def test_spellings_are_compared_across_files_and_splits(written, tmp_path):
         assert len(list(teacher.for_split("train").examples())) == 2
         with pytest.raises(DataError, match=r"b.jsonl:2 .*'Greet' differs from 'greet'"):
             list(teacher.for_split("test").examples())
-    # A part that is held out does not hide one of two.
+    # Both spellings are found, even if one of them is held out.
     many = written(rows(*["greet"] * 40, "Greet"), "many.jsonl")
     with pytest.raises(DataError, match="many.jsonl:41"):
         read(LabelledText(train=many, dev_share=0.5))

@@ -1,4 +1,4 @@
-"""Rows of several splits in one file."""
+"""One file with the rows of several splits."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Delimiters and encodings of tables, recognised and set."""
+"""Delimiters and encodings of tables, guessed or set."""
 
 import gzip
 
@@ -118,7 +118,7 @@ def test_table_that_repeats_its_header_says_so(written):
     assert [row["label"] for _, row in read_table(path, at)] == ["x", "y"]
     assert at.counts.note.startswith("line 3 repeats the header")
     at = Bookmark()
-    at.has_flags = True  # Each row is to be answered.
+    at.has_flags = True  # Each row needs an answer.
     with pytest.raises(DataError, match="a.csv:3  repeats the header"):
         list(read_table(path, at))
 

@@ -1,4 +1,4 @@
-"""Every reader meets bad files with one clear error, never with another exception."""
+"""Every reader raises one clear error for a bad file, never another exception."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ from thincdialog.formats.formats import FORMATS
 from thincdialog.teachers.labelled_text import LabelledText
 
 TURNS = '{"turns": [{"speaker": "a", "text": "TEXT"}, {"speaker": "b", "text": "x"}]}'
-# A good line of each format with TEXT in it, which reads as that.
+# A valid line of each format. Its text is TEXT.
 LINES = {
     "parlai": "text:TEXT\tlabels:x\tepisode_done:True",
     "fbdialog": "1 TEXT\tx",
@@ -25,14 +25,14 @@ LINES = {
 
 
 class Reader:
-    """Reads bytes as a file of one format."""
+    """Read bytes as a file of one format."""
 
     def __init__(self, name, written, error):
         form = FORMATS[name]
         self.read, self.line, self.written, self.say = form.read, LINES[name], written, error
         self.head = HEADERS.get(name, [])
         self.name = f"data{SUFFIXES.get(name, '.txt')}"
-        self.second = len(self.head) + 2  # The number of the line after the first text's.
+        self.second = len(self.head) + 2  # Number of the line with the second text.
 
     def file(self, *texts, ends="\n"):
         lines = [*self.head, *(self.line.replace("TEXT", text) for text in texts)]
@@ -57,7 +57,7 @@ def test_readers_accept_what_editors_and_gzip_write(reader):
     texts = ["один", "", ("word " * (2 << 20)).strip()]
     content = reader.file(*texts).encode()
     windows = reader.file(*texts, ends="\r\n").encode()
-    # Two gzip files glued together are one file.
+    # Two concatenated gzip files are one file.
     glued = gzip.compress(content) + gzip.compress(b"\n")
     for given in (content, content.rstrip(b"\n"), windows, b"\xef\xbb\xbf" + windows, glued):
         assert reader(given) == texts
@@ -88,7 +88,7 @@ def test_read_lines_leaves_out_the_marks_of_files_that_were_joined(tmp_path):
     (tmp_path / "b").write_bytes("".join(parts).encode("utf-16-le"))
     for name in "ab":
         lines = [line for _, line in text_file.read_lines(tmp_path / name)]
-        assert lines == ["a\ufeff", "\u4f60", "c"]  # Within a line, it is a letter.
+        assert lines == ["a\ufeff", "\u4f60", "c"]  # Within a line, the mark is kept.
 
 
 def test_readers_refuse_damaged_gzip(reader):

@@ -1,4 +1,4 @@
-"""Records of text files that a layout cuts; what each layout reads is in test_json_layout.py."""
+"""Records that a layout cuts out of text files. test_json_layout.py tests each layout."""
 
 import pytest
 

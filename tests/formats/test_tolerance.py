@@ -1,4 +1,4 @@
-"""What is tolerated while data is read: within a stretch, and with it what is around it."""
+"""Data errors that are tolerated within a ``with`` block, and in blocks around it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""YAML that says too much, or nothing."""
+"""YAML files: plain values, mistakes, and files that expand to too much."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files of word vectors in all their forms, whole and damaged."""
+"""Files of word vectors in all their forms, intact and damaged."""
 
 import gzip
 import io
@@ -37,7 +37,7 @@ def binary(words=WORDS, vectors=VECTORS, end=b"\n"):
 
 
 def plain_binary(words=WORDS, vectors=VECTORS):
-    """Without line ends, as gensim writes it."""
+    """Make a binary file without line ends, as gensim writes it."""
     return binary(words, vectors, end=b"")
 
 
@@ -66,7 +66,8 @@ def test_word_vectors_of_every_form_are_the_same(tmp_path, form, pack):
 
 
 def test_word_vectors_of_many_words_are_found_wherever_they_stand(tmp_path):
-    """Beyond what is read at once; a space or a line end may be part of a number."""
+    """The words are also found in later chunks of the file. A space or a line end may be part of a
+    number."""
     words = [f"w{n}" for n in range(60_000)]
     vectors = np.arange(6 * len(words), dtype="f").reshape(-1, 6)
     for form in (binary, plain_binary):
@@ -76,7 +77,7 @@ def test_word_vectors_of_many_words_are_found_wherever_they_stand(tmp_path):
 
 
 def test_word_vectors_of_words_with_spaces_are_nobodys(tmp_path):
-    """GloVe's largest file has a few such."""
+    """GloVe's largest file has a few words with spaces."""
     data = glove(["the", ". .", "rare"], VECTORS[:3])
     assert list(read(tmp_path / "vectors", data, [".", "rare"])) == ["rare"]
 

@@ -1,4 +1,4 @@
-"""Hints in error messages name what was meant, and nothing far from it."""
+"""Hints in error messages suggest similar names only."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from thincdialog.formats.wording import nearest
     [
         ("gpt", ["human", "GPT"], "GPT"),
         ("Utterence", ["id", "utterance"], "utterance"),
-        ("text", ["intent", "utterance"], None),  # Three letters in common are no slip.
+        ("text", ["intent", "utterance"], None),  # Three characters in common are not a typo.
         ("x" * 300, ["y"], None),
     ],
 )
