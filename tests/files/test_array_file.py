@@ -1,4 +1,4 @@
-"""Arrays on a disk: the bytes of ``numpy.save``, and an error where there is no room."""
+"""Files of arrays: they have the bytes of ``numpy.save``, and a full disk is an error."""
 
 import io
 
@@ -50,7 +50,7 @@ def test_array_file_that_does_not_fit_is_an_error(tmp_path, n_missing):
     ids=["read", "mapped"],
 )
 def test_array_file_with_any_letter_of_its_head_changed(tmp_path, read, error):
-    """NumPy reads heads with Python's own parser, which raises many things."""
+    """NumPy reads headers with Python's own parser, which raises many kinds of errors."""
     path, n_told = tmp_path / "a.npy", 0
     write_array(path, np.arange(12, dtype="<i8").reshape(3, 4))
     good = path.read_bytes()

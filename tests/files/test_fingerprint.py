@@ -1,4 +1,4 @@
-"""Size and checksum of files and folders: equal for the same content, wherever it lies."""
+"""Size and checksum of files and folders: equal for the same content in any place."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def test_every_byte_of_a_file_counts(tmp_path, size):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with files, one of them in a folder inside."""
+    """Make a folder with files, one of them in a subfolder."""
     (tmp_path / "data" / "in").mkdir(parents=True)
     for name in ("b", "a", "in/c"):
         (tmp_path / "data" / name).write_text(f"content of {name}")

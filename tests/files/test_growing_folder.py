@@ -1,4 +1,4 @@
-"""Folders that grow beside their place."""
+"""Folders that grow under a temporary name next to their final place."""
 
 import fcntl
 import json
@@ -50,7 +50,7 @@ def test_growing_folder_begins_again_if_another_format_began_it(tmp_path, monkey
     journal = tmp_path / "store.building" / "journal.jsonl"
     first, *others = journal.read_text().splitlines()
     facts = json.loads(first)
-    del facts["format"]  # As it was before journals named their format.
+    del facts["format"]  # As in journals before they named their format.
     journal.write_text("\n".join([json.dumps(facts), *others, ""]))
     again = GrowingFolder(tmp_path / "store", "a fingerprint")
     assert again.state is None and again.array("numbers", "i8").n_rows == 0

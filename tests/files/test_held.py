@@ -1,4 +1,4 @@
-"""Temporary files and folders: those of dead processes go, those of living ones stay."""
+"""Temporary files and folders: those of dead processes are removed, those of others are kept."""
 
 import multiprocessing
 import os
@@ -41,7 +41,7 @@ def test_held_things_of_dead_processes_go_and_those_of_others_stay(tmp_path, is_
 
 
 def test_held_things_that_are_none_of_ours_stay(tmp_path):
-    """Nothing is opened that would be waited for, and no link is followed."""
+    """Nothing is opened that could block, and no link is followed."""
     (tmp_path / "mine").mkdir()
     (tmp_path / ".a.0123abcd").symlink_to(tmp_path / "mine")
     os.mkfifo(tmp_path / ".a.1123abcd")

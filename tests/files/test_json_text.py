@@ -1,4 +1,4 @@
-"""JSON that says more than a program can bear is refused before it is read."""
+"""JSON with too many or too deeply nested values is refused before it is read."""
 
 import json
 
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 def test_json_text_reads_as_json_does(value):
     text = json.dumps(value)
     assert parse_json(text) == parse_json(text.encode()) == value
-    # Each value has a mark before it, or is the first.
+    # One of these marks is before each value except the first.
     n_marks = sum(map(text.count, ",:[{"))
     assert parse_json(text, max(1, n_marks)) == value
 

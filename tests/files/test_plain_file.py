@@ -1,4 +1,4 @@
-"""Only plain files that lie where they should are opened, and none of them makes us wait."""
+"""Only plain files inside their folder are opened, and none of them can block the program."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ def pipe(path):
 
 
 def listener(path):
-    os.chdir(path.parent)  # Names of sockets are short.
+    os.chdir(path.parent)  # The path of a socket must be short.
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
 

@@ -1,4 +1,4 @@
-"""A saved model that was damaged is refused by name, or is the model that was saved."""
+"""A damaged model folder is refused by name, or still gives the replies of the saved model."""
 
 import json
 import shutil
@@ -13,14 +13,14 @@ from thincdialog.api import Chatbot
 from thincdialog.errors import ConfigError, DialogError, ModelError
 
 ASKED = ("hi", "a large coffee with milk please", "two teas", "that is all")
-# What has checksums.
+# Files of the trained model itself, whose checksums are compared.
 LEARNT = ("weights.npy", "agent.json", "layout.json")
 chances = st.randoms(use_true_random=False)
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A saved model, and what it replies."""
+    """Train and save a model. Return its folder, and its replies."""
     folder = tmp_path_factory.mktemp("run")
     quietly_train(output=folder, training__max_steps=4)
     return folder / "model-best", replies(folder / "model-best")
@@ -32,7 +32,7 @@ def replies(folder):
 
 
 def damaged_copy(folder, copy, chance, name):
-    """A copy of a model in which one file is another; RETURNS it before and after."""
+    """Copy a model, and damage one file. RETURNS the bytes of the file before and after."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
     before = (copy / name).read_bytes()
@@ -53,7 +53,7 @@ def try_damage(saved, copy, chance):
         except (ModelError, ConfigError) as error:
             assert str(copy) in str(error) and len(str(error)) < 20_000
         except DialogError as error:
-            # A config that names other data, and no other mistake.
+            # The only other error is that a damaged config names other data.
             assert name == "config.cfg" and "\n" not in str(error)
         else:
             assert name not in LEARNT or after == before or found == expected
@@ -78,7 +78,7 @@ def test_many_damaged_models_are_refused_or_right(saved, tmp_path_factory, chanc
 @settings(max_examples=20)
 @given(chances)
 def test_every_damage_to_what_was_learnt_is_found(saved, tmp_path_factory, name, chance):
-    """Some leaves good JSON: a reply, or a size, would be another one."""
+    """Some damage leaves valid JSON, in which a reply or a size would be different."""
     copy = tmp_path_factory.getbasetemp() / f"learnt-{name}"
     before, after = damaged_copy(saved[0], copy, chance, name)
     if after == before:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_whole_file_is_on_the_disk_before_it_takes_the_place(tmp_path, monkeypat
     with whole_file(path) as beside:
         beside.write_text("new")
         assert beside.parent == tmp_path and path.read_text() == "old"
-    # First what is in it, then its name.
+    # First its content is synced, then its name.
     assert done == [(path.stat().st_ino, "old"), (tmp_path.stat().st_ino, "new")]
     assert list(tmp_path.iterdir()) == [path]
 
