@@ -1,4 +1,4 @@
-"""Intervals: the right examples are drawn, formulas over sums agree with the metrics."""
+"""Bootstrap intervals: the right examples are drawn, and values from sums agree with metrics."""
 
 from importlib.util import find_spec
 
@@ -50,7 +50,8 @@ def all_families():
 
 @given(rows, st.integers(1, 4))
 def test_bootstrap_values_are_those_of_the_metric_on_the_drawn_examples(pairs, n_units):
-    """Each resample counted slowly: the metrics merged, as often as a unit was drawn."""
+    """The expected values are computed slowly: the reports of a unit are merged as often as the
+    unit was drawn."""
     families = all_families()
     reports = reports_of(families, [([label], {"text": found}) for label, found in pairs])
     units = [number % n_units for number in range(len(pairs))]
@@ -71,7 +72,7 @@ def test_bootstrap_values_are_those_of_the_metric_on_the_drawn_examples(pairs, n
 
 @pytest.mark.slow
 def test_bootstrap_interval_covers_the_truth_as_often_as_it_says():
-    """200 samples of 150 examples, true accuracy 0.7: about 95 % of intervals hold it."""
+    """About 95 % of the intervals of 200 samples of 150 examples contain the true accuracy, 0.7."""
     random = numpy.random.default_rng(0)
     covered = 0
     for _ in range(200):
@@ -83,7 +84,8 @@ def test_bootstrap_interval_covers_the_truth_as_often_as_it_says():
 
 @pytest.mark.slow
 def test_bootstrap_of_conversations_covers_where_that_of_turns_does_not():
-    """Five turns of a conversation that are all right or all wrong: as good as one."""
+    """The five turns of a conversation are all right or all wrong, so they say no more than one
+    turn does."""
     random = numpy.random.default_rng(1)
     covered = {"turns": 0, "conversations": 0}
     for _ in range(100):
@@ -130,6 +132,6 @@ def test_bootstrap_gives_nothing_it_cannot_tell():
     assert set(values_of(reports, range(3))) == {"unseen"}
     assert values_of(average_reports([1]), range(1)) == {}
     assert values_of(average_reports([1, 0, 1]), [7, 7, 7]) == {}
-    # A resample without any of the few examples that count has no value.
+    # Some resamples contain none of the few examples that count, and have no value.
     few = [{"rare": AverageMetric(n, n)} for n in (1, 0, 0, 0)]
     assert set(values_of(few, range(4))) == {"rare"}

@@ -1,4 +1,4 @@
-"""Temperatures, calibration errors, and thresholds chosen at the end of a training."""
+"""Temperatures, calibration errors, and thresholds that are chosen at the end of a training."""
 
 import json
 import re
@@ -110,7 +110,7 @@ def test_training_saves_the_threshold_that_dev_chose(folder):
     (said, guess) = model.respond("moon 3", top=1)
     assert said == ("oos", None) and guess.probability < model.agent.rejects_below
     assert model.respond("moon 3", top=1, threshold=0.0) == [guess]
-    # A number replaces what was chosen; the temperature stays.
+    # A number replaces the chosen threshold, but not the temperature.
     by_hand = load(folder / "out", overrides={"agent.threshold": 0.0})
     assert by_hand.respond("moon 3", top=1) == [guess]
 
@@ -133,7 +133,9 @@ def test_model_without_a_threshold_yet_says_so(folder):
     with pytest.raises(DialogError, match="model-last  has no threshold yet.*train --resume"):
         last.respond("moon")
     assert last.respond("moon", threshold=1.0) == "oos"
-    assert app(folder / "out" / "model-last", threshold=1.0)  # It has answered a first text.
+    assert app(
+        folder / "out" / "model-last", threshold=1.0
+    )  # The server answers a first text when it is made.
     assert evaluate(folder / "out" / "model-last", split="dev")["examples"] == 80
 
 

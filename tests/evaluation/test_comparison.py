@@ -1,4 +1,5 @@
-"""Comparing models: what differs is found, what does not is not, whatever the order."""
+"""Comparison of models: it finds differences where there are some, and only there, for any order of
+the examples."""
 
 import json
 import random
@@ -56,7 +57,7 @@ def test_compare_finds_a_shift_either_way(tmp_path):
     b = predictions([n % 10 < 7 for n in range(1000)])
     better, _ = difference(tmp_path, a, b)
     assert (better.a, better.b, better.winner) == (0.6, 0.7, "B")
-    # 100 examples of 1,000 went from wrong to right, none back: binomial.
+    # 100 of 1,000 examples went from wrong to right and none from right to wrong: binomial.
     width = 1.96 * (0.1 * 0.9 / 1000) ** 0.5
     assert better.low == pytest.approx(0.1 - width, abs=0.004)
     assert better.high == pytest.approx(0.1 + width, abs=0.004)
@@ -69,7 +70,8 @@ def test_compare_finds_a_shift_either_way(tmp_path):
 
 
 def test_compare_is_paired(tmp_path):
-    """Eight examples more of 500 are right: far within the interval of either model."""
+    """Model B is right for eight more of 500 examples, which is far less than the width of either
+    model's own interval."""
     draw = random.Random(0)
     a = [draw.random() < 0.6 for _ in range(500)]
     wrong = [n for n, right in enumerate(a) if not right][:8]
@@ -80,7 +82,8 @@ def test_compare_is_paired(tmp_path):
 
 @pytest.mark.slow
 def test_compare_of_equal_models_seldom_finds_a_difference(tmp_path):
-    """Two models that are right in 70 of 100 by chance: 5 of 100 comparisons may err."""
+    """Two models are right with a probability of 0.7, by chance. About 5 of 100 comparisons may
+    find a difference."""
     chance = numpy.random.default_rng(5)
     found = 0
     for _ in range(100):
@@ -90,7 +93,8 @@ def test_compare_of_equal_models_seldom_finds_a_difference(tmp_path):
 
 
 def test_compare_draws_conversations_whole(tmp_path):
-    """All turns of 12 conversations of 40 got better: as sure as 12 of 40, not 60 of 200."""
+    """All turns of 12 of 40 conversations got better. The interval is that of 12 in 40, not that of
+    60 in 200."""
     a = predictions([False] * 200, n_turns=5)
     b = predictions([n < 60 for n in range(200)], n_turns=5)
     only, found = difference(tmp_path, a, b)

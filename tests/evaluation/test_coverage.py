@@ -1,4 +1,4 @@
-"""Thresholds and what they do, against counts by hand."""
+"""Thresholds and their effects, compared with counts by hand."""
 
 import math
 
@@ -18,7 +18,8 @@ from thincdialog.evaluation.coverage import (
 from thincdialog.evaluation.predictions import Prediction
 from thincdialog.messages import Message
 
-# Confidence, whether the guess is right, whether the label is in scope; few values, so many ties.
+# Confidence, whether the guess is right, whether the label is in scope. There are only a few
+# confidences, so that many are equal.
 ROWS = st.lists(
     st.tuples(st.integers(-8, 8).map(lambda n: n / 8), st.booleans(), st.booleans()).map(
         lambda row: (row[0], row[1] and row[2] and row[0] >= 0, row[2])
@@ -27,7 +28,7 @@ ROWS = st.lists(
     max_size=20,
 )
 SHARES = st.sampled_from([0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0])
-# All thresholds that divide such rows differently.
+# Every split of such rows by a threshold is that of one of these.
 THRESHOLDS = [n / 16 for n in range(18)]
 
 
@@ -36,7 +37,7 @@ def guesses_of(rows):
 
 
 def count_by_hand(rows, threshold):
-    """Texts that get a class, and those that get the right one."""
+    """Count the texts that get a class, and the texts that get the right one."""
     answered = [row for row in rows if row[0] >= threshold]
     return len(answered), sum(1 for row in answered if row[1])
 
@@ -106,7 +107,7 @@ def test_coverage_has_a_row_for_each_precision():
 
 @pytest.mark.parametrize(
     "n, n_all, low, high",
-    # As statsmodels' proportion_confint(method="wilson") gives them.
+    # Expected values are from proportion_confint(method="wilson") of statsmodels.
     [(8, 10, 0.490162, 0.943318), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0)],
 )
 def test_share_has_the_interval_of_wilson(n, n_all, low, high):

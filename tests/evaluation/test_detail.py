@@ -1,4 +1,4 @@
-"""Evaluation in detail: every reply, in the order of the data, whatever the world."""
+"""Detailed evaluation: every reply, in the order of the data, in any world."""
 
 import json
 from collections import Counter
@@ -111,7 +111,7 @@ def test_detail_examples_without_labels_are_kept_and_not_scored():
 
 
 class Letters(Agent):
-    """Predicts the words of the text."""
+    """An agent that predicts the words of the text as labels."""
 
     has_label_sets = True
 
@@ -124,7 +124,7 @@ class Letters(Agent):
 def test_detail_of_sets_of_labels_scores_examples_that_are_known_to_have_none(world):
     rows = [("a b", ["b", "a"]), ("a", []), ("", []), ("b", ["a"]), ("a", None)]
     episode = [{"text": text, "labels": labels} for text, labels in rows]
-    del episode[4]["labels"]  # nobody knows: answered, and not scored
+    del episode[4]["labels"]  # labels not known: answered, but not scored
     teacher = IterableTeacher({"test": [episode[:2], episode[2:]]}).for_split("test")
     teacher.set_metrics([LabelSets()])
     parts = SimpleNamespace(

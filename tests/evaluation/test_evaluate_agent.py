@@ -1,4 +1,4 @@
-"""Evaluation: the same scores for any batches, order and world."""
+"""Evaluation: the scores are the same for any batches, order and world."""
 
 import pytest
 from thinc.api import fix_random_seed
@@ -16,8 +16,8 @@ WORDS = "red green amber blue tea milk cup here there now".split()
 
 
 def conversations(n=12):
-    """Multi-turn, and with replies of the same words in another order: for a bag of
-    embeddings equally good."""
+    """Make conversations of several turns. Some replies have the same words in a different order,
+    so a bag of embeddings gives them equal scores."""
     return [
         [
             {
@@ -45,7 +45,7 @@ def make_agent(kind, encoder):
         tokenizer = registry.tokenizers.get("thincdialog.Words.v1")()
         train = task([]).for_split("train", training=True)
         agent.initialize(train, tokenizer=tokenizer, seed=0)
-    # Off their first values: the classifier starts with all classes alike.
+    # Change the initial weights, with which a classifier gives all classes the same score.
     optimizer = registry.optimizers.get("Adam.v1")(0.01)
     with BatchWorld(train, agent, Fixed(8)) as world:
         agent.begin_microbatch(0, 0, 0)
@@ -95,7 +95,8 @@ def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(ki
     assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
     for world in ALL_WORLDS:
         assert evaluate_agent(agent, teacher_of(episodes), world) == expected
-    # Candidates are drawn from the replies in the data's order, so given here.
+    # Flattened data, and data in other orders. The order of the data decides which candidates are
+    # drawn, so examples in other orders bring the same candidates.
     flat = registry.mutators.get("thincdialog.Flatten.v1")()
     for world in ALL_WORLDS:
         teacher = teacher_of(episodes, mutators=[flat])
@@ -116,7 +117,7 @@ def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
     teacher = task(episodes).for_split("test")
     teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
     expected = evaluate_agent(agent, teacher, batches(Fixed(1)))
-    # Among so many, and never alone with its label as in a batch of one.
+    # Each reply is ranked against all of them. In a batch of one there is only the label.
     assert expected["hits@1"] < 1 and expected["mrr"] < 0.9
     for world in ALL_WORLDS:
         assert evaluate_agent(agent, teacher, world) == expected
@@ -142,7 +143,8 @@ def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
 @pytest.mark.parametrize("world", WORLDS)
 def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
     class Sharing(Agent):
-        """Copies know less than the original; it keeps count of its batches in place."""
+        """An agent whose copies know less than the original. All of them count rows in one
+        shared list."""
 
         def __init__(self):
             self.replies = {"ask 0": "answer 0"}

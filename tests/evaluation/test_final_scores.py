@@ -1,4 +1,4 @@
-"""Scores at the end of a run: a stream has the intervals that data in memory has."""
+"""Scores at the end of a run: a stream has the same intervals as data in memory."""
 
 import json
 import shutil
@@ -13,7 +13,8 @@ ENDS = {"training__max_steps": 4, "training__checkpoint_every_steps": 2}
 
 
 def found(folder):
-    """What is written of the scores; the card has a row more of data in memory."""
+    """Return the saved scores and intervals, and the model card up to the section about data, which
+    has one more row for data in memory."""
     facts = json.loads((folder / "scores.json").read_text())
     card = (folder / "model-best" / "README.md").read_text()
     return facts["scores"], facts["intervals"], card.partition("## Data")[0]
@@ -30,7 +31,8 @@ def test_final_scores_of_a_stream_have_the_intervals_of_data_in_memory(tmp_path,
     assert {"hits@1", "mrr"} <= set(expected[1]["dev"]) == set(expected[1]["test"])
     quietly_train(stream, tmp_path / "stream", **ENDS)
     assert found(tmp_path / "stream") == expected
-    # Behind its last step; and there, of a run that was killed before its scores.
+    # Resume after the last step: a complete run, and runs that were killed before they wrote their
+    # scores or their model.
     for behind in (None, "scores.json", "model-best"):
         if behind == "scores.json":
             (tmp_path / "stream" / behind).unlink()
@@ -44,6 +46,6 @@ def test_final_scores_of_a_long_stream_have_no_intervals(tmp_path, monkeypatch):
     monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 65)
     stream = RANKER.replace("n_test = 10", "n_test = 12\nstreaming = true")
     result, _ = quietly_train(stream, tmp_path, training__max_steps=1)
-    # One of the splits is longer.
+    # Only "test" is longer than 65.
     n = {split: scores["examples"] for split, scores in result.scores.items()}
     assert n == {"dev": 62, "test": 73} and list(result.intervals) == ["dev"]

@@ -1,4 +1,4 @@
-"""Answers to unlabelled rows are those of a conversation of its own each, in the file's order."""
+"""Answers to unlabelled rows: each row is its own conversation. The order is that of the file."""
 
 import csv
 import gzip
@@ -70,7 +70,7 @@ def talk_until(n_turns, end):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A folder with a classifier and a ranker, and data."""
+    """Make a folder with a classifier, a ranker, and their data."""
     folder = tmp_path_factory.mktemp("models")
     rows = [{"said": f"{a} {b}", "label": a} for a in WORDS for b in WORDS]
     (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -126,7 +126,7 @@ def test_predict_answers_the_last_turn_of_conversations():
             bot._talker.observe(message)
             bot._talker.self_observe({})
         assert row == {**conversation, "reply": bot.respond(last["text"]), "score": row["score"]}
-    # What the model's side said last is a label, and not looked at.
+    # A last turn of the model's side is a label, so it is not used.
     (row,) = predict("talk/model-last", [talk(4)])
     assert row["reply"] == next(iter(predict("talk/model-last", [talk_until(4, 3)])))["reply"]
 
@@ -144,7 +144,7 @@ def test_predict_reads_a_file_in_the_layout_of_the_models_data(tmp_path):
         found = list(predict("talk/model-last", source, overrides=changes))
         assert [row.pop("reply") for row in found] == [expected["reply"]] * 2
         assert [{"messages": row["messages"]} for row in found] == rows
-    # What is named goes before; a text is no layout's.
+    # A given format overrides the layout. A file of texts is not read with the layout.
     path.write_text('{"text": "red"}\n')
     (row,) = predict("talk/model-last", path, overrides=changes, format="jsonl")
     (tmp_path / "a.txt").write_text("red\n")
@@ -164,7 +164,7 @@ def test_predict_says_that_it_does_not_know():
         said = row["reply"] if row["score"] >= least else "unknown"
         assert found == {**row, "reply": said, "guess": row["reply"]}
     changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
-    # A threshold replaces that of the model.
+    # A given threshold replaces that of the model.
     (row,) = predict("intents/model-last", texts[:1], top=9, threshold=0.0, overrides=changes)
     assert row == whole[0]
     model = TrainedModel("intents/model-last")
@@ -328,7 +328,7 @@ def test_predict_gives_a_model_the_fields_that_its_collate_function_reads(tmp_pa
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory):
-    """A model that predicts several labels."""
+    """Train a model that predicts several labels. Return its folder."""
     folder = tmp_path_factory.mktemp("topics")
     rows = [f"{row['text']},{';'.join(row['intents'])}" for row in texts_with_topics(80)]
     (folder / "train.csv").write_text("\n".join(["text,label", *rows]))
@@ -347,7 +347,7 @@ def test_predict_gives_all_labels_with_their_scores(topics):
     )
     assert both["score"] == sorted(both["score"], reverse=True) and both["score"][1] >= 0.5
     (row,) = predict(topics / "out", ["hello well"], top=4, threshold=1e-30)
-    # A threshold replaces those of the model.
+    # A given threshold replaces those of the model.
     assert row["reply"] == [one["text"] for one in row["candidates"]] and len(row["reply"]) == 4
 
 
@@ -382,7 +382,7 @@ train = "{tmp_path}/data.txt"
     quietly_train(f"{task}{CLASSIFIER}[training]\nmax_steps = 2\n", tmp_path / "run")
     rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "data.txt"))
     assert [row["text"] for row in rows] == [f"{a} {b}" for a in WORDS for b in WORDS]
-    # A text that does not look so is a text.
+    # A file that does not look like this format is a file of texts.
     (tmp_path / "texts.txt").write_text("tall\n1 short\n")
     rows = list(predict(tmp_path / "run" / "model-last", tmp_path / "texts.txt"))
     assert [row["text"] for row in rows] == ["tall", "1 short"]

@@ -1,4 +1,4 @@
-"""Splits that are read from one file."""
+"""Splits that are read from the same file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Labels that are in no candidate list are reported wherever scores are about 0 by them."""
+"""Labels that are in no candidate list are reported wherever they make scores about 0."""
 
 import io
 import json
@@ -60,7 +60,7 @@ def test_unreachable_labels_are_told_of_once_in_training_and_below_scores(folder
     assert f"dev: {OUTSIDE}: {REMEDY}" in err
     code, out, err = run("evaluate out/model-best --split dev")
     assert code == 0 and f"dev: {OUTSIDE}: {REMEDY}" in err
-    # What the remedy is worth: each label stands among other replies of its split.
+    # The remedy helps: each label is ranked against other replies of its split.
     code, out, err = run("evaluate out/model-best --split dev --evaluation.n_candidates 5")
     assert code == 0 and "nobody" not in err
     assert evaluate_in_detail("out/model-best", split="train").warning == ""
@@ -102,21 +102,21 @@ def test_unreachable_classes_are_told_of_with_another_remedy(folder, run):  # no
 @pytest.mark.parametrize(
     "source, fixed, expected",
     [
-        # Those of the batch have the label among them.
+        # The candidates of a batch include each label.
         ('"batch"', None, ""),
         ('"batch_all"', None, ""),
         ("null", None, "put each label among the label_candidates of its example"),
         ('"inline"', None, "put each label among the label_candidates of its example"),
         ('"fixed"', None, "leave out eval_candidates in [agent] and set n_candidates = 100"),
         ('"vocab"', None, "leave out eval_candidates in [agent] and set n_candidates = 100"),
-        # What examples bring is not looked at.
+        # With "fixed", candidates of examples are not used; with "inline", fixed ones are not.
         ('"fixed"', ["other 1", "other 2"], ""),
         ('"inline"', ["other 1", "other 2"], "put each label among"),
     ],
 )
 def test_unreachable_labels_are_those_that_the_setting_leaves_out(folder, source, fixed, expected):
-    """Training, `debug data` and evaluation say the same; and the share of right replies is 0
-    where they say that all are unreachable."""
+    """Training, `debug data` and evaluation report the same labels. hits@1 is 0 if all labels are
+    reported."""
     replies = [f"reply {n}" for n in range(20)]
     for split, end in (("train", ""), ("dev", "\tlabel_candidates:reply 1|reply 2")):
         labels = replies if split == "train" else ["other 1"] * 20
@@ -138,7 +138,7 @@ def test_unreachable_labels_are_those_that_the_setting_leaves_out(folder, source
         return
     assert len(told) == 1 and found.warning in told[0]
     assert found.warning.startswith(f"{OUTSIDE}: {expected}") and found.scores["hits@1"] == 0
-    # Of words, nothing is known before training.
+    # Before training, the candidates of "vocab" are not known.
     assert [found.warning.partition(": ")[2]] == of_data or source == '"vocab"'
 
 

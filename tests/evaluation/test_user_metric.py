@@ -1,4 +1,4 @@
-"""A metric of the user's own, from a file of code, wherever metrics show up."""
+"""A custom metric, from a file of code, is shown wherever metrics are shown."""
 
 import json
 
@@ -76,7 +76,7 @@ def test_user_metric_is_optimised_shown_and_compared(shown, tmp_path):
     out = json.loads(shown("compare b/model-best a/model-best --code code.py --json -"))
     (one,) = [row for row in out["differences"] if row["metric"] == "w_off"]
     assert one["difference"] < 0 and one["winner"] == ("B" if one["high"] < 0 else "")
-    # In every table a person reads, too.
+    # It is also in every table that people read.
     value = f"{found['w_off']:.4f}"
     assert value in shown("evaluate a --code code.py")
     assert "w_off" in shown("compare b a --code code.py")
@@ -90,7 +90,7 @@ from thincdialog.api import ExampleMetric, Metric, registry
 
 
 class Longest(Metric):
-    """Of all replies; nothing says whether long ones are good."""
+    """Length of the longest reply. Nothing says whether long replies are good."""
 
     def __init__(self, n):
         self.n = n
@@ -116,7 +116,7 @@ class LongestReply(ExampleMetric):
 
 
 def test_user_metric_beside_the_usual_ones_stands_in_every_table(shown, tmp_path):
-    """One of which nothing is known: neither its direction nor an interval."""
+    """Nothing is known about the metric: neither its direction nor an interval."""
     (tmp_path / "code.py").write_text(UNKNOWN)
     usual = "".join(
         f'[evaluation.metrics.{name}]\n@metrics = "thincdialog.{name}.v1"\n\n'
@@ -125,7 +125,7 @@ def test_user_metric_beside_the_usual_ones_stands_in_every_table(shown, tmp_path
     own = '[evaluation.metrics.longest]\n@metrics = "my.Longest.v1"\n\n'
     (tmp_path / "c.cfg").write_text(RANKER.replace("[training]", usual + own + "[training]", 1))
     out = shown("train c.cfg --code code.py -o a")
-    # Of the rows of training, and at its end.
+    # Once above the rows of the training, and once at its end.
     assert sum("longest" in line.split() for line in out.splitlines()) == 2
     shown("train c.cfg --code code.py -o b --system.seed 9")
     value = json.loads(shown("evaluate a --code code.py --json -"))["longest"]
