@@ -39,7 +39,7 @@ def units(text, segments):
 
 
 def reference_context(tokenizer, turns, options):
-    """Token rows of one conversation before truncation, the obvious way."""
+    """Compute the token rows of one conversation before truncation, in the obvious way."""
     if options["history_size"] > 0:
         turns = turns[-options["history_size"] :]
     rows = []
@@ -74,7 +74,7 @@ def unpack(rows, lengths):
 
 
 def with_limits(size):
-    """Limits of the contexts and labels of so many rows, or none."""
+    """Draw limits of the contexts and labels of ``size`` rows, or no limits."""
     limits = st.lists(
         st.none() | st.tuples(*[st.sampled_from([0, 1, 2, 4, 99])] * 2),
         min_size=size,
@@ -91,8 +91,8 @@ KINDS = st.sampled_from(["observed", "held", "streamed", "joined"])
 
 
 def shown(rows, limits, kind):
-    """A batch of examples: as observed messages, or as rows of a store that is held or not, or of
-    two that are joined."""
+    """Make a batch of examples: as observed messages, or as rows of a store in memory, of a
+    streamed store, or of two joined stores."""
     messages = []
     for (turns, label), limit in zip(rows, limits):
         message = Message(labels=[label], **({} if limit is None else {"max_tokens": limit}))
@@ -115,8 +115,8 @@ def shown(rows, limits, kind):
 @pytest.mark.parametrize("is_compiled", [False, True])
 @given(TOKENIZERS, OPTIONS, BATCHES, KINDS)
 def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, batches, kind):
-    """Several batches, each of them twice, through one encoder, so that what it remembers is
-    used; by compiled kernels or not."""
+    """One encoder gets several batches, each of them twice, so that its caches are used. It is
+    compiled or not."""
     if is_compiled:
         pytest.importorskip("numba")
     encoder = TextEncoder(tokenizer, **options)
@@ -124,7 +124,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
     counts, expected_counts = Counter(), Counter()
 
     def cut(field, whole, limits):
-        """What is left of texts; what is cut is counted."""
+        """Truncate rows of tokens, and count them and the removed tokens."""
         most = options[f"max_{field}"]
         left = []
         for rows, limit in zip(whole, limits):
@@ -136,7 +136,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
         return left
 
     for rows, limits in batches:
-        if kind != "observed":  # The current text is the partner's, and stands by itself.
+        if kind != "observed":  # The current text is the partner's, and has its own field.
             rows = [
                 ([*turns[:-1], (PARTNER, turns[-1][1] if turns else "")], text)
                 for turns, text in rows
@@ -164,7 +164,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
             assert encoder.label_lengths(texts).tolist() == [
                 min(len(label), options["max_label"] or len(label)) for label in labels
             ]
-            # Equal labels are read once, within the lowest limit.
+            # Equal labels are encoded once, within the lowest of their limits.
             different = list(dict.fromkeys(texts))
             lowest = [min(n for n, text in zip(own, texts) if text == each) for each in different]
             whole = [labels[texts.index(each)] for each in different]
@@ -273,7 +273,7 @@ def test_encoder_memory_is_bounded_but_for_what_is_held():
         assert len(encoder._passing.rows) <= 36
     rows = [([(PARTNER, f"{i:020d}")], "a") for i in range(300)]
     encoder.contexts(shown(rows, [None] * 300, "held"))
-    # Of a table all turns are remembered, by the numbers of their texts.
+    # All turns of a store in memory are cached, by the numbers of their texts.
     assert encoder._kept._n_entries == 300 and not encoder._kept.rows
 
 
@@ -288,7 +288,7 @@ def test_encoder_forgets_data_that_is_gone():
 
 
 def test_encoder_replicas_in_threads_remember_together():
-    """What a thread adds is there for others, whichever comes first."""
+    """Threads share what they have encoded, whichever thread encodes it first."""
     rows = [([(PARTNER, f"{n % 50} a")], f"{n % 7}") for n in range(400)]
     whole = shown(rows, [None] * 400, "held")
     encoder = TextEncoder(ByteTokenizer())

@@ -48,7 +48,7 @@ def test_words_joined_split_into_the_same_words(text):
 
 @given(st.text())
 def test_words_of_plain_text_do_not_depend_on_the_pattern(text):
-    # Texts of ASCII alone take a shorter way; one more character at the end forbids it.
+    # Texts that are pure ASCII take a faster path. One more character at the end prevents this.
     plain = text.encode("ascii", "ignore").decode("ascii")
     assert split_words(plain) == split_words(f"{plain} é")[:-1]
 
@@ -81,7 +81,7 @@ def test_words_of_real_texts_keep_their_marks(data, language):
         clean = normalise(text, "NFC", True)
         words = split_words(clean)
         assert split_words(join_words(words)) == words
-        # A mark opens a word only where the text itself has it behind a space.
+        # A word starts with a mark only if the mark follows a space in the text.
         alone = sum(a.isspace() and is_mark(b) for a, b in zip(" " + clean, clean))
         assert sum(is_mark(word[0]) for word in words) == alone
         n_words += len(words)

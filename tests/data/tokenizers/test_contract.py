@@ -13,9 +13,9 @@ from thincdialog.data.words import normalise, split_words
 from thincdialog.registry import registry
 
 TEXTS = ["Hello there, how are you?", "It's 1,000.5 $ (or 6)!", "你好吗", "naïve café’s", "Σίσυφος"]
-# Together with these, any texts are enough to be encoded at once.
+# With these texts added, there is always enough text to be encoded in one go.
 MANY = [*TEXTS, "", "x" * 63, "y" * 64, "é" * 40, "z" * 200, "it's what it is . " * 80]
-# What words, and ASCII and all the rest, are told apart by.
+# Characters at which words begin or end, and ASCII and other characters.
 CHARACTERS = (
     "aZ09_ '.,-!\n\x1c\x00\x7f\x85\u3000éÀß’\u0301\u200d\u200bşΣσİ好かกา🏽👍🇩🇪\ud800\udc00ﬁ"
 )
@@ -53,7 +53,7 @@ def tokenizers():
 
 
 def check(tokenizer, texts):
-    """That the ids are those of one text after the other."""
+    """Check that ``encode_many`` returns the ids of ``encode`` for one text after the other."""
     expected = [tokenizer.encode(text).tolist() for text in texts]
     ids, lengths = tokenizer.encode_many(texts)
     assert ids.dtype == np.int32 and lengths.dtype == np.int64
@@ -123,11 +123,11 @@ def test_words_of_any_length_are_found():
     assert found.tolist() == [*known.values(), *[-1] * len(known)]
 
 
-# --- tokenizers of users -------------------------------------------------------------
+# --- custom tokenizers ---------------------------------------------------------------
 
 
 class Letters(WordTokenizer):
-    """Made from one of ours, with an ``encode`` of its own."""
+    """A subclass of the package's tokenizer that overrides ``encode``."""
 
     def encode(self, text):
         return np.full(len(text), 20)

@@ -182,7 +182,7 @@ def test_hash_ngrams_are_equal_where_their_pieces_are(words, ngrams):
     tokenizer = HashNgramTokenizer(n_rows=1 << 30, ngrams=ngrams, char_ngrams=[2, 4])
     text = " ".join(words)
     ids = tokenizer.encode(text).tolist()
-    # A word and the same characters within a word are different features.
+    # A word and the same characters within another word are different features.
     pieces = tokenizer.pieces(text)
     assert len(ids) == len(pieces)
     whole = HashNgramTokenizer(n_rows=1 << 30, ngrams=ngrams)
@@ -218,7 +218,7 @@ def murmur3(data, seed):
 
 @given(st.text(), st.text())
 def test_hash_ngrams_have_the_documented_rows(first, second):
-    # Saved models depend on these rows: a change of them needs a new version.
+    # Saved models depend on these rows, so a change needs a new version of the tokenizer.
     tokenizer = HashNgramTokenizer(n_rows=1009, ngrams=2)
     words = tokenizer.pieces(f"{first} {second}")
     if len(words) != 3:
@@ -241,7 +241,7 @@ def test_word_ngrams_words_have_rows_of_their_own_and_unknown_ones_none():
     hashes = HashNgramTokenizer(n_rows=1000)
     for text in ("the cat", "cat cat the", "the sat the"):
         ids, pieces = tokenizer.encode(text), tokenizer.pieces(text)
-        # N-grams are hashed as without a vocabulary, with unknown words in them.
+        # N-grams with unknown words are hashed, too, in the same way as without a vocabulary.
         hashed = dict(zip(hashes.pieces(text), hashes.encode(text).tolist()))
         for each, piece in zip(ids.tolist(), pieces):
             assert each == hashed[piece] if " " in piece else each >= first

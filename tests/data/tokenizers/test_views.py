@@ -1,4 +1,4 @@
-"""Several tokenizers that read the same text."""
+"""A tokenizer of several tokenizers that read the same text."""
 
 import numpy as np
 import pytest
