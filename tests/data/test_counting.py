@@ -6,7 +6,7 @@ from thincdialog.data.counting import count, counting
 
 def test_counts_go_to_the_innermost_counting_of_their_own_thread():
     outer, inner = Counter(), Counter()
-    count("tokens", 1)  # There is no counting, so this is lost.
+    count("tokens", 1)  # Outside of `counting`, this has no effect.
     with counting(outer):
         count("tokens", 2)
         with counting(inner):
