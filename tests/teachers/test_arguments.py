@@ -1,4 +1,4 @@
-"""Files in which something cannot be read, and files of another format."""
+"""Files with unreadable lines, and files of another format."""
 
 import json
 from functools import partial
@@ -28,7 +28,7 @@ def examples(teacher):
 
 @pytest.fixture
 def dirty(tmp_path):
-    """Two files of 20 lines, the second with two that cannot be read."""
+    """Write two files of 20 lines, the second with two unreadable lines. Return their paths."""
     (tmp_path / "a.jsonl").write_text("\n".join([ROW] * 20))
     (tmp_path / "b.jsonl").write_text("\n".join([ROW] * 7 + ["{"] + [ROW] * 11 + ["3"]))
     return [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
@@ -190,7 +190,8 @@ def test_file_source_refuses_a_file_without_the_label_speaker(
 
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_file_source_that_begins_within_a_file_counts_all_of_it(tmp_path, stop):
-    """A mark knows what was counted before it, and that the label speaker occurred."""
+    """The mark of a position contains the counts before it, and whether the label speaker has
+    occurred."""
     path = write_spoken(tmp_path / "a.jsonl", "bot", "agent", "bot", "agent", "agent", "bot")
     options = {"train": path, "label_speaker": "agent", "streaming": True}
     begun, resumed = (Conversations(**options).for_split("train", training=True) for _ in range(2))

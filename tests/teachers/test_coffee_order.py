@@ -1,4 +1,4 @@
-"""The generated task: dialogues that make sense, and no shortcut to the right reply."""
+"""The generated task: its dialogues make sense, and there is no shortcut to the right reply."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ def dialogues(teacher, split):
 
 
 def kind_of(reply):
-    """What a reply is about: the kind whose sentence it is, whatever words fill its gaps."""
+    """Return the kind of a reply, which is that of its sentence. Any words may fill its gaps."""
     for kind, sentences in MENU["replies"].items():
         for sentence in sentences:
             parts = map(re.escape, re.split(r"\{\w+\}", sentence))
@@ -54,7 +54,8 @@ def test_coffee_order_candidates_of_an_order_are_one_sentence_with_other_words(t
         kind = kind_of(label)
         if kind in ("greet", "why", "thanks", "bye"):
             n_talks += 1
-            # Four greetings, of which one is the guest's; else one reply of its kind alone.
+            # There are four greetings, one of which fits the guest's. Of other kinds, the label is
+            # the only reply.
             n_same = sum(kind_of(candidate) == kind for candidate in candidates)
             assert n_same == (4 if kind == "greet" else 1)
             assert len({kind_of(candidate) for candidate in candidates}) > 4
@@ -76,7 +77,7 @@ def test_coffee_order_greets_as_the_guest_does(teacher):
 
 
 def test_coffee_order_bill_follows_from_what_was_said(teacher):
-    """The price, worked out from the guest's words alone, by the printed menu."""
+    """The price can be computed from the guest's words and the menu."""
 
     def said(words, text, otherwise=None):
         found = {i for i, ways in enumerate(words.values()) for way in ways
@@ -121,7 +122,7 @@ def test_coffee_order_is_not_given_away_by_frequency_or_shared_words(teacher):
             "overlap": max(candidates, key=lambda c: len(heard & set(c.split()))),
         }
         n_right.update(name for name, guess in guesses.items() if guess == label)
-    # Chance is 5 %.
+    # By chance, 5 % would be right.
     assert n_right["frequent"] < 0.15 * len(examples) and n_right["overlap"] < 0.25 * len(examples)
 
 
@@ -150,7 +151,7 @@ def test_quickstart_answers_small_talk_and_ranks_the_right_reply_first(root, tmp
         chatbot.reset()
         reply = chatbot.respond(text)
         assert kind_of(reply) == kind and reply.startswith(start), (text, reply)
-    # All in one conversation, too.
+    # The same in one conversation.
     chatbot.reset()
     for text in ("good morning", "a coffee please", "small", "thanks", "bye"):
         reply = chatbot.respond(text)

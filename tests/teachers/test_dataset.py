@@ -1,4 +1,4 @@
-"""Data sets of users: iterables, indexables, files."""
+"""Custom data sets: iterables, indexables, files."""
 
 import os
 import subprocess
@@ -27,7 +27,8 @@ def shown(dataset, **options):
 
 
 class Indexed:
-    """Like a Dataset of PyTorch: it can be indexed, and does not say where it ends."""
+    """A data set like those of PyTorch: it can be indexed, and indexing past its end does not
+    fail."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -40,7 +41,7 @@ class Indexed:
 
 
 class Again:
-    """Can be gone through again, and not be indexed."""
+    """A data set that can be iterated over repeatedly, but not be indexed."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -50,14 +51,14 @@ class Again:
 
 
 class Endless(Indexed):
-    """Does not know how long it is."""
+    """A data set whose length is invalid."""
 
     def __len__(self):
         return self.rows
 
 
 class Tensor:
-    """Like a tensor of PyTorch."""
+    """An object like a tensor of PyTorch."""
 
     def __init__(self, values):
         self.values = np.array(values)
@@ -287,7 +288,7 @@ assert n_told > 40
 
 @pytest.mark.parametrize("n", [40, slow(2000)])
 def test_dataset_any_damage_is_told(arrow, root, tmp_path, n):
-    """In a process of its own: places in a file that lead out of it can end it."""
+    """This runs in its own process, because offsets that point outside the file can crash it."""
     folder = tmp_path / "data"
     folder.mkdir()
     for name, form in (("a.parquet", "parquet"), ("b.arrow", "file"), ("c.arrow", "stream")):
@@ -298,7 +299,7 @@ def test_dataset_any_damage_is_told(arrow, root, tmp_path, n):
 
 
 def test_dataset_odd_columns_are_kept_or_told(arrow, tmp_path):
-    """Lists that are no array stay lists; names of classes that are none are not followed."""
+    """Lists that cannot be arrays stay lists. Names of classes that are not strings are ignored."""
     columns = {"text": ["a", "b"], "label": [0, 7], "episode_done": [[1.0], [2.0]]}
     columns.update(rows=[[[1], [2, 3]], [[4]]], gaps=[[None, 1], [2, 2]], whole=[[1, 2], None])
     names = '{"info": {"features": {"label": {"names": [{"no": 1}]}, "rows": {"names": 5}}}}'
@@ -313,7 +314,7 @@ def test_dataset_odd_columns_are_kept_or_told(arrow, tmp_path):
 
 
 def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
-    """A few kilobytes that would fill gigabytes."""
+    """A few kilobytes would fill gigabytes of memory."""
     many = arrow.table({"text": ["a" * (1 << 25)], "label": ["x"]})
     from pyarrow import feather, parquet
 
@@ -332,7 +333,8 @@ def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
 
 
 def test_dataset_null_texts_are_told(arrow, tmp_path):
-    """A null is no missing column; of features beside it, the text may be null."""
+    """The error says that the text is null, not that the column is missing. If there are features,
+    the text may be null."""
     path = tmp_path / "a.parquet"
     rows = [{"text": "a", "label": "x"}, {"text": None, "label": "y"}]
     save(arrow, arrow.Table.from_pylist(rows), path, "parquet")
@@ -403,7 +405,7 @@ def test_dataset_without_the_texts_of_an_agent_names_its_fields(has_file, tmp_pa
     expected = r"row 0 has no input: .* \(there is: 'utterance', 'label', 'lang'\); set text_field"
     with pytest.raises(DataError, match=expected), tolerating(needs_text=True):
         shown(data)
-    assert shown(data)[0]["text"] == ""  # For a collate function.
+    assert shown(data)[0]["text"] == ""  # A collate function may read the other fields.
     with tolerating(needs_text=True):
         assert shown(data, text_field="utterance")[0]["text"] == "hi"
         assert shown([{**rows[0], "features": np.ones(3)}])

@@ -1,4 +1,5 @@
-"""Shares of the training files as dev and test: by conversation, the same for every reader."""
+"""Shares of the training files that are held out as dev and test: they are drawn by conversation,
+and are the same for every reader."""
 
 import json
 
@@ -40,7 +41,7 @@ def teacher(tmp_path):
 
 
 def parts(teacher):
-    """Of each split the conversations' numbers, and the examples' texts."""
+    """Return the numbers of the conversations and the texts of the examples of each split."""
     found = {}
     for split in teacher.splits:
         texts = [m["text"] for m in teacher.for_split(split).examples()]
@@ -55,14 +56,14 @@ def test_held_out_shares_are_cut_by_conversation(name, teacher):
     found = parts(teacher(name, **shares))
     assert sorted(found) == sorted(SPLITS)
     numbers = {split: found[split][0] for split in SPLITS}
-    # Every example is in one split, and with it all of its conversation.
+    # Every example is in one split, together with all of its conversation.
     assert sorted(sum((found[split][1] for split in SPLITS), [])) == sorted(whole)
     assert sum(map(len, numbers.values())) == len(set().union(*numbers.values())) == 400
     assert 50 < len(numbers["dev"]) < 110 and 20 < len(numbers["test"]) < 65
-    # A stream is cut in the same way, and the seed alone decides.
+    # A stream is split in the same way, and another seed draws other conversations.
     assert parts(teacher(name, streaming=True, **shares)) == found
     assert parts(teacher(name, dev_seed=1, **shares))["dev"] != found["dev"]
-    # What is dev stays it beside a test split.
+    # The dev split does not depend on whether there is a test split.
     assert parts(teacher(name, dev_share=0.2))["dev"] == found["dev"]
 
 

@@ -1,4 +1,4 @@
-"""Episodes from Python."""
+"""Episodes that are Python objects."""
 
 import numpy as np
 import pytest

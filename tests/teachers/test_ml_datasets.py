@@ -1,4 +1,4 @@
-"""The loaders of ml_datasets: what they give becomes messages."""
+"""Data of the loaders of ml_datasets is converted to messages."""
 
 import json
 import random
@@ -18,7 +18,8 @@ def one(teacher, split="train"):
 
 @pytest.fixture
 def loader():
-    """Registers a loader with ml_datasets, as a third package would, for one test."""
+    """Return a function that registers a loader with ml_datasets for one test, as a third package
+    would."""
     import catalogue
     from ml_datasets._registry import register_loader
 
@@ -50,7 +51,8 @@ def test_ml_datasets_reads_mnist_without_network(data, tmp_path, monkeypatch):
     assert MLDatasets("mnist", limit=7).for_split("dev").n_examples == 7
 
 
-# What each loader documents to give, in its shapes and types; text, labels and classes.
+# For each kind of loader: data in its documented shapes and types, and the expected text, labels
+# and classes.
 WORDS = [np.asarray([4, 9], dtype="uint64")]
 SHAPES = {
     "text and class (imdb, dbpedia)": (
@@ -145,7 +147,7 @@ def test_ml_datasets_unreachable_download_is_a_clear_error(tmp_path, monkeypatch
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".keras").mkdir()
     for scheme in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(scheme, "http://127.0.0.1:9")  # Nobody listens there.
+        monkeypatch.setenv(scheme, "http://127.0.0.1:9")  # There is no server at this port.
     with pytest.raises(DataError, match=r"ml_datasets\.imdb.*not be downloaded.*'arguments'"):
         one(MLDatasets("imdb"))
 

@@ -1,4 +1,4 @@
-"""Mixtures as teachers: reports, files, and what cannot be mixed."""
+"""Mixtures as teachers: reports, files, and tasks that cannot be mixed."""
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +29,7 @@ def test_multi_task_reports_each_task_macro_and_micro(many_sizes, n_copies, flat
     mixture = mix(many_sizes, training=False, flat=flat)
     metric = Accuracy()
     mixture.set_metrics([metric])
-    # Right for even episodes.
+    # Replies to episodes with even numbers are right.
     if flat:
         mixture.set_batches(Fixed(n_copies))
         while not mixture.epoch_done():
@@ -56,7 +56,7 @@ def test_multi_task_reports_each_task_macro_and_micro(many_sizes, n_copies, flat
     assert merge_reports(report, report)["macro/accuracy"].value() == values["macro/accuracy"]
     mixture.reset_metrics()
     assert mixture.report()["a/examples"].value() == 0
-    assert metric.n_examples == 0  # The tasks have their own.
+    assert metric.n_examples == 0  # Each task has its own copy.
 
 
 def reply_to(message):
@@ -72,7 +72,7 @@ def test_multi_task_messages_keep_all_but_their_id():
     assert [{**alone[m["id"]], "id": m["id"]} for m in said] == said
     assert mixture.n_examples == 3 and mixture.n_episodes == 2
     assert list(mixture.texts()) == [*tasks["a"].texts(), *tasks["b"].texts()]
-    # The tasks have a place of their own.
+    # A mixture does not move the positions of its tasks.
     rounds([mixture])
     assert mixture.epoch_done() and not tasks["a"].epoch_done()
     assert len(rounds([tasks["a"]])) == 2
@@ -199,7 +199,7 @@ def test_multi_task_loss_and_accuracy_of_each_task_by_hand(text):
         whole = sum(value * n for value, n in parts) / found["examples"]
         assert found[name] == pytest.approx(whole) and parts[0] != parts[1]
         assert found[f"macro/{name}"] == pytest.approx(sum(value for value, _ in parts) / 2)
-    # In an evaluation by hand, what ``evaluate`` tells of each.
+    # An evaluation by hand gives the same scores of each task as ``evaluate_agent``.
     dev = experiment.evaluation_split("dev")
     with agent.evaluating(), experiment.make_world(dev, agent) as by_hand:
         by_hand.reset_metrics()

@@ -1,4 +1,4 @@
-"""Real data sets give exactly the examples that their own statistics count."""
+"""Real data sets give exactly as many examples as their own statistics say."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def counts(data, name, split):
 
 
 def unpacked(archive, wanted, folder):
-    """The files of an archive whose names have something in them."""
+    """Unpack the files of an archive whose names match a pattern. Return their paths by name."""
     found = {}
     with tarfile.open(archive) as files:
         for member in files:
@@ -46,7 +46,7 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
     for batch in whole_batches(teacher):
         n_examples += len(batch)
         assert all(len(context) <= 6 for context in batch.column("context"))
-    # The number of pairs in the data's README.
+    # This is the number of pairs according to the data's README.
     counted = counts(data, "self_dialogue", "test")
     assert n_examples == 19463 == counted["turns"] - counted["dialogues"]
 
@@ -62,7 +62,7 @@ def test_self_dialogue_both_sides_make_every_turn_a_label(data):
 
 def test_sgd_system_turns_and_their_protocol_of_one_of_a_hundred(data):
     by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
-    assert by_name.n_examples == by_place.n_examples == 24863  # README's number of pairs.
+    assert by_name.n_examples == by_place.n_examples == 24863  # Number of pairs in its README.
     assert by_name.n_episodes == counts(data, "sgd", "test")["dialogues"]
     assert list(by_name.texts()) == list(by_place.texts())
     shown = {"max_examples": 2000, "n_candidates": 100, "seed": 0}
@@ -116,7 +116,7 @@ def test_babi_dialog_every_task_answers_from_its_candidates(data, tmp_path):
                 candidates=paths[f"dialog-babi-{candidates}.txt"],
                 streaming=True,
             ).for_split("test")
-            # Reading sees to it that every label is among the candidates.
+            # Reading fails if a label is not among the candidates.
             n_examples += sum(1 for _ in teacher.examples())
         assert n_examples == counted[split]["turns"] / 2
 

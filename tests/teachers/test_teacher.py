@@ -1,4 +1,4 @@
-"""The teacher contract: exactly once, order by (seed, epoch), scores, misuse."""
+"""The contract of teachers: labels, candidates, scores, and errors about wrong calls."""
 
 from collections import Counter
 
@@ -32,7 +32,8 @@ def teacher(sizes, *, training=True, streaming=False, window=4, mutators=None, *
 
 
 def run(original, n_copies):
-    """One epoch as a batch world runs it; the turns each copy saw, and all texts in order."""
+    """Run an epoch in the way of a batch world. Return the messages of each copy, and all texts in
+    order."""
     copies = [original.clone() for _ in range(n_copies)]
     seen = [[] for _ in copies]
     texts = []
@@ -195,7 +196,7 @@ def test_teacher_draws_candidates_in_evaluation(streaming):
         assert row["eval_labels"][0] in candidates and set(candidates) <= labels
     assert len({tuple(candidates) for candidates in by_batch.values()}) == 30
     assert "label_candidates" not in teacher([1] * 30, training=True, **choices).act()
-    # A sample of the examples ranks the candidates that all of them rank.
+    # Examples of a sample have the same candidates as in the whole split.
     few = teacher([1] * 30, training=False, max_examples=5, **choices)
     assert {m["id"]: m["label_candidates"] for m in few.examples()}.items() <= by_batch.items()
 
@@ -229,7 +230,7 @@ LABELS = st.none() | st.lists(st.sampled_from("xyz"), max_size=3)
     st.integers(0, 6),
 )
 def test_teacher_all_labels_are_those_of_the_examples(rows, training, streaming, window, sample):
-    """Also where messages lack labels, or have them under the name of evaluation."""
+    """This also holds if messages have no labels, or have them as ``eval_labels``."""
 
     def message(labels, evaluation):
         fields = {"text": "a", "labels": labels, "eval_labels": evaluation}
