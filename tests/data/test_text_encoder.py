@@ -114,7 +114,7 @@ def shown(rows, limits, kind):
 
 @pytest.mark.parametrize("is_compiled", [False, True])
 @given(TOKENIZERS, OPTIONS, BATCHES, KINDS)
-def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, batches, kind):
+def test_encoder_agrees_with_the_reference(is_compiled, tokenizer, options, batches, kind):
     """One encoder gets several batches, each of them twice, so that its caches are used. It is
     compiled or not."""
     if is_compiled:
@@ -186,7 +186,9 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
     st.lists(TEXTS, max_size=3),
     st.integers(1, 3),
 )
-def test_encoder_packs_what_it_encodes(tokenizer, options, batches, kind, more, n_segments):
+def test_encoder_packs_the_same_tokens_as_it_encodes(
+    tokenizer, options, batches, kind, more, n_segments
+):
     pytest.importorskip("numba")
     encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
     for rows, limits in batches:
@@ -236,7 +238,7 @@ def test_encoder_segments_count_lines_of_a_story():
     assert rows[:, 1].tolist() == [5, 4, 3, 3, 2, 1, 1, 0, 0]
 
 
-def test_encoder_results_can_be_changed_without_harm():
+def test_encoder_results_are_not_shared_with_its_cache():
     encoder = TextEncoder(ByteTokenizer())
     first, _ = encoder.contexts([[(PARTNER, "abc")]])
     before = first.copy()
@@ -266,7 +268,7 @@ def test_encoder_tokenizes_a_turn_once():
     assert sorted(seen[4:]) == ["e", "f"]
 
 
-def test_encoder_memory_is_bounded_but_for_what_is_held():
+def test_encoder_cache_is_bounded_except_for_data_in_memory():
     encoder = TextEncoder(ByteTokenizer(), max_cached=1000)
     for i in range(300):
         encoder.contexts([[(PARTNER, f"{i:020d}")]])
@@ -277,7 +279,7 @@ def test_encoder_memory_is_bounded_but_for_what_is_held():
     assert encoder._kept._n_entries == 300 and not encoder._kept.rows
 
 
-def test_encoder_forgets_data_that_is_gone():
+def test_encoder_does_not_keep_a_store_alive():
     encoder = TextEncoder(ByteTokenizer())
     batch = shown([([(PARTNER, "a")], "b")], [None], "held")
     encoder.pairs(batch)
@@ -287,7 +289,7 @@ def test_encoder_forgets_data_that_is_gone():
     assert gone() is None
 
 
-def test_encoder_replicas_in_threads_remember_together():
+def test_encoder_replicas_in_threads_share_a_cache():
     """Threads share what they have encoded, whichever thread encodes it first."""
     rows = [([(PARTNER, f"{n % 50} a")], f"{n % 7}") for n in range(400)]
     whole = shown(rows, [None] * 400, "held")

@@ -17,19 +17,19 @@ def test_vocabulary_is_ordered_by_count_and_token_and_limited():
 
 
 @pytest.mark.parametrize("texts", [[], ["", " "], ["x y z"]])
-def test_vocabulary_with_nothing_left_is_an_error(texts):
+def test_vocabulary_without_frequent_tokens_is_an_error(texts):
     with pytest.raises(DataError, match="nothing is left for the vocabulary.*min_freq is 2"):
         Vocabulary.build(texts, str.split, min_freq=2)
 
 
-def test_vocabulary_build_tells_how_far_it_is():
+def test_vocabulary_build_reports_its_progress():
     told = []
     Vocabulary.build(["a"] * 2500, str.split, progress=told.append)
     assert told == [1000, 2000, 2500]
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, unique=True), st.data())
-def test_vocabulary_survives_the_disk(tmp_path_factory, tokens, data):
+def test_vocabulary_is_saved_and_loaded(tmp_path_factory, tokens, data):
     counts = [data.draw(st.integers(1, 10**12)) for _ in tokens]
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     Vocabulary(list(zip(tokens, counts))).to_disk(path)
@@ -37,7 +37,7 @@ def test_vocabulary_survives_the_disk(tmp_path_factory, tokens, data):
     assert (loaded.tokens, loaded.counts) == (tokens, counts)
 
 
-def test_vocabulary_takes_any_token_to_the_disk(tmp_path):
+def test_vocabulary_saves_any_token(tmp_path):
     tokens = ["a\nb", "\r", "\x85", "\u2028", "\x00", "\ud800", '"', "\\", "语"]
     Vocabulary([(token, 1) for token in tokens]).to_disk(tmp_path / "v")
     assert Vocabulary.from_disk(tmp_path / "v").tokens == tokens

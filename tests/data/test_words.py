@@ -34,7 +34,7 @@ def test_words_of_many_scripts(text, expected):
 
 
 @given(st.text())
-def test_words_lose_nothing_but_space(text):
+def test_words_lose_only_spaces_and_format_characters(text):
     words = split_words(text)
     dropped = [c for c in text if not c.isspace() and unicodedata.category(c) != "Cf"]
     assert [c for c in "".join(words) if unicodedata.category(c) != "Cf"] == dropped

@@ -71,7 +71,7 @@ def test_bootstrap_values_are_those_of_the_metric_on_the_drawn_examples(pairs, n
 
 
 @pytest.mark.slow
-def test_bootstrap_interval_covers_the_truth_as_often_as_it_says():
+def test_bootstrap_interval_has_its_stated_coverage():
     """About 95 % of the intervals of 200 samples of 150 examples contain the true accuracy, 0.7."""
     random = numpy.random.default_rng(0)
     covered = 0
@@ -83,7 +83,7 @@ def test_bootstrap_interval_covers_the_truth_as_often_as_it_says():
 
 
 @pytest.mark.slow
-def test_bootstrap_of_conversations_covers_where_that_of_turns_does_not():
+def test_bootstrap_of_conversations_has_better_coverage_than_of_turns():
     """The five turns of a conversation are all right or all wrong, so they say no more than one
     turn does."""
     random = numpy.random.default_rng(1)
@@ -104,7 +104,7 @@ def test_bootstrap_draws_the_same_for_the_same_seed():
     assert one.tobytes() == two.tobytes() != other.tobytes()
 
 
-def test_bootstrap_of_tasks_draws_each_by_itself():
+def test_bootstrap_draws_each_task_separately():
     tasks = {"a": average_reports([1, 0, 1, 1]), "b": average_reports([0, 0, 1] * 10), "c": []}
     resampled = {
         task: resample(
@@ -120,7 +120,7 @@ def test_bootstrap_of_tasks_draws_each_by_itself():
     assert values["accuracy"] == pytest.approx((4 * a + 30 * b) / 34)
 
 
-def test_bootstrap_gives_nothing_it_cannot_tell():
+def test_bootstrap_gives_no_value_where_it_cannot():
     class Rooted(AverageMetric):
         def value(self):
             return super().value() ** 0.5

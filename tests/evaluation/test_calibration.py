@@ -34,7 +34,7 @@ def test_fit_temperature_finds_the_lowest_loss(true):
     assert loss(P, right, found) <= loss(P, right, best)
 
 
-def test_tempered_takes_back_a_temperature():
+def test_tempered_can_undo_a_temperature():
     P = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0]])
     assert tempered(tempered(P, 2.5), 1 / 2.5) == pytest.approx(P)
     assert tempered(P, 0.5)[0] == pytest.approx(np.array([0.49, 0.04, 0.01]) / 0.54)
@@ -127,7 +127,7 @@ def test_threshold_of_a_run_that_resumed_is_the_same(folder):
     assert weights(folder / "whole") == weights(folder / "parts")
 
 
-def test_model_without_a_threshold_yet_says_so(folder):
+def test_model_without_a_threshold_yet_is_an_error(folder):
     quietly_train(INTENTS, folder / "out", **WANTED)
     last = load(folder / "out" / "model-last")
     with pytest.raises(DialogError, match="model-last  has no threshold yet.*train --resume"):
@@ -150,7 +150,7 @@ FEW = r"examples in scope: 48 \(50 are needed\), classes: 3 \(2 .*may be far fro
         (10, 0, "recall:0.9", "recall 0.9 was wanted, but no example is labelled 'oos': every"),
     ],
 )
-def test_training_says_what_follows_from_too_little_dev_data(folder, n, others, wanted, told):
+def test_training_warns_about_too_little_dev_data(folder, n, others, wanted, told):
     write(folder / "dev.jsonl", n, others)
     _, shown = quietly_train(INTENTS, folder / "out", **{**WANTED, "agent__threshold": wanted})
     assert re.search(f"^dev: {told}", shown, re.M), shown

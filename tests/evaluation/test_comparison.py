@@ -43,7 +43,7 @@ def difference(tmp_path, a, b, **settings):
     return only, found
 
 
-def test_compare_same_replies_tells_no_difference(tmp_path):
+def test_compare_of_equal_replies_finds_no_difference(tmp_path):
     rows = predictions([n % 3 > 0 for n in range(90)])
     only, found = difference(tmp_path, rows, rows)
     assert (only.difference, only.low, only.high, only.p_value) == (0.0, 0.0, 0.0, 1.0)
@@ -81,7 +81,7 @@ def test_compare_is_paired(tmp_path):
 
 
 @pytest.mark.slow
-def test_compare_of_equal_models_seldom_finds_a_difference(tmp_path):
+def test_compare_of_equal_models_rarely_finds_a_difference(tmp_path):
     """Two models are right with a probability of 0.7, by chance. About 5 of 100 comparisons may
     find a difference."""
     chance = numpy.random.default_rng(5)
@@ -145,7 +145,7 @@ def test_compare_names_what_differs(tmp_path):
         compare(a, write(tmp_path / "b", rows, []))
 
 
-def test_compare_verdict_says_points_of_shares_only():
+def test_compare_verdict_uses_points_only_for_shares():
     lower = MetricDifference("x/perplexity", 20.0, 17.5, -2.5, -3.25, -1.0, 0.01, "B")
     expected = "B is better in x/perplexity by 2.5 (95 % interval 1 to 3.25)"
     assert lower.verdict() == expected
@@ -162,7 +162,7 @@ def test_compare_p_value_of_known_draws():
     assert two_sided(numpy.ones(999)) == pytest.approx(2 / 1000)
 
 
-def test_write_predictions_whole_or_not_at_all(tmp_path):
+def test_write_predictions_writes_all_or_nothing(tmp_path):
     rows = predictions([True, False])
     path = write(tmp_path / "new" / "p.jsonl", rows)
     before = path.read_text()

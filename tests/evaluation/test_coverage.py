@@ -42,7 +42,7 @@ def count_by_hand(rows, threshold):
     return len(answered), sum(1 for row in answered if row[1])
 
 
-def test_guesses_tell_what_is_right_and_what_is_in_scope():
+def test_guesses_contain_whether_a_guess_is_right_and_in_scope():
     def row(label, best, p=0.5):
         classes = ["a", "b", "oos"]
         reply = {"text_candidates": [best], "candidate_probabilities": [p], "classes": classes}
@@ -56,7 +56,7 @@ def test_guesses_tell_what_is_right_and_what_is_in_scope():
 
 
 @given(ROWS, SHARES)
-def test_threshold_for_precision_answers_the_most_texts_of_all(rows, precision):
+def test_threshold_for_precision_answers_as_many_texts_as_possible(rows, precision):
     found = lowest_threshold(guesses_of(rows), "precision", precision)
     counts = [count_by_hand(rows, threshold) for threshold in THRESHOLDS]
     most = max((n for n, right in counts if n and right / n >= precision), default=None)

@@ -121,7 +121,7 @@ class Letters(Agent):
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_detail_of_sets_of_labels_scores_examples_that_are_known_to_have_none(world):
+def test_detail_of_label_sets_scores_examples_with_empty_sets(world):
     rows = [("a b", ["b", "a"]), ("a", []), ("", []), ("b", ["a"]), ("a", None)]
     episode = [{"text": text, "labels": labels} for text, labels in rows]
     del episode[4]["labels"]  # labels not known: answered, but not scored

@@ -86,7 +86,7 @@ ALL_WORLDS = [
         ("Classifier", "MemoryReader"),
     ],
 )
-def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(kind, encoder):
+def test_evaluation_is_bit_for_bit_the_same_for_any_world_order_and_flattening(kind, encoder):
     agent = make_agent(kind, encoder)
     episodes = conversations()
     n_examples = sum(map(len, episodes))
@@ -128,7 +128,7 @@ def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
             assert {len(reply["text_candidates"]) for reply in replies} == {len(agent.fixed)}
 
 
-def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
+def test_evaluation_does_not_change_the_conversation_of_a_training():
     agent = make_agent("Ranker", "BagEncoder")
     partner = registry.worlds.get("thincdialog.PartnerWorld.v1")()
     with partner(task([]).for_split("train", training=True), agent) as world:
@@ -165,7 +165,7 @@ def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
     assert agent.n_rows == [12]
 
 
-def test_evaluation_leaves_products_fast_and_takes_nothing_of_an_earlier_one():
+def test_evaluation_restores_fast_products_and_encodes_candidates_again():
     agent, found = make_agent("Ranker", "BagEncoder"), []
     encode = agent._encode_candidates
     agent._encode_candidates = lambda texts: found.append(texts) or encode(texts)

@@ -156,7 +156,7 @@ def test_predict_reads_a_file_in_the_layout_of_the_models_data(tmp_path):
         predict("talk/model-last", path, system_turns="drop")
 
 
-def test_predict_says_that_it_does_not_know():
+def test_predict_gives_an_unknown_reply_below_the_threshold():
     texts = ["red", "tall warm", "blue short green"]
     whole = list(predict("intents/model-last", texts, top=9))
     least = sorted(row["score"] for row in whole)[1]
@@ -190,7 +190,7 @@ def test_predict_chooses_among_classes_of_a_row():
     assert str(told[0]) == "rows:2  none of 'label_candidates' is a class of the model: 'no'"
 
 
-def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
+def test_predict_reports_rows_that_cannot_be_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"said": "red"}\n{\n{"said": 3}\n{"said": "blue", "n": 1}\n')
     with pytest.raises(DataError, match="a.jsonl:2  not valid JSON"):
@@ -240,7 +240,7 @@ def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):
     assert [error.line for error in told] == [2, 3, 4]
 
 
-def test_predict_holds_no_more_than_a_part_at_a_time():
+def test_predict_reads_one_part_at_a_time():
     n_read = 0
 
     def endless():
@@ -256,14 +256,14 @@ def test_predict_holds_no_more_than_a_part_at_a_time():
     assert row["said"] == f"red {predicting.N_ROWS + 1}" and n_read == 2 * predicting.N_ROWS
 
 
-def test_predict_refuses_senseless_numbers():
+def test_predict_refuses_invalid_numbers():
     with pytest.raises(ValueError, match="top = 0"):
         predict("intents/model-last", [], top=0)
     with pytest.raises(ValueError, match="threshold = 1.5"):
         predict("intents/model-last", [], threshold=1.5)
 
 
-def test_a_saved_model_needs_its_file_of_candidates_no_more(tmp_path):
+def test_a_saved_model_does_not_need_its_file_of_candidates(tmp_path):
     path = tmp_path / "replies.txt"
     path.write_text("An Albatross of Tall Story with Moonlight, got it.\nno\n")
     changes = {"agent.fixed_candidates": str(path), "agent.candidates": "batch"}
@@ -370,7 +370,7 @@ def test_predict_writes_labels_into_a_table_as_they_are_read(topics):
         ("JSONLayout", 'layout = "iob"', "{0} {1}\tO O {0}"),
     ],
 )
-def test_predict_reads_the_very_file_that_the_model_learned_from(tmp_path, teacher, more, line):
+def test_predict_reads_the_file_that_the_model_was_trained_on(tmp_path, teacher, more, line):
     lines = [line.format(a, b) for a in WORDS for b in WORDS]
     (tmp_path / "data.txt").write_text("\n".join(lines))
     task = f"""
@@ -413,7 +413,9 @@ SPOKEN = "A: tall\nB: short\n\nA: warm\nB: cold\n"
         ("a.yml", "own: [tall\n", "not valid YAML", None),
     ],
 )  # fmt: skip
-def test_predict_takes_no_other_format_for_lines_of_text(tmp_path, name, content, looks, texts):
+def test_predict_does_not_read_other_formats_as_lines_of_text(
+    tmp_path, name, content, looks, texts
+):
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=looks) as caught:
@@ -429,7 +431,7 @@ def test_predict_takes_no_other_format_for_lines_of_text(tmp_path, name, content
         assert [row["said"] for row in rows] == content.splitlines()
 
 
-def test_predict_takes_what_teachers_take(tmp_path):
+def test_predict_takes_the_same_paths_as_teachers(tmp_path):
     rows = [{"said": f"{a} {b}", "n": n} for n, (a, b) in enumerate(zip(WORDS, WORDS[1:]))]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows[:2]))
     packed = "".join(f"{json.dumps(row)}\n" for row in rows[2:4]).encode()
@@ -450,7 +452,7 @@ def test_predict_takes_what_teachers_take(tmp_path):
         list(predict("intents/model-last", f"{tmp_path}/*.tsv"))
 
 
-def test_predict_reads_yaml_that_the_model_learned_from(tmp_path):
+def test_predict_reads_yaml_that_the_model_was_trained_on(tmp_path):
     examples = "".join(f"    - {a} {b}\n" for a in WORDS for b in WORDS)
     entries = [f"- intent: {word}\n  examples: |\n{examples}" for word in WORDS]
     (tmp_path / "nlu.yml").write_text(f"nlu:\n{''.join(entries)}")

@@ -43,11 +43,11 @@ def said(**files):
         ),
     ],
 )
-def test_shared_files_are_told(files, found):
+def test_shared_files_are_reported(files, found):
     assert said(**files) == found
 
 
-def test_shared_file_of_two_splits_in_it_is_none(folder):
+def test_shared_file_is_not_reported_if_it_contains_two_splits(folder):
     (folder / "own.yml").write_text("records: {train: learn, dev: see}\ntext: said\nlabel: class\n")
     rows = {
         split: [{"said": f"{split} {n}", "class": str(n % 2)} for n in range(4)]

@@ -54,7 +54,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_unreachable_labels_are_told_of_once_in_training_and_below_scores(folder, run):  # noqa: F811
+def test_unreachable_labels_are_reported_once_in_training_and_with_scores(folder, run):  # noqa: F811
     code, out, err = run("train ranker.cfg -o out")
     assert code == 0 and err.count("in no candidate list") == 1 and "no candidate list" not in out
     assert f"dev: {OUTSIDE}: {REMEDY}" in err
@@ -69,7 +69,7 @@ def test_unreachable_labels_are_told_of_once_in_training_and_below_scores(folder
 
 
 @pytest.mark.parametrize("known, expected", [(9, 1), (10, 0)])
-def test_unreachable_labels_count_from_more_than_half(folder, run, known, expected):  # noqa: F811
+def test_unreachable_labels_are_reported_if_they_are_more_than_half(folder, run, known, expected):  # noqa: F811
     talks(folder / "dev.jsonl", [f"{'reply' if n < known else 'other'} {n}" for n in range(20)])
     code, _, err = run("train ranker.cfg")
     assert code == 0 and err.count("in no candidate list") == expected
@@ -88,7 +88,7 @@ def test_unreachable_labels_make_a_check_of_debug_data_fail(folder, run):  # noq
     assert "candidates" in report.passed
 
 
-def test_unreachable_classes_are_told_of_with_another_remedy(folder, run):  # noqa: F811
+def test_unreachable_classes_are_reported_with_another_remedy(folder, run):  # noqa: F811
     classes(folder / "train.jsonl", ["yes", "no"] * 60)
     classes(folder / "dev.jsonl", ["yep", "no", "nope"] * 5)
     code, _, err = run("train classes.cfg")
@@ -142,7 +142,7 @@ def test_unreachable_labels_are_those_that_the_setting_leaves_out(folder, source
     assert [found.warning.partition(": ")[2]] == of_data or source == '"vocab"'
 
 
-def test_unreachable_labels_are_none_that_stand_for_rejected_ones(folder, run):  # noqa: F811
+def test_unreachable_labels_do_not_include_the_reject_class(folder, run):  # noqa: F811
     classes(folder / "train.jsonl", ["yes", "no"] * 60)
     classes(folder / "dev.jsonl", ["other"] * 15)
     rejects = '--agent.reject_class "other" --agent.threshold 0.9'

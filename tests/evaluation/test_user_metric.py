@@ -115,7 +115,7 @@ class LongestReply(ExampleMetric):
 '''
 
 
-def test_user_metric_beside_the_usual_ones_stands_in_every_table(shown, tmp_path):
+def test_user_metric_next_to_the_usual_ones_is_in_every_table(shown, tmp_path):
     """Nothing is known about the metric: neither its direction nor an interval."""
     (tmp_path / "code.py").write_text(UNKNOWN)
     usual = "".join(

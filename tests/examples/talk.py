@@ -137,7 +137,7 @@ def batches_left(teacher):
     return [batch.ids() for batch in whole_batches(teacher)]
 
 
-def check_goes_on(make, n_rounds, n_copies, n_more=None):
+def check_resumes(make, n_rounds, n_copies, n_more=None):
     """Check that copies of a new teacher, restored from a state, continue as the copies from which
     the state was taken. Return the state.
 

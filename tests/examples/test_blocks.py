@@ -28,7 +28,7 @@ from thincdialog.teachers.conversations import Conversations
     alone=st.booleans(),
 )
 @slowly
-def test_blocks_tasks_show_the_same_and_go_on_in_each_other(
+def test_blocks_are_the_same_with_tasks_and_resume_each_other(
     tmp_path, name, parts, window, n_rounds, flat, pack, alone
 ):
     if name == "jsonl, a part":
@@ -49,7 +49,7 @@ def test_blocks_tasks_show_the_same_and_go_on_in_each_other(
 
 @given(case=cases(), n_batches=st.integers(0, 9), budget=st.integers(0, 20))
 @slowly
-def test_blocks_batches_of_mixtures_are_the_same(case, n_batches, budget):
+def test_blocks_batches_of_mixtures_are_the_same_with_tasks(case, n_batches, budget):
     shown = []
     for prepare in (lambda teacher: teacher, ahead):
         teacher = prepare(case.make())
@@ -78,7 +78,9 @@ def shards(teacher, start=None):
     flat=st.booleans(),
 )
 @slowly
-def test_blocks_shards_are_alike_and_go_on_in_each_other(tmp_path, name, parts, limits, flat):
+def test_blocks_shards_are_the_same_with_tasks_and_resume_each_other(
+    tmp_path, name, parts, limits, flat
+):
     files = Files(tmp_path, name, parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "SHARD_ROWS", limits[0])
@@ -99,7 +101,7 @@ def test_blocks_shards_are_alike_and_go_on_in_each_other(tmp_path, name, parts, 
     limits=st.tuples(st.integers(1, 5), st.integers(1, 400)),
 )
 @slowly
-def test_blocks_stores_the_same_bytes(tmp_path, episodes, limits):
+def test_blocks_stores_have_the_same_bytes_with_tasks(tmp_path, episodes, limits):
     def source():
         return [[Message(message) for message in episode] for episode in episodes]
 
@@ -118,7 +120,7 @@ def test_blocks_stores_the_same_bytes(tmp_path, episodes, limits):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"{}\n", b'{"turns": []}\n', b"hello\tyou\n"])
-def test_blocks_nothing_is_said_as_by_one(tmp_path, content):
+def test_blocks_error_of_data_without_examples_is_the_same_with_tasks(tmp_path, content):
     path = tmp_path / "data.jsonl"
     path.write_bytes(content)
     messages = []

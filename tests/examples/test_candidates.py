@@ -17,7 +17,7 @@ from thincdialog.messages import Message
     st.integers(2, 12),
     st.integers(0, 5),
 )
-def test_candidates_are_different_and_hold_the_label(replies, n_candidates, seed):
+def test_candidates_are_distinct_and_include_the_label(replies, n_candidates, seed):
     sampler = CandidateSampler(replies, n_candidates, seed)
     candidates = sampler.candidates("7/0", replies[0])
     assert len(set(candidates)) == len(candidates) == min(n_candidates, len(set(replies)))
@@ -25,7 +25,7 @@ def test_candidates_are_different_and_hold_the_label(replies, n_candidates, seed
     assert candidates == CandidateSampler(replies, n_candidates, seed).candidates("7/0", replies[0])
 
 
-def test_candidates_are_drawn_evenly_from_the_replies_and_the_label_placed_evenly():
+def test_candidates_are_drawn_evenly_and_every_position_of_the_label_is_equally_likely():
     replies = [f"r{number}" for number in range(50)] + ["often"] * 50
     sampler = CandidateSampler(replies, 5, 0)
     drawn = [sampler.candidates(f"{number}/0", "r0") for number in range(4000)]
@@ -53,7 +53,7 @@ def with_candidates(n_candidates=4):
     return WithCandidates(store, sampler)
 
 
-def test_candidates_of_a_store_are_drawn_where_there_are_none():
+def test_candidates_of_a_store_are_drawn_for_rows_without_any():
     shown = with_candidates()
     found = shown.cells("label_candidates", np.arange(30))
     assert found[3] == ["r3", "x"] and found[5] is None

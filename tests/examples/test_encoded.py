@@ -74,7 +74,7 @@ def arrays(found):
 )
 @quick(max_examples=25)
 @given(st.lists(stores(), min_size=1, max_size=3), st.data())
-def test_ready_tokens_give_what_texts_give(is_compiled, settings, parts, data):
+def test_stored_tokens_give_the_same_results_as_texts(is_compiled, settings, parts, data):
     encoder, other = make_encoder(**settings), make_encoder(**settings)
     encoder.is_compiled = other.is_compiled = is_compiled
     assert encoder.key == other.key
@@ -91,7 +91,7 @@ def test_ready_tokens_give_what_texts_give(is_compiled, settings, parts, data):
             assert packed[0] == packed[1]
 
 
-def test_key_tells_what_decides_on_the_tokens():
+def test_key_depends_only_on_settings_that_change_the_tokens():
     same = [{}, {"max_context": 3}, {"max_label": 3}, {"delimiter": False}]
     assert len({make_encoder(**settings).key for settings in same}) == 1
     others = [{"history_size": 2}, {"speaker_tokens": True}, {"segments": "line"}]
@@ -102,7 +102,7 @@ def test_key_tells_what_decides_on_the_tokens():
     assert len(keys) == 6 and None not in keys
 
 
-def test_side_by_side_keeps_ids_of_small_kinds():
+def test_side_by_side_widens_ids_of_small_types():
     narrow = Encoded(*map(np.array, ([0, 1], [0], [[0], [2], [1]])), np.array([7, 2], "u2"),
                      np.array([0]), np.array([0]))  # fmt: skip
     joined = side_by_side([narrow, narrow])

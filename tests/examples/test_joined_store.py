@@ -113,7 +113,7 @@ def trained(teacher, kind, ops, batcher):
 @pytest.mark.parametrize(
     "kind, ops", [("Ranker", "numpy"), ("Ranker", "fast"), ("StarSpace", "fast")]
 )
-def test_mixture_in_memory_teaches_to_the_bit_what_streams_teach(kind, ops, batcher):
+def test_mixture_in_memory_trains_bit_for_bit_like_streams(kind, ops, batcher):
     if ops == "fast":
         pytest.importorskip("numba")
     rng = np.random.default_rng(0)
@@ -131,7 +131,7 @@ def test_mixture_in_memory_teaches_to_the_bit_what_streams_teach(kind, ops, batc
     assert values[0].tobytes() == values[1].tobytes()
 
 
-def test_mixture_of_packed_streams_numbers_the_labels_of_its_batches_only():
+def test_mixture_of_encoded_streams_numbers_only_the_labels_of_its_batches():
     """It does not number the labels of whole blocks again for each batch."""
     some = [{"text": f"q {n}", **({"labels": [f"a {n % 20}"]} if n % 3 else {})} for n in range(50)]
     shown = []

@@ -70,7 +70,7 @@ def plain(cell):
 
 @settings(max_examples=15)
 @given(shards)
-def test_what_is_read_is_what_was_written(parts):
+def test_mapped_store_returns_the_data_that_was_written(parts):
     with TemporaryDirectory() as name:
         memory = held([episode for part in parts for episode in part])
         store = built(Path(name) / "store", parts)
@@ -92,7 +92,7 @@ def test_what_is_read_is_what_was_written(parts):
 
 
 @pytest.mark.parametrize("cell", [{1: 2}, object(), {"a": {3}}, [np.float32(1)]])
-def test_what_cannot_be_kept_is_refused_by_name(cell, tmp_path):
+def test_values_that_cannot_be_stored_are_refused_by_name(cell, tmp_path):
     with pytest.raises(DataError, match=r"'extra' of example '7' holds"):
         built(tmp_path / "store", [[[Message(id="7", text="a", extra=cell)]]])
 
@@ -151,7 +151,7 @@ def test_damaged_files_are_one_clear_error(how, tmp_path):
         shutil.rmtree(folder)
 
 
-def test_manifest_that_is_none_is_one_clear_error(tmp_path):
+def test_invalid_manifest_is_one_clear_error(tmp_path):
     built(tmp_path / "store", [EPISODES])
     (tmp_path / "store" / "manifest.json").write_text("[]")
     with pytest.raises(DataError, match="manifest.json  is damaged"):
@@ -168,7 +168,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("reason", HOSTILE)
-def test_manifest_of_a_strangers_is_a_plain_file_or_refused(reason, tmp_path):
+def test_hostile_manifest_is_refused(reason, tmp_path):
     folder = tmp_path / "store"
     built(folder, [EPISODES])
     elsewhere = (folder / "manifest.json").rename(tmp_path / "elsewhere.json")
@@ -189,7 +189,7 @@ def test_five_lines_of_numpy_read_a_text(tmp_path):
 
 
 @pytest.mark.parametrize("n_done", [0, 1, 2])
-def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path, monkeypatch):
+def test_interrupted_build_resumes_and_gives_the_same_store(n_done, tmp_path, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     parts = [EPISODES[:9], EPISODES[9:20], EPISODES[20:]]
     built(tmp_path / "whole", parts)
@@ -233,7 +233,7 @@ def assert_same_folders(first, second):
     assert not first.with_name(f"{first.name}.building").exists()
 
 
-def test_what_was_begun_of_something_else_is_dropped(tmp_path):
+def test_unfinished_build_of_other_data_is_dropped(tmp_path):
     writer = StoreWriter(tmp_path / "store", {"of": "another test"})
     writer.add(held(EPISODES[:9]), 1)
     writer.files.close()

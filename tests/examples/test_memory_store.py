@@ -44,7 +44,7 @@ def episodes_of(episodes):
 
 
 @given(st.lists(EPISODES, max_size=3), st.data())
-def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
+def test_memory_store_returns_episodes_that_were_added_in_any_pieces(parts, data):
     """Episodes are appended one by one, or copied from other stores. Some of these came from
     another process, or had copied the episodes themselves. Rows are read in between."""
     parts = [episodes_of(part) for part in parts]
@@ -84,7 +84,7 @@ def test_memory_store_gives_what_it_took_in_from_any_pieces(parts, data):
     assert list(texts) == list(dict.fromkeys(text for text in firsts if text is not None))
 
 
-def test_memory_store_takes_in_no_more_than_the_rows_it_is_given():
+def test_memory_store_copies_only_the_given_rows():
     whole, part, again = MemoryStore(), MemoryStore(), MemoryStore()
     for number in range(9):
         said = [(SELF, f"said {number}"), (SELF, f"then {number}")]

@@ -87,7 +87,9 @@ def test_mixture_shares_are_exact_to_within_an_episode(
 
 
 @given(MANY_SIZES, WEIGHTS, st.booleans(), BATCHERS)
-def test_mixture_repeats_until_all_were_shown_whole(many_sizes, weights, streaming, batcher):
+def test_mixture_repeats_until_every_task_was_shown_completely(
+    many_sizes, weights, streaming, batcher
+):
     mixture = mix(many_sizes, weights, "examples", True, streaming=streaming, flat=True)
     mixture.set_batches(batcher)
     shown = Counter(sum(batches_left(mixture), []))
@@ -107,7 +109,7 @@ def test_mixture_repeats_until_all_were_shown_whole(many_sizes, weights, streami
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_mixture_repeats_nothing_where_a_share_has_nothing_of_a_task(streaming):
+def test_mixture_repeats_nothing_for_a_worker_without_examples_of_a_task(streaming):
     mixture = mix([[1], [1] * 7], repeat=True, weights=[1, 1], streaming=streaming)
     shares = [mixture.share_of(worker, 2) for worker in range(2)]
     said = [rounds([share]) for share in shares]
@@ -158,7 +160,7 @@ def test_mixture_sizes_are_counted_in_the_unit(many_sizes, unit):
 
 
 @pytest.mark.parametrize("size", [None, 7])
-def test_mixture_endless_tasks_go_on_in_the_next_epoch(size):
+def test_mixture_endless_tasks_continue_in_the_next_epoch(size):
     tasks = {"a": make_teacher([1] * 30), "e": endless("e", size)}
     mixture = mix_tasks(tasks, weights={"a": 3, "e": 1})
     assert mixture.n_examples is None and not mixture.order.is_endless
@@ -192,7 +194,7 @@ def test_mixture_of_endless_tasks_only_never_ends():
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_mixture_endless_share_with_nothing_in_it_is_done(alone):
+def test_mixture_empty_share_of_endless_tasks_is_done(alone):
     def make():
         tasks = {name: endless(name, size) for name, size in (("e", 2), ("f", 2), ("g", 1))}
         return tasks["e"] if alone else mix_tasks(tasks)
@@ -217,7 +219,7 @@ def test_mixture_state_of_other_tasks_is_an_error():
         mix_tasks({"b": tasks["b"], "a": tasks["a"]}).restore(state)
 
 
-def test_mixture_many_small_tasks_beside_a_large_one_wait_no_longer_than_their_share():
+def test_mixture_small_tasks_next_to_a_large_one_get_their_share_on_time():
     tasks = {f"t{n}": make_teacher([1] * 400, streaming=False) for n in range(12)}
     weights = dict.fromkeys(tasks, 1)
     weights["t0"] = 100

@@ -16,7 +16,7 @@ from thincdialog.examples.strings import Strings
     n_hashes=st.sampled_from([1, 2, 3, 1 << 62]),
     data=st.data(),
 )
-def test_numbers_are_those_of_a_dictionary(parts, forgets, n_hashes, data):
+def test_numbers_are_the_same_as_with_a_dictionary(parts, forgets, n_hashes, data):
     with pytest.MonkeyPatch.context() as patch:
         # Few hashes, so that different strings share one.
         patch.setattr(numbering, "hash", lambda text: hash(text) % n_hashes, raising=False)

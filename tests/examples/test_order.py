@@ -12,7 +12,7 @@ from tests.examples.talk import (
     answer_batch,
     batches_left,
     cases,
-    check_goes_on,
+    check_resumes,
     endless,
     episodes,
     ids_of,
@@ -72,7 +72,7 @@ def test_order_shows_each_example_exactly_once(case, n_workers, workers, n_copie
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(cases(shown_once=False), st.integers(0, 2), st.integers(1, 9), BATCHERS, st.integers(0, 40))
-def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):
+def test_order_continues_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):
     """The state is taken in the middle of episodes, blocks and windows. The next epoch is the same,
     too."""
 
@@ -109,7 +109,9 @@ def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, 
 
 
 @given(SIZES, st.integers(1, 5), st.booleans(), st.booleans(), st.integers(1, 9))
-def test_order_of_shares_differs_by_one_episode_a_block(sizes, n, streaming, training, window):
+def test_order_shares_of_a_block_differ_by_at_most_one_episode(
+    sizes, n, streaming, training, window
+):
     teacher = make_teacher(sizes, streaming=streaming, window=window, training=training)
     said = [rounds([share]) for share in shares(teacher, n)]
     counts = [len({name.split("/")[0] for name in names}) for names in said]
@@ -177,7 +179,7 @@ def test_order_of_a_stream_is_read_once_for_all_places():
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_order_of_a_teacher_that_acts_itself_goes_on(streaming):
+def test_order_of_a_teacher_without_copies_is_resumed(streaming):
     original = make_teacher([3, 2, 4], streaming=streaming)
     first = rounds([original], 2)
     resumed = make_teacher([3, 2, 4], streaming=streaming)
@@ -200,7 +202,7 @@ def test_order_has_no_place_between_an_act_and_its_reply():
 
 
 @given(SIZES, st.booleans(), st.integers(0, 9))
-def test_order_says_acts_without_a_reply_again(sizes, streaming, n_rounds):
+def test_order_repeats_acts_without_a_reply_after_a_restore(sizes, streaming, n_rounds):
     original = make_teacher(sizes, streaming=streaming)
     copies = [original.clone() for _ in range(3)]
     assert copies[0].place_of_act() is None
@@ -217,11 +219,11 @@ def test_order_says_acts_without_a_reply_again(sizes, streaming, n_rounds):
 
 
 @pytest.mark.parametrize("share", [(0, 1), (1, 2)])
-def test_order_of_endless_data_goes_on_in_a_later_showing(share):
+def test_order_of_endless_data_is_resumed_in_a_later_pass(share):
     def make():
         return make_teacher([1, 3, 2], endless=True, window=2).share_of(*share)
 
-    assert check_goes_on(make, 7, 3, n_more=20)["shown"]["again"] > 0
+    assert check_resumes(make, 7, 3, n_more=20)["shown"]["again"] > 0
 
 
 def test_order_of_endless_data_never_ends_and_is_never_sampled():
@@ -236,7 +238,9 @@ def test_order_of_endless_data_never_ends_and_is_never_sampled():
 
 
 @given(SIZES, st.integers(1, 9), st.integers(1, 9), st.booleans(), st.integers(0, 2), BATCHERS)
-def test_order_of_a_stream_is_that_of_memory(sizes, n_copies, window, training, epoch, batcher):
+def test_order_of_a_stream_is_the_same_as_in_memory(
+    sizes, n_copies, window, training, epoch, batcher
+):
     orders = []
     for streaming in (False, True):
         original = make_teacher(

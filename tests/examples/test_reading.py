@@ -67,7 +67,7 @@ MESSAGES = st.fixed_dictionaries({"text": st.sampled_from(ODD)}, optional=CELLS)
 
 @given(episodes=st.lists(st.lists(MESSAGES, min_size=1, max_size=3), min_size=1, max_size=9))
 @slowly
-def test_reading_any_field_comes_back_as_it_was(episodes):
+def test_reading_returns_any_field_unchanged(episodes):
     def source():
         return [[Message(message) for message in episode] for episode in episodes]
 
@@ -78,7 +78,7 @@ def test_reading_any_field_comes_back_as_it_was(episodes):
         assert repr(found) == repr([[{**m} for m in episode] for episode in expected])
 
 
-def test_reading_sends_no_candidates_that_all_share(tmp_path):
+def test_reading_does_not_send_shared_candidates(tmp_path):
     table, choices = tmp_path / "a.csv", tmp_path / "choices.txt"
     table.write_text("text,label\n" + "".join(f"so {n},{n % 3}\n" for n in range(20)))
     choices.write_text("".join(f"{n}\n" for n in range(500)))
@@ -106,7 +106,9 @@ def rows_of(n):
 
 @pytest.mark.parametrize("speakers, segments", [(False, "turn"), (True, "turn"), (True, "line")])
 @pytest.mark.parametrize("history_size", [1, 2, -1])
-def test_reading_makes_the_tokens_of_the_encoder(tmp_path, write, speakers, segments, history_size):
+def test_reading_makes_the_same_tokens_as_the_encoder(
+    tmp_path, write, speakers, segments, history_size
+):
     path = write(rows_of(20))
     encoders = [
         TextEncoder(
@@ -157,7 +159,7 @@ def write(tmp_path):
 
 
 @pytest.mark.parametrize("name, line, problem", BAD_LINES)
-def test_reading_bad_lines_are_named_as_by_one(tmp_path, name, line, problem):
+def test_reading_errors_of_bad_lines_are_the_same_with_tasks(tmp_path, name, line, problem):
     files = Files(tmp_path, name, [[1, 2] * 20])
     files.write([files.parts[0] + line + b"\n"])
     messages = []
@@ -181,7 +183,7 @@ def test_reading_counts_what_was_left_out(tmp_path):
     assert found == [[(1, 40)]] * 2
 
 
-def test_reading_mutators_that_see_everything_do(tmp_path, write):
+def test_reading_mutators_that_need_the_whole_split_get_it(tmp_path, write):
     path = write(rows_of(20))
     shown = []
     for prepare in (lambda teacher: teacher, ahead):
@@ -237,7 +239,7 @@ def test_reading_by_number_and_by_part(make, first, streaming):
     assert len(shown[0]) == 5 and shown.count(shown[0]) == 4
 
 
-def test_reading_by_number_goes_on_without_what_came_before():
+def test_reading_by_number_resumes_without_earlier_episodes():
     source = Numbers(1000)
     made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=10)
     teacher = ahead(made.for_split("train", training=True))
@@ -351,7 +353,7 @@ def test_reading_processes_share_what_cannot_be_read_in_sections():
         assert max(map(len, said)) <= 4
 
 
-def test_reading_by_number_looks_at_what_comes():
+def test_reading_by_number_checks_the_returned_type():
     class Broken(Numbers):
         def __getitem__(self, number):
             return {"text": "no list"}
@@ -361,7 +363,7 @@ def test_reading_by_number_looks_at_what_comes():
             list(prepare(Teacher({"train": Broken(3)}).for_split("train")).episodes())
 
 
-def test_reading_state_that_changed_since_is_seen():
+def test_reading_uses_the_current_state_of_a_reader():
     """A first pass builds the vocabulary of a reader, and the next pass uses it."""
 
     class Reader:
@@ -379,7 +381,7 @@ def test_reading_state_that_changed_since_is_seen():
     assert [message["text"] for message in everything(teacher)] == ["2", "1", "0"]
 
 
-def test_reading_passes_batches_and_candidates_on():
+def test_reading_with_tasks_gives_batches_and_candidates():
     made = IterableTeacher(
         {"dev": [[(f"q{n}", f"a{n % 3}")] for n in range(9)]},
         streaming=True,
@@ -396,7 +398,7 @@ def test_reading_passes_batches_and_candidates_on():
         rounds([ahead(wrong.for_split("dev"))])
 
 
-def test_reading_zipped_lines_longer_than_a_task(tmp_path):
+def test_reading_gzipped_lines_longer_than_a_task(tmp_path):
     path = tmp_path / "data.jsonl.gz"
     path.write_bytes(gzip.compress("".join(FORMATS["conversations"][1]([3, 1] * 20)).encode()))
     shown = [
@@ -498,7 +500,7 @@ def test_reading_an_example_whose_labels_are_none(streaming):
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-def test_reading_refuses_two_examples_of_one_id(tmp_path, streaming):
+def test_reading_refuses_two_examples_with_the_same_id(tmp_path, streaming):
     path = tmp_path / "data.jsonl"
     turns = '"turns": [{"speaker": "A", "text": "hi"}, {"speaker": "B", "text": "ho"}]'
     path.write_text("".join(f'{{"id": "{name}", {turns}}}\n' for name in "abcbd"))

@@ -30,14 +30,14 @@ def test_shared_passes_read_once_and_give_every_thread_all_blocks():
     assert seen == [[list(range(n_blocks))] * n, [list(range(n_blocks, 2 * n_blocks))] * n]
 
 
-def test_shared_passes_a_thread_that_falls_behind_a_pass_reads_by_itself():
+def test_shared_passes_a_thread_that_is_a_pass_late_reads_by_itself():
     passes = SharedPasses(2)
     assert list(passes.blocks(1, 0, lambda: iter("ab"))) == ["a", "b"]
     assert list(passes.blocks(2, 0, lambda: iter("cd"))) == ["c", "d"]
     assert list(passes.blocks(1, 1, lambda: iter("ab"))) == ["a", "b"]
 
 
-def test_shared_passes_tell_each_thread_what_is_wrong():
+def test_shared_passes_raise_an_error_in_each_thread():
     def blocks():
         yield "a"
         raise ValueError("wrong")

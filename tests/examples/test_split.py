@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.examples.talk import batches_left, check_goes_on, rounds, through_json
+from tests.examples.talk import batches_left, check_resumes, rounds, through_json
 from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
@@ -195,7 +195,7 @@ class Files:
     pack=st.booleans(),
 )
 @slowly
-def test_seeking_copies_go_on_whatever_stood_before(
+def test_seeking_copies_resume_without_reading_earlier_bytes(
     tmp_path, name, parts, n_copies, window, n_rounds, flat, pack
 ):
     if name == "jsonl, a part":
@@ -220,7 +220,9 @@ def test_seeking_copies_go_on_whatever_stood_before(
 @pytest.mark.parametrize("name", CASES)
 @given(sizes=sizes, n_batches=st.integers(0, 9), budget=st.integers(0, 12))
 @slowly
-def test_seeking_batches_go_on_whatever_stood_before(tmp_path, name, sizes, n_batches, budget):
+def test_seeking_batches_resume_without_reading_earlier_bytes(
+    tmp_path, name, sizes, n_batches, budget
+):
     if name == "jsonl, a part":
         sizes = [4] * 12
     files = Files(tmp_path, name, [sizes])
@@ -244,7 +246,7 @@ def test_seeking_batches_go_on_whatever_stood_before(tmp_path, name, sizes, n_ba
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
+def test_seeking_starts_at_the_line_of_the_block(tmp_path, name):
     parts = [[1] * 10, [1] * 30]
     files = Files(tmp_path, name, parts)
     original = files.teacher()
@@ -287,7 +289,9 @@ BAD_LINES = [(name, line.encode(), text) for name, (line, text) in MALFORMED.ite
 
 
 @pytest.mark.parametrize("name, line, problem", [*BAD_LINES, *BAD_BYTES])
-def test_seeking_bad_lines_are_named_as_in_a_whole_reading(tmp_path, name, line, problem):
+def test_seeking_errors_of_bad_lines_are_the_same_as_in_a_full_reading(
+    tmp_path, name, line, problem
+):
     files = Files(tmp_path, name, [[1, 2] * 20])
     original = files.teacher()
     rounds([original], 20)
@@ -316,7 +320,7 @@ def whole_file(folder, window):
     return made.for_split("train", training=True)
 
 
-def behind_mutators_that_count(folder, window):
+def after_mutators_that_count(folder, window):
     path = folder / "data.jsonl"
     path.write_text("".join(conversations([2, 1, 3] * 5)))
     mutators = [Flatten(), Limit(n_examples=23), Flatten()]
@@ -336,12 +340,14 @@ def endless_tasks(folder, window):
     return MultiTask(parts)
 
 
-@pytest.mark.parametrize("make", [whole_file, behind_mutators_that_count, endless_tasks])
+@pytest.mark.parametrize("make", [whole_file, after_mutators_that_count, endless_tasks])
 @given(st.integers(0, 30) | st.integers(1, 200), st.integers(1, 4), st.integers(1, 4))
 @slowly
-def test_seeking_in_all_that_is_read_otherwise(tmp_path, make, n_rounds, n_copies, window):
+def test_seeking_in_whole_files_and_after_mutators_and_in_endless_tasks(
+    tmp_path, make, n_rounds, n_copies, window
+):
     n_more = 20 if make is endless_tasks else None
-    check_goes_on(lambda: make(tmp_path, window), n_rounds, n_copies, n_more)
+    check_resumes(lambda: make(tmp_path, window), n_rounds, n_copies, n_more)
 
 
 def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):
@@ -372,7 +378,7 @@ def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
         files.teacher().restore(state)
 
 
-def test_seeking_a_source_of_a_users_that_can_begin_anywhere():
+def test_seeking_in_a_custom_source():
     class Source:
         """Makes episodes by number, and notes which ones it made."""
 
@@ -401,7 +407,7 @@ def test_seeking_a_source_of_a_users_that_can_begin_anywhere():
         assert [*last.store.all_cells(name)] == [*parts[3].store.all_cells(name)]
 
 
-def test_split_frees_cycles_that_a_users_reader_leaves(monkeypatch):
+def test_split_frees_reference_cycles_of_a_custom_reader(monkeypatch):
     monkeypatch.setattr(reading, "MOST_EPISODES", 10)
     alive, most = weakref.WeakSet(), []
 

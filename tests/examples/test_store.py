@@ -48,7 +48,7 @@ def joined(episodes):
 
 @pytest.mark.parametrize("make", [Plain, in_memory, joined])
 @given(EPISODES, st.lists(st.integers(0, 99), max_size=9))
-def test_store_tells_what_stands_in_its_rows(make, episodes, some):
+def test_store_returns_the_data_of_its_rows(make, episodes, some):
     store = make(episodes)
     rows = [dict(row) for episode in episodes for row in episode]
     if make is joined:

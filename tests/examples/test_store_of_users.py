@@ -86,9 +86,7 @@ def code(tmp_path_factory):
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2])
-def test_store_of_a_users_own_is_shown_to_an_agent_of_ours(
-    run, code, tmp_path, monkeypatch, n_tasks
-):
+def test_custom_store_trains_an_agent(run, code, tmp_path, monkeypatch, n_tasks):
     monkeypatch.chdir(tmp_path)
     second = '\n[tasks.more]\n@teachers = "arrays.v1"\nn_shards = 2\n'
     (tmp_path / "own.cfg").write_text(CONFIG % (second if n_tasks == 2 else "", REPLIES))
@@ -105,7 +103,7 @@ def test_store_of_a_users_own_is_shown_to_an_agent_of_ours(
     assert all(max(Counter(store.looked_at).values(), default=0) <= 5 for store in stores)
 
 
-def test_store_is_shown_as_it_is():
+def test_store_refuses_settings_that_would_change_its_rows():
     store = MemoryStore()
     for settings in ({"streaming": True}, {"mutators": [Flatten()]}, {"candidates": list}):
         with pytest.raises(ConfigError, match="the split 'train' is a store, which is shown as it"):

@@ -10,7 +10,7 @@ ANY = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=6)
 
 
 @given(st.lists(st.lists(ANY)), st.data())
-def test_strings_come_back_as_they_were(parts, data):
+def test_strings_come_back_unchanged(parts, data):
     strings, other = Strings(), Strings()
     for part in parts:
         strings.extend(part)

@@ -117,7 +117,7 @@ def test_windows_follow_a_schedule_through_windows_and_epochs(end):
         assert max(n_rows) == 8
 
 
-def test_windows_of_a_falling_budget_keep_to_it_where_they_are_more_than_foreseen():
+def test_windows_keep_to_a_falling_budget_with_more_batches_than_planned():
     # Later budgets rarely have room for two of these rows, so a window gives nearly twice as many
     # batches as planned.
     schedule = [max(110, 200 - step) for step in range(400)]
@@ -150,7 +150,7 @@ def test_windows_oversize_error_names_data_example_and_fix():
         assert part in str(error.value)
 
 
-def test_windows_truncated_rows_are_told_how_much_to_read():
+def test_windows_truncated_rows_have_max_tokens():
     data = [[("a b c", "x y")], [("a " * 30, "x " * 8)], [("a b", "x")]]
     teacher = IterableTeacher({"train": data}).for_split("train", training=True)
     teacher.set_batches(Words(20, padding=False, oversize="truncate"))
@@ -163,7 +163,7 @@ def test_windows_truncated_rows_are_told_how_much_to_read():
     assert sorted(n_columns) == [False, True]
 
 
-def test_windows_of_a_users_batcher_are_checked():
+def test_windows_of_a_custom_batcher_are_checked():
     class Forgetful(Batcher):
         def plan(self, lengths, limit, rng):
             return [numpy.arange(len(lengths.counts) - 1)]
@@ -179,7 +179,7 @@ def lengths_without_padding(batch):
 
 
 @pytest.mark.parametrize("batcher", [Batchsort(8, 256), Words(200)])
-def test_windows_labels_of_any_length_are_choices_where_nothing_is_padded(batcher):
+def test_windows_without_padding_add_labels_of_any_length_as_choices(batcher):
     """Otherwise the length of a reply would show a ranker which one is right."""
     rng = numpy.random.default_rng(0)
     data = [[("a " * 5, "b " * int(n))] for n in rng.integers(1, 30, 2000)]
@@ -207,7 +207,7 @@ def test_windows_labels_of_any_length_are_choices_where_nothing_is_padded(batche
     assert alike < 8 and all_lengths > 14
 
 
-def test_windows_a_budget_of_cells_that_are_padded_has_no_room_for_other_labels():
+def test_windows_a_padded_budget_leaves_no_room_for_other_labels():
     data = [[("a", "b " * n)] for n in range(1, 60)]
     teacher = IterableTeacher({"train": data}).for_split("train", training=True)
     for batcher, has_others in ((Words(100), False), (Batchsort(8), True)):

@@ -32,7 +32,7 @@ def test_array_file_is_as_numpy_saves_it(tmp_path, array):
 
 
 @pytest.mark.parametrize("n_missing", [1, 64, 3000])
-def test_array_file_that_does_not_fit_is_an_error(tmp_path, n_missing):
+def test_array_file_on_a_full_disk_is_an_error(tmp_path, n_missing):
     array = np.arange(1000, dtype="f")
     with limited("RLIMIT_FSIZE", 128 + array.nbytes - n_missing), pytest.raises(OSError):
         write_array(tmp_path / "a.npy", array)
@@ -49,7 +49,7 @@ def test_array_file_that_does_not_fit_is_an_error(tmp_path, n_missing):
     ],
     ids=["read", "mapped"],
 )
-def test_array_file_with_any_letter_of_its_head_changed(tmp_path, read, error):
+def test_array_file_with_any_byte_of_its_header_changed(tmp_path, read, error):
     """NumPy reads headers with Python's own parser, which raises many kinds of errors."""
     path, n_told = tmp_path / "a.npy", 0
     write_array(path, np.arange(12, dtype="<i8").reshape(3, 4))

@@ -20,7 +20,7 @@ def test_growing_folder_that_cannot_be_made_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("left", [None, 7, 128 + 8])
-def test_growing_folder_begins_anew_where_the_disk_lost_rows(tmp_path, monkeypatch, left):
+def test_growing_folder_starts_from_scratch_if_the_disk_lost_rows(tmp_path, monkeypatch, left):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     folder = GrowingFolder(tmp_path / "store", "a fingerprint")
     folder.array("numbers", "i8").append([1, 2])
@@ -41,7 +41,7 @@ def test_growing_folder_begins_anew_where_the_disk_lost_rows(tmp_path, monkeypat
     assert np.load(tmp_path / "store" / "numbers.npy").tolist() == [5]
 
 
-def test_growing_folder_begins_again_if_another_format_began_it(tmp_path, monkeypatch):
+def test_growing_folder_starts_from_scratch_if_its_format_is_older(tmp_path, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     folder = GrowingFolder(tmp_path / "store", "a fingerprint")
     folder.array("numbers", "i8").append([1, 2])
@@ -57,7 +57,7 @@ def test_growing_folder_begins_again_if_another_format_began_it(tmp_path, monkey
     again.close()
 
 
-def test_growing_folder_that_another_moves_away_meanwhile_is_made_anew(tmp_path, monkeypatch):
+def test_growing_folder_that_another_process_moves_away_is_made_again(tmp_path, monkeypatch):
     flock, beside = fcntl.flock, tmp_path / "store.building"
     moved = []
 
@@ -76,7 +76,7 @@ def test_growing_folder_that_another_moves_away_meanwhile_is_made_anew(tmp_path,
 
 
 @pytest.mark.parametrize("name", ["numbers.npy", "other"])
-def test_growing_folder_goes_on_from_nothing_that_is_no_plain_file(tmp_path, name):
+def test_growing_folder_does_not_resume_from_a_pipe(tmp_path, name):
     folder = GrowingFolder(tmp_path / "store", "a fingerprint")
     folder.array("numbers", "i8").append([1, 2])
     folder.close()

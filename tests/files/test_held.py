@@ -18,7 +18,7 @@ def hold(place, is_folder, pipe):
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_held_things_of_dead_processes_go_and_those_of_others_stay(tmp_path, is_folder):
+def test_held_paths_of_dead_processes_are_removed_and_others_kept(tmp_path, is_folder):
     place = tmp_path / "a (1).txt"
     holders = []
     for _ in range(2):
@@ -40,7 +40,7 @@ def test_held_things_of_dead_processes_go_and_those_of_others_stay(tmp_path, is_
     assert living.exitcode == 0 and list(tmp_path.iterdir()) == [other]
 
 
-def test_held_things_that_are_none_of_ours_stay(tmp_path):
+def test_held_does_not_remove_other_files(tmp_path):
     """Nothing is opened that could block, and no link is followed."""
     (tmp_path / "mine").mkdir()
     (tmp_path / ".a.0123abcd").symlink_to(tmp_path / "mine")

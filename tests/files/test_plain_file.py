@@ -46,7 +46,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("make, reason", REFUSED.items(), ids=range(len(REFUSED)))
-def test_plain_file_refuses_all_else(tmp_path, monkeypatch, make, reason):
+def test_plain_file_refuses_all_other_files(tmp_path, monkeypatch, make, reason):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").mkdir()
     path = tmp_path / "model" / "file"

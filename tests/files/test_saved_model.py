@@ -77,7 +77,7 @@ def test_many_damaged_models_are_refused_or_right(saved, tmp_path_factory, chanc
 @pytest.mark.parametrize("name", ["agent.json", "layout.json"])
 @settings(max_examples=20)
 @given(chances)
-def test_every_damage_to_what_was_learnt_is_found(saved, tmp_path_factory, name, chance):
+def test_all_damage_to_trained_files_is_found(saved, tmp_path_factory, name, chance):
     """Some damage leaves valid JSON, in which a reply or a size would be different."""
     copy = tmp_path_factory.getbasetemp() / f"learnt-{name}"
     before, after = damaged_copy(saved[0], copy, chance, name)

@@ -8,7 +8,7 @@ import pytest
 from thincdialog.files.whole_file import is_plain, whole_file
 
 
-def test_whole_file_is_on_the_disk_before_it_takes_the_place(tmp_path, monkeypatch):
+def test_whole_file_is_synced_before_it_replaces_the_old_one(tmp_path, monkeypatch):
     path, done = tmp_path / "a.txt", []
     path.write_text("old")
     sync = os.fsync
@@ -48,7 +48,7 @@ def test_whole_file_follows_links_and_writes_to_pipes_as_they_are(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "to"]
 
 
-def test_is_plain_of_what_is_open_already(tmp_path):
+def test_is_plain_is_false_for_open_files_devices_and_pipes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with open(tmp_path / "a.txt", "w") as file:
         assert not is_plain(Path(f"/dev/fd/{file.fileno()}"))

@@ -23,7 +23,7 @@ def test_answer_lines_of_csv_are_read_back(tmp_path_factory, rows, delimiter):
     assert [row for _, row in read] == rows
 
 
-def test_answer_lines_hold_what_a_tsv_cannot():
+def test_answer_lines_of_tsv_escape_tabs_and_line_ends():
     lines = AnswerLines("tsv", has_header=False)
     assert list(lines({"a": "x", "b": "y\tz\nw", "c": None, "d": 0.5})) == ["x\ty\\tz\\nw\t\t0.5"]
 

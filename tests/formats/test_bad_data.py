@@ -54,7 +54,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", GOOD)
 @given(data=st.data())
-def test_bad_data_leaves_the_other_episodes_as_they_are(name, tmp_path_factory, data):
+def test_bad_data_does_not_change_other_episodes(name, tmp_path_factory, data):
     form = FORMATS[name]
     parts = data.draw(
         st.lists(
@@ -84,7 +84,7 @@ def test_bad_data_names_lines_and_counts_an_episode_once(written):
 
 
 @pytest.mark.parametrize("name", ["parlai", "fbdialog"])
-def test_bad_data_a_line_that_is_no_text_takes_its_episode_along(name, written):
+def test_bad_data_a_line_that_is_not_utf8_removes_its_episode(name, written):
     lines = {
         "parlai": [b"text:a\tlabels:x", b"text:%s\tlabels:x\tepisode_done:True"],
         "fbdialog": [b"1 a\tx", b"2 %s\tx"],
@@ -95,7 +95,7 @@ def test_bad_data_a_line_that_is_no_text_takes_its_episode_along(name, written):
     assert (bad.n_skipped, lines_of(bad)) == (2, [2, 6])
 
 
-def test_bad_data_a_quote_that_stays_open_costs_one_row(written):
+def test_bad_data_an_unclosed_quote_removes_one_row(written):
     rows = ["text,label", 'b,"x', *[f"t{n},x" for n in range(50)], '"two\nlines",x', 'last,"x']
     episodes, bad = skipping(FORMATS["csv"].read, written("\n".join(rows), "a.csv"))
     assert texts(episodes) == [*([f"t{n}"] for n in range(50)), ["two\nlines"]]
@@ -103,7 +103,7 @@ def test_bad_data_a_quote_that_stays_open_costs_one_row(written):
     assert f"see the quote at {bad.path}:2" in str(bad.first[0])
 
 
-def test_bad_data_a_long_line_is_passed_over(written, monkeypatch):
+def test_bad_data_a_long_line_is_skipped(written, monkeypatch):
     monkeypatch.setattr("thincdialog.formats.text_file.MAX_LINE", 1000)
     rows = [{"text": text, "label": "x"} for text in ("a", "b" * 5000, "c")]
     episodes, bad = skipping(FORMATS["jsonl"].read, written(rows, "a.jsonl"))

@@ -83,7 +83,7 @@ def test_lines_of_several_processes_stay_whole(tmp_path):
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_what_train_reads(tmp_path, monkeypatch, capsys):
+def test_train_reads_the_kept_conversations(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     log = ChatLog("log.jsonl")
     for n in range(12):
@@ -94,7 +94,7 @@ def test_what_train_reads(tmp_path, monkeypatch, capsys):
     assert result.scores["dev"]["examples"] > 0
 
 
-def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch, capsys):
+def test_a_truncated_line_damages_no_other_line(tmp_path, monkeypatch, capsys):
     path = tmp_path / "log.jsonl"
     log, write = ChatLog(path), os.write
     log.add([(PARTNER, "a")], "b")
@@ -107,7 +107,7 @@ def test_a_torn_line_spoils_no_other(tmp_path, monkeypatch, capsys):
     assert "2 conversations, of 2 lines" in found and f"1 line of {path} left out" in found
 
 
-def test_what_is_no_log(tmp_path):
+def test_files_that_are_not_logs_are_errors(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "hi"}\n')
     with pytest.raises(DataError, match="is not a log of conversations"):
         keep_longest(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"))

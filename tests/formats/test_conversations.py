@@ -46,7 +46,7 @@ def test_conversations_named_speaker_answers_all_others(written):
     assert pairs(path, "system") == [[("u1\nk1", "s1"), ("u2", "s2")]]
 
 
-def test_conversations_reads_what_parlai_writes(written):
+def test_conversations_reads_the_form_of_parlai(written):
     said = [
         [{"id": "context", "text": "ignored"}, {"id": "A", "text": "a1", "labels": ["no"]}],
         [{"id": "B", "text": "b1"}, {"id": "A", "text": "a2"}],
@@ -116,19 +116,19 @@ def test_conversations_without_the_label_speaker_are_counted(written):
     )
 
 
-def test_conversations_without_the_label_speaker_are_answered_where_labels_are_not_needed(written):
+def test_conversations_without_the_label_speaker_are_read_if_labels_are_not_needed(written):
     at = Bookmark()
     with tolerating(unlabelled=True):
         assert len(list(read_conversations(written([TALK]), "nobody", at))) == 1
     assert at.counts.n_without == 0
 
 
-def test_conversations_without_turns_give_nothing_where_labels_are_not_needed(written):
+def test_conversations_without_turns_are_left_out_if_labels_are_not_needed(written):
     with tolerating(unlabelled=True):
         assert len(list(read_conversations(written([turns(), TALK]), "bob"))) == 1
 
 
-def test_conversations_whole_numbers_as_speakers_are_their_digits(written):
+def test_conversations_speakers_may_be_whole_numbers(written):
     path = written([turns((1, "a1"), (2, "b1"), (1, "a2"), (2, "b2"))])
     assert pairs(path, "2") == pairs(path, "second") == [[("a1", "b1"), ("a2", "b2")]]
     path = written([{"dialog": [[{"id": 1, "text": "a1"}, {"id": 2, "text": "b1"}]]}])

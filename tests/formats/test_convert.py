@@ -63,7 +63,7 @@ def read(name, path):
 @example(episode=[Message(text="\ufeffa\u2028b", labels=["c\x85"])])
 @example(episode=[Message(text="a", labels=["b"], topic="c\r"), Message(text="a", labels=["b"])])
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_written_is_read_as_it_was_or_refused(name, episode, tmp_path):
+def test_written_episodes_are_read_back_unchanged_or_refused(name, episode, tmp_path):
     path = tmp_path / ("data.txt" if name == "parlai" else "data.jsonl")
     if name == "conversations":
         for message in episode:
@@ -84,7 +84,7 @@ def test_plain_texts_can_be_written(name, text):
 
 
 @pytest.mark.parametrize("start", WRITERS)
-def test_convert_holds_plain_examples_in_all_formats(start, tmp_path):
+def test_convert_writes_plain_examples_in_all_formats(start, tmp_path):
     corpus = [[{"text": f"text {n}", "labels": [f"label {n}"]}] for n in range(3)]
     one = tmp_path / ("one.txt" if start == "parlai" else "one.jsonl")
     lines = [line for n, row in enumerate(corpus) for line in WRITERS[start](row, str(n))]
@@ -129,7 +129,7 @@ CHAT = "A: {}1?\nB: {}2.\n"
 
 
 @pytest.mark.parametrize("pack", ["folder", "pattern", "list"])
-def test_convert_takes_what_teachers_take(tmp_path, pack):
+def test_convert_takes_the_same_paths_as_teachers(tmp_path, pack):
     """It takes several files, compressed or not. The ids are the same as those of a teacher."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -171,7 +171,7 @@ def test_convert_names_two_spellings_of_a_speaker(tmp_path, written):
         convert(written(rows, "c.jsonl"), tmp_path / "d", to_format="conversations")
 
 
-def test_convert_says_what_is_in_a_parquet_file_that_it_cannot_read(tmp_path):
+def test_convert_names_the_columns_of_a_parquet_file_that_it_cannot_read(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -251,7 +251,7 @@ def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, tex
          "conversations", "text:user\tlabels:assistant\tepisode_done:True\n"),
     ],
 )  # fmt: skip
-def test_convert_skips_what_cannot_be_read(
+def test_convert_skips_unreadable_episodes(
     tmp_path, written, start, target, lines, skipped, unit, left
 ):
     path = written("\n".join(lines), "in.jsonl")
@@ -269,7 +269,7 @@ def test_convert_skips_what_cannot_be_read(
     assert not (tmp_path / "none").exists()
 
 
-def test_convert_writes_whole_or_not_at_all(tmp_path):
+def test_convert_writes_all_or_nothing(tmp_path):
     good, bad, out = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "to" / "out.jsonl.gz"
     good.write_text("text:a\tlabels:b\tepisode_done:True\n" * 3)
     bad.write_text("text:a\tlabels:b\tepisode_done:True\nno field\n")
@@ -285,7 +285,7 @@ def test_convert_writes_whole_or_not_at_all(tmp_path):
     assert out.read_bytes() == before
 
 
-def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path, written):
+def test_convert_refuses_unknown_formats_and_files_that_fit_none(tmp_path, written):
     path = written("just a text\n", "what.txt")
     expected = "what.txt:1  its format cannot be guessed, it begins 'just a"
     with pytest.raises(DataError, match=expected):
@@ -366,7 +366,7 @@ def test_convert_keeps_speakers_and_unanswered_turns_of_a_layout(tmp_path, writt
     assert found == [["ann", "bob", "cem"], ["ann"]]
 
 
-def test_convert_tells_a_table_by_its_columns_in_its_encoding(tmp_path):
+def test_convert_guesses_a_table_by_its_columns_in_its_encoding(tmp_path):
     rows, out = tmp_path / "rows.csv", tmp_path / "out.jsonl"
     rows.write_bytes("conversation_id,speaker,text\n1,Ed,grün\n1,Flo,b\n".encode("cp1252"))
     done = convert(rows, out, to_format="conversations", encoding="cp1252")

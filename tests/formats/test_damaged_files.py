@@ -128,7 +128,7 @@ def convert_any(path, content, chance):
         target.unlink()
 
 
-def test_what_is_beside_the_turns_may_be_anything(tmp_path):
+def test_fields_next_to_the_turns_may_be_anything(tmp_path):
     source = tmp_path / "talk.jsonl"
     source.write_bytes(lines({**TALK, "dialog": 5}, {**TALK, "id": "b", "dialog": [[3]]}))
     done = convert(source, tmp_path / "talk.txt", to_format="parlai", from_format="conversations")
@@ -179,7 +179,7 @@ def test_many_damaged_files_in_little_memory(root, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
 @pytest.mark.parametrize("form", ["[],", slow("{},"), slow('"\u0101",'), slow("1.5,")])
-def test_json_that_unpacks_to_too_much_is_refused(tmp_path, form):
+def test_json_that_expands_to_too_much_is_refused(tmp_path, form):
     """A few kilobytes would fill gigabytes of memory."""
     path = tmp_path / "bomb.json"
     part = form.encode() * (1 << 16)

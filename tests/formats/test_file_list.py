@@ -28,7 +28,7 @@ def test_file_list_of_folders_and_patterns(folder, given, expected):
     assert both == [str(folder / name) for name in ("b.csv", *expected)]
 
 
-def test_a_file_whose_name_is_a_pattern_is_itself(tmp_path):
+def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path):
     (tmp_path / "a[1].csv").touch()
     (tmp_path / "a1.csv").touch()
     assert file_list(str(tmp_path / "a[1].csv")) == [str(tmp_path / "a[1].csv")]
@@ -43,7 +43,7 @@ def test_teachers_read_all_files_of_a_folder(folder):
         LabelledText(train=str(folder / "*.jsonl")).check_sources()
 
 
-def test_a_folder_without_a_file_of_data_is_called_that(folder):
+def test_a_folder_without_data_files_is_an_error(folder):
     (folder / "sub" / "c.csv").unlink()
     says = r"sub  is a directory: give the file in it \(none here ends in one of .txt, .csv"
     with pytest.raises(DataError, match=says):

@@ -40,7 +40,7 @@ def test_layouts_are_guessed_by_content(tmp_path, name):
     "Note: x\nsome prose\nand more\nof it\n", "a\tb\tc\nd\te\tf\n", "a b\nc\n",
 ])  # fmt: skip
 @pytest.mark.parametrize("suffix", [".txt", ".json", ".yml", ".csv", ".tsv"])
-def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
+def test_unknown_formats_are_not_guessed(tmp_path, text, suffix):
     text = (
         "a: b\nc: [d]\n" if suffix == ".yml" else text
     )  # In a .txt, these would be lines of speakers.
@@ -59,14 +59,14 @@ def test_what_is_nothing_known_is_not_guessed(tmp_path, text, suffix):
     ('{"data": [{"paragraphs": [{"qas": []}]}]}', "looks like SQuAD, whose .* prompt-completion"),
     ('{"a": 1}\n{"a": 2}\n', "its format cannot be guessed, it begins '{.*': give it .* see docs"),
 ])  # fmt: skip
-def test_what_no_format_fits_is_named_with_a_way(tmp_path, text, words):
+def test_errors_about_unknown_formats_suggest_a_way(tmp_path, text, words):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(DataError, match=words):
         guess_format(str(path))
 
 
-def test_yaml_that_no_layout_fits_is_named(tmp_path):
+def test_error_about_yaml_without_a_layout_names_its_keys(tmp_path):
     path = tmp_path / "domain.yml"
     path.write_text("stories: []\nslots: {}\n")
     with pytest.raises(DataError, match=r"looks like YAML \('stories', 'slots'\): write a layout"):

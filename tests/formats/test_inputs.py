@@ -61,7 +61,7 @@ def test_inputs_keep_all_of_a_row(written, name, text, reading, row, message):
         ("abb", "b", [], "a0"),
     ],
 )
-def test_inputs_of_conversations_wait_for_an_answer_to_the_last_turn(
+def test_inputs_of_conversations_end_in_the_last_turn_of_the_partner(
     written, speakers, label_speaker, context, text
 ):
     row = talk(speakers, id="x", topic=3)
@@ -72,7 +72,7 @@ def test_inputs_of_conversations_wait_for_an_answer_to_the_last_turn(
     assert same == message
 
 
-def test_inputs_of_parlais_formats_have_their_turns_before_them(written):
+def test_inputs_of_parlais_formats_have_earlier_turns_as_context(written):
     path = written("id:7\ttext:a\tlabels:x\nid:8\ttext:b\tmood:good\tepisode_done:True\n")
     first, second = inputs(path, format="parlai")
     assert first.row == {"id": "7", "text": "a", "labels": ["x"]}
@@ -175,7 +175,7 @@ def test_inputs_of_layouts_name_what_is_wrong(written):
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "parlai", "babi"])
-def test_inputs_of_a_format_that_holds_no_features_are_refused_at_once(written, form):
+def test_inputs_of_a_format_without_features_are_refused_at_once(written, form):
     at = Bookmark()
     at.bad = BadData("a")
     path = written("text:a\n1 a\tb\n", "a")
@@ -205,7 +205,7 @@ def test_inputs_of_a_format_that_holds_no_features_are_refused_at_once(written, 
         ({"features": [1e39]}, "'features' must be finite numbers of 32 bits, got 1e+39"),
     ],
 )
-def test_inputs_name_the_line_of_what_cannot_be_answered(written, row, text):
+def test_inputs_name_the_line_of_a_row_that_cannot_be_answered(written, row, text):
     path = written([{"text": "good"}, row], "a.jsonl")
     with pytest.raises(DataError) as caught:
         inputs(path, taken=["reply"], label_speaker="b")
@@ -240,7 +240,7 @@ def test_inputs_refuse_a_row_that_the_model_does_not_read(written, n_features, r
     assert [str(error).startswith(f"{path}:2  {text}") for error in at.bad.first] == [True]
 
 
-def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):
+def test_inputs_refuse_equal_columns_unknown_formats_and_other_types(written):
     with pytest.raises(DataError, match="2 columns are called 'n'"):
         inputs(written("text,n,n\na,1,2\n", "a.csv"))
     with pytest.raises(DialogError, match="no format 'tvs'; did you mean 'tsv'?"):
@@ -249,7 +249,7 @@ def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):
         list(given_inputs([3], InputReading(), Bookmark()))
 
 
-def test_inputs_never_put_an_answer_into_a_row_of_the_models_own(written):
+def test_inputs_never_put_an_answer_into_a_row_of_the_model(written):
     rows = "talk,who,text\n1,x,a\n1,bot,b\n1,x,c\n1,bot,d\n1,bot,e\n2,x,f\n"
     layout = layout_of(written("group: talk\nspeaker: who\nlabel_speaker: bot\n", "own.yml"))
     found = inputs(written(rows, "a.csv"), layout=layout)
@@ -260,7 +260,7 @@ def test_inputs_never_put_an_answer_into_a_row_of_the_models_own(written):
     assert found[2].message["context"] == [(PARTNER, "a"), (SELF, "b")]
 
 
-def test_inputs_whose_speaker_is_spelled_otherwise_than_the_models_are_errors(written):
+def test_inputs_whose_speaker_is_spelled_unlike_the_models_are_errors(written):
     layout = layout_of("speaker-lines")
     text = written("A: hi\n\nA: a\nbot: b\nA: c\n", "a.txt")
     says = "a.txt:3  the speaker 'bot' differs from the model's 'Bot' only by case or blanks"
@@ -273,13 +273,13 @@ def test_inputs_whose_speaker_is_spelled_otherwise_than_the_models_are_errors(wr
     assert len(inputs(written("a: hi\nA: ho\n", "b.txt"), layout=layout, label_speaker="Bot")) == 2
 
 
-def test_inputs_of_which_a_layout_takes_nothing_are_an_error(written):
+def test_inputs_that_a_layout_leaves_out_completely_are_an_error(written):
     layout = layout_of(written("text: text\nlabel: y\nonly: {y: '*'}\n", "own.yml"))
     with pytest.raises(DataError, match="a.jsonl  holds nothing that fits the layout of the data"):
         inputs(written([{"text": "a"}], "a.jsonl"), layout=layout)
 
 
-def test_inputs_in_records_that_are_lists_or_texts_keep_all_of_them(written):
+def test_inputs_from_records_that_are_lists_or_texts_are_complete(written):
     lists = layout_of(written('text: "0"\nlabel: "1"\n', "lists.yml"))
     found = inputs(written('[["warm", "x", 3], ["cold", "y"]]', "a.json"), layout=lists)
     assert found[0] == ({"0": "warm", "1": "x", "2": 3}, {"text": "warm", "context": []})

@@ -260,7 +260,7 @@ def rows(teacher, split="train"):
     return [(m["id"], m["text"], m["labels"]) for m in shown.examples()]
 
 
-def test_layouts_have_a_sample_each():
+def test_every_layout_has_a_sample():
     assert {*SAMPLES, *TEXTS} == set(shipped_layouts())
     assert all(find_layout(name).about for name in shipped_layouts())
     assert all(f"`{name}`" in JSONLayout.__doc__ for name in shipped_layouts())
@@ -334,7 +334,7 @@ def test_layout_keeps_system_turns_apart(tmp_path, layout, mode, flat):
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_layout_with_a_system_has_openings_that_can_be_left_out(tmp_path, flat):
+def test_layout_with_system_turns_allows_leaving_out_openings(tmp_path, flat):
     path = write(tmp_path / "a.json", with_system("messages", *"SAUA"))
     mutators = [Flatten()] if flat else []
     opened = JSONLayout("messages", train=path, mutators=mutators)
@@ -345,14 +345,14 @@ def test_layout_with_a_system_has_openings_that_can_be_left_out(tmp_path, flat):
     assert example["context"] == [(0, "S0"), *([(1, "A1")] if flat else [])]
 
 
-def test_layout_of_a_conversation_that_only_the_system_speaks_in(tmp_path):
+def test_layout_leaves_out_a_conversation_of_the_system_only(tmp_path):
     value = with_system("messages", *"SUA") + with_system("messages", "S")
     assert rows(JSONLayout("messages", train=write(tmp_path / "a.json", value))) == [
         ("0/0", "U1", ["A2"])
     ]
 
 
-def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
+def test_convert_keeps_system_turns_at_the_start(tmp_path):
     path = write(tmp_path / "a.json", with_system("messages", *"SUASUA"))
     done = convert(path, tmp_path / "a.txt", from_format="messages", to_format="parlai")
     lines = (tmp_path / "a.txt").read_text().splitlines()
@@ -365,7 +365,7 @@ def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
     assert json.loads((tmp_path / "b").read_text())["system"] == "S0"
 
 
-def test_layout_of_ones_own(tmp_path):
+def test_custom_layout(tmp_path):
     (tmp_path / "my.yml").write_text(
         "records: data.all\ngroup: talk\nspeaker: who.name\ntext: [said.0, said.1]\n"
         "label_speaker: '2'\nreplace: {_comma_: ','}\n"
@@ -436,7 +436,7 @@ def test_layout_sorts_mixed_rows_by_a_number(written):
     assert str(caught.value).startswith(f"{written(rows, 'a.jsonl')}:1  {text}")
 
 
-def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_the_opposite(written):
+def test_layout_takes_mixed_rows_in_the_order_of_the_file_or_reversed(written):
     layout = BY_TIME.replace("order: time", "order: $file")
     assert of_layout(written, layout, as_table(CHATS)) == TALKS
     layout = layout.replace("$file", "$reversed")
@@ -465,7 +465,7 @@ def test_layouts_read_other_forms_of_their_files(written, name, value, expected)
     ("A:a", ("A", "a")), ("see http://x.org", None), ("at 10:15", None), ("10:15 is late", None),
     ('"a": 1', None), ("**Bot**: a", ("**Bot**", "a")), ("a" * 50 + ": b", None), ("A:", None),
 ])  # fmt: skip
-def test_layout_of_lines_with_names_knows_them(line, expected):
+def test_layout_of_speaker_lines_recognises_names(line, expected):
     found = re.match(find_layout("speaker-lines").pattern, line)
     assert (found and found.groups()) == expected
 
@@ -478,7 +478,7 @@ def test_layout_of_lines_with_names_knows_them(line, expected):
     ('01.02.24, 10:15 - Bo named it "x: y"', (None, None)), ("10:15 - Bo: a", None),
     ("01.02.24, 10:15 - Bo left", (None, None)), ("On 01.02.24, 10:15 - Bo: a", None),
 ])  # fmt: skip
-def test_layout_of_whatsapp_knows_forms_of_dates(line, expected):
+def test_layout_of_whatsapp_recognises_dates(line, expected):
     found = re.match(find_layout("whatsapp").pattern, line)
     assert (found and found.groups()) == expected
 
@@ -498,7 +498,7 @@ def test_layout_sorts_the_turns_of_a_list_too(written):
     (",2,bot,b", "chat is empty: it is not known which conversation"),
     ("7,2,,b", "who is empty: it is not known who speaks"),
 ])  # fmt: skip
-def test_layout_of_rows_needs_to_know_whose_they_are(written, order, row, says):
+def test_layout_of_rows_needs_conversation_and_speaker(written, order, row, says):
     layout = f"group: chat\n{order}speaker: who\ntext: text\nlabel_speaker: bot\n"
     path = written(f"chat,at,who,text\n7,1,x,a\n{row}\n", "a.csv")
     teacher = JSONLayout(written(layout, "rows.yml"), train=path)
@@ -516,7 +516,7 @@ def test_layout_of_a_file_that_is_one_conversation(written):
     assert found == [("b.json/0", "d", ["e"])]
 
 
-def test_layout_with_an_order_goes_on_where_a_run_was_stopped(written, tmp_path):
+def test_layout_with_an_order_resumes_at_a_mark(written, tmp_path):
     path, layout = written(as_table(CHATS), "a.csv"), Path(written(BY_TIME, "my.yml"))
     at = Bookmark()
     next(read_layout_file(path, read_layout(layout), at=at))
@@ -531,12 +531,12 @@ def test_layout_makes_plain_text_of_html(written):
     assert of_layout(written, "text: q\nlabel: y\n", rows, "a.jsonl")[0][1] == rows[0]["q"]
 
 
-def test_layout_takes_no_list_of_texts_for_a_turn(written):
+def test_layout_refuses_a_list_of_texts_as_a_turn(written):
     with pytest.raises(DataError, match="turns.0 is a list, not a string"):
         of_layout(written, "turns: turns\ntext: ''\n", [{"turns": [["A", "hi"]]}], "a.jsonl")
 
 
-def test_layout_leaves_out_turns_that_it_skips_or_does_not_want(written):
+def test_layout_leaves_out_turns_by_skip_and_only(written):
     turns = [("a", "msg"), ("joined", "event"), ("[file] x", "msg"), ("b", "msg"), ("c", None)]
     rows = [{"log": [{"t": text, **({"k": kind} if kind else {})} for text, kind in turns]}]
     layout = "turns: log\ntext: t\nonly: {k: msg}\nskip: '^.file. '\n"
@@ -548,7 +548,7 @@ def test_layout_leaves_out_turns_that_it_skips_or_does_not_want(written):
     assert at.left_out["turns that the layout skips"] == 1
 
 
-def test_layout_places_of_all_elements_and_of_the_first_that_is_there(written):
+def test_layout_places_with_all_elements_and_with_alternatives(written):
     rows = [{"so_far": [{"u": "a"}, {"u": "b"}], "right": {"u": "c"},
              "options": [{"u": "c"}, {"u": "d"}]},
             {"question": "e", "right": {"u": "f"}, "options": []}]  # fmt: skip
@@ -594,13 +594,13 @@ TURN = {"from": "human", "value": "x"}
         ),
     ],
 )
-def test_layout_names_the_place_of_what_is_wrong(tmp_path, value, words):
+def test_layout_names_the_place_of_a_mistake(tmp_path, value, words):
     teacher = JSONLayout("sharegpt", train=write(tmp_path / "a.json", value))
     with pytest.raises(DataError, match=words):
         teacher.for_split("train").n_examples  # noqa: B018
 
 
-def test_layout_names_the_line_of_what_is_wrong(tmp_path):
+def test_layout_names_the_line_of_a_mistake(tmp_path):
     def error(path, layout="prompt-completion"):
         with pytest.raises(DataError) as caught:
             rows(JSONLayout(layout, train=str(path)))
@@ -630,7 +630,7 @@ def test_layout_names_the_line_of_what_is_wrong(tmp_path):
         (["1 a 2", "2 a 1"], "leads back to itself"),
     ],
 )
-def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):
+def test_layout_groups_must_be_consecutive_and_linear(tmp_path, replies, words):
     given_rows = []
     for name, group, *reply in map(str.split, replies):
         row = {"id": name, "conversation_id": group, "text": name, "speaker": "u"}

@@ -77,7 +77,7 @@ def test_labelled_text_names_the_line_of_a_mistake(error, name, text, line, mess
     assert said.startswith(f":{line}  " if line else "  ") and message in said
 
 
-def test_labelled_text_holds_out_a_seeded_share(written):
+def test_labelled_text_holds_out_a_share_by_seed(written):
     path = written([{"text": str(number), "label": "x"} for number in range(1000)], "a.jsonl")
 
     def parts(**choices):
@@ -91,7 +91,7 @@ def test_labelled_text_holds_out_a_seeded_share(written):
 
 @pytest.mark.parametrize("choices", [{"dev_share": 1.0}, {"dev_share": -0.1},
                                      {"dev_share": 0.1, "dev": "b.jsonl"}])  # fmt: skip
-def test_labelled_text_refuses_a_senseless_share(choices):
+def test_labelled_text_refuses_an_invalid_share(choices):
     with pytest.raises(ConfigError, match="dev_share"):
         LabelledText(train="a.jsonl", **choices)
 
@@ -154,7 +154,7 @@ def test_labelled_text_column_with_marks_and_labels_is_an_error(written, cells, 
     assert str(caught.value) == f"{path}:{len(lines)}  {wrong}: {expected}"
 
 
-def test_labelled_text_that_says_nothing_of_its_labels_is_an_error(written):
+def test_labelled_text_with_missing_labels_is_always_an_error(written):
     with tolerating(empty_labels=True):
         for text, what in (('{"text": "a"}', "missing"), ('{"text":"a","label":null}', "is null")):
             with pytest.raises(DataError, match=what):

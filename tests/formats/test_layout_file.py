@@ -55,7 +55,7 @@ def test_layout_names_are_checked(tmp_path):
         find_layout(str(tmp_path / "my.yml"))
 
 
-def test_layouts_that_say_a_text_of_terabytes_are_refused(tmp_path):
+def test_layouts_that_expand_to_terabytes_are_refused(tmp_path):
     path = tmp_path / "bomb.yml"
     levels = ", ".join(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))
     path.write_text(f"about: [&a0 [x, x], {levels}]\nturns: x\n")

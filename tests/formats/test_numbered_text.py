@@ -43,7 +43,7 @@ def test_numbered_text_reads_fbdialog(written):
     assert [turn.get("label_candidates") for turn in first] == [["x", "y", "z"], None]
 
 
-def test_numbered_text_takes_numbers_off_its_candidates(written):
+def test_numbered_text_removes_numbers_from_its_candidates(written):
     path = written("1 hello\tyes please\n")
     candidates = written("1 yes please\n1 no\n", "candidates.txt")
     teacher = NumberedText(test=path, candidates=candidates).for_split("test")

@@ -63,7 +63,7 @@ def test_zip_files_with_several_files_name_them(tmp_path):
         list(read_lines(zipped(tmp_path / "d.zip")))
 
 
-def test_zip_files_that_cannot_be_read_say_so_in_one_line(tmp_path):
+def test_unreadable_zip_files_are_errors_of_one_line(tmp_path):
     path = tmp_path / "a.zip"
     zipped(path, **{"train.csv": TABLE * 2000})
     whole = path.read_bytes()
@@ -83,7 +83,7 @@ def test_zip_files_that_cannot_be_read_say_so_in_one_line(tmp_path):
         list(read_lines(str(path)))
 
 
-def test_zip_files_that_unpack_to_too_much_are_refused(tmp_path):
+def test_zip_files_that_expand_to_too_much_are_refused(tmp_path):
     path = zipped(tmp_path / "a.zip", **{"train.csv": "x\n" * (MAX_UNPACKED // 2 + 1)})
     for read in (read_lines, read_text):
         with pytest.raises(DataError, match="unpacks to more than 200 times its size"):

@@ -38,7 +38,7 @@ def test_parlai_text_keeps_fields_of_other_names(written):
     "end, n_turns", [("", 3), ("\tepisode_done:False", 3), ("\tepisode_done:1", 0)]
 )
 @pytest.mark.parametrize("streaming", [False, True])
-def test_parlai_text_without_the_end_of_an_episode_is_told_of(written, end, n_turns, streaming):
+def test_parlai_text_without_the_end_of_an_episode_is_noted(written, end, n_turns, streaming):
     path = written("".join(f"text:{n}\tlabels:x{end}\n" for n in range(3)))
     teacher = ParlAIText(train=path, streaming=streaming)
     assert len(list(teacher.for_split("train").examples())) == 3
@@ -53,7 +53,7 @@ def test_parlai_text_without_the_end_of_an_episode_is_told_of(written, end, n_tu
 @pytest.mark.parametrize(
     "word, n_episodes", [("False", 1), ("0", 1), ("True", 2), ("1", 2), ("true ", 2)]
 )
-def test_parlai_text_believes_episode_done(written, word, n_episodes):
+def test_parlai_text_splits_episodes_at_episode_done(written, word, n_episodes):
     path = written(f"text:a\tlabels:x\tepisode_done:{word}\ntext:b\tlabels:y\n")
     assert len(list(read_parlai_text(path))) == n_episodes
 
@@ -86,7 +86,7 @@ def test_parlai_text_names_the_line_of_a_mistake(error, line, message):
     assert text.startswith(":2  ") and message in text
 
 
-def test_parlai_text_teaches_from_gzip_and_several_files(written):
+def test_parlai_text_reads_gzip_and_several_files(written):
     first = written("text:a\tlabels:x\n")
     second = written("text:b\tlabels:y\tepisode_done:True\ntext:c\tlabels:z\n", "second.gz")
     candidates = written("x\ny\nz\n\nx\n", "candidates.txt")

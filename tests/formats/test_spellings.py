@@ -213,7 +213,7 @@ def test_spellings_are_compared_across_files_and_splits(written, tmp_path):
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("place", [3, 200])
-def test_spellings_are_compared_where_others_read(written, monkeypatch, streaming, place):
+def test_spellings_are_compared_across_tasks_of_readers(written, monkeypatch, streaming, place):
     monkeypatch.setattr(reading, "FIRST_BYTES", 1)
     monkeypatch.setattr(reading, "MOST_BYTES", 300)
     rows = [{"text": f"t{n}", "label": "ab"[n % 2]} for n in range(300)]
@@ -268,7 +268,7 @@ def test_spellings_are_compared_in_data_without_lines(source, tmp_path, of_loade
 
 
 @pytest.mark.parametrize("on_bad_data", ["error", "skip"])
-def test_nicknames_are_not_compared_but_with_the_speaker_who_answers(spoken, on_bad_data):
+def test_nicknames_are_only_compared_with_the_label_speaker(spoken, on_bad_data):
     names = [name for n in range(MOST_SPEAKERS) for name in (f"user{n}", "bot")]
     options = {"on_bad_data": on_bad_data, "max_bad_share": 1.0}
     teacher = spoken("turns", [*names, "USER3", "bot"], **options)

@@ -25,7 +25,7 @@ def texts(teacher):
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_splits_of_one_file_are_told_apart_by_a_column(written, streaming):
+def test_splits_of_one_file_are_distinguished_by_a_column(written, streaming):
     path = written(ROWS, "a.jsonl")
     table = written("q,y,part\n" + "".join("{q},{y},{part}\n".format(**r) for r in ROWS), "a.csv")
     layout = written("text: q\nlabel: y\nsplit: part\n", "my.yml")
@@ -37,7 +37,7 @@ def test_splits_of_one_file_are_told_apart_by_a_column(written, streaming):
         assert texts(JSONLayout(layout, **given)) == expected
 
 
-def test_splits_that_no_row_is_of_are_named(written):
+def test_splits_without_any_row_are_errors(written):
     given = {"text_field": "q", "label_field": "y", "split_field": "part"}
     train = written(ROWS[:2], "a.jsonl")
     with pytest.raises(DataError, match="no row is of the split 'test' .'train', 'Validation'.$"):
@@ -69,7 +69,7 @@ def test_rows_of_no_known_split_are_errors_or_counted(written):
         list(whole.for_split("train").examples())
 
 
-def test_rows_of_a_split_may_all_stand_before_a_bookmark():
+def test_rows_of_a_split_may_all_be_before_a_bookmark():
     rows = [{"part": "dev"}]
     at = Bookmark({"byte": 9, "line": 2})
     assert list(of_split(rows, "train", lambda row: row["part"], "a", at)) == []

@@ -36,7 +36,7 @@ def test_table_reads_the_encoding_that_is_set(encoding, written):
     assert rows(written(table(";").encode(encoding), "a.csv"), encoding) == ROWS
 
 
-def test_table_begins_anywhere_with_what_the_header_told(written):
+def test_table_resumes_anywhere_with_the_columns_of_the_header(written):
     for raw in (table("|").encode(), table("|").encode("utf-16")):
         path, at = written(raw, "a.csv"), Bookmark()
         reading = read_table(path, at)
@@ -46,7 +46,7 @@ def test_table_begins_anywhere_with_what_the_header_told(written):
         assert [row for _, row in read_table(path, Bookmark(at.mark()))] == ROWS[1:]
 
 
-def test_table_names_lines_of_what_is_not_in_its_encoding(written):
+def test_table_names_lines_that_are_not_in_its_encoding(written):
     with pytest.raises(DataError, match=r':3  not UTF-8: .* or set encoding = "cp1252"'):
         rows(written(table(",").encode("latin-1", "replace"), "a.csv"))
     for text, encoding in (
@@ -79,7 +79,7 @@ def test_table_names_lines_of_what_is_not_in_its_encoding(written):
         ("a|b", None, ["text"], "|"),
     ],
 )
-def test_table_tells_its_delimiter_by_the_first_line(line, columns, fields, found):
+def test_table_guesses_its_delimiter_by_the_first_line(line, columns, fields, found):
     assert find_delimiter(line, columns, fields) == found
 
 
@@ -106,14 +106,14 @@ def test_table_in_tsv_has_other_delimiters_if_its_header_has(written):
     assert rows(written("text\nhi, you\n", "c.tsv"), fields=["text"]) == [{"text": "hi, you"}]
 
 
-def test_table_whose_columns_have_one_name_is_refused_if_any_may_be_read(written):
+def test_table_with_equal_column_names_is_refused_if_all_columns_are_read(written):
     path = written("text,note,note\nhi,a,b\n", "a.csv")
     assert rows(path, fields=["text"])
     with pytest.raises(DataError, match="a.csv:1  2 columns are called 'note'"):
         rows(path)
 
 
-def test_table_that_repeats_its_header_says_so(written):
+def test_table_that_repeats_its_header_is_noted_or_refused(written):
     path, at = written("\ufefftext,label\nhi,x\n\ufefftext,label\nhi,y\n", "a.csv"), Bookmark()
     assert [row["label"] for _, row in read_table(path, at)] == ["x", "y"]
     assert at.counts.note.startswith("line 3 repeats the header")
@@ -133,6 +133,6 @@ def test_table_with_old_line_ends_says_how_to_save_it(written, text):
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
-def test_table_leaves_out_what_excel_writes_before_the_header(written, sign):
+def test_table_skips_the_line_of_excel_before_the_header(written, sign):
     path = written(f"\ufeffsep={sign}\r\ntext{sign}label\r\nhi{sign}x\r\n", "a.csv")
     assert rows(path, fields=["text", "label"]) == [{"text": "hi", "label": "x"}]

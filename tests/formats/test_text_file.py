@@ -53,7 +53,7 @@ def reader(request, written, error):
     return Reader(request.param, written, error)
 
 
-def test_readers_accept_what_editors_and_gzip_write(reader):
+def test_readers_accept_files_of_editors_and_gzip(reader):
     texts = ["один", "", ("word " * (2 << 20)).strip()]
     content = reader.file(*texts).encode()
     windows = reader.file(*texts, ends="\r\n").encode()
@@ -71,7 +71,7 @@ def test_readers_need_no_memory_for_a_long_line_or_a_bomb(reader, monkeypatch):
     assert len(bomb) < 100_000 and ":1  the line is longer than 1 MB" in reader.error(bomb)
 
 
-def test_readers_name_the_line_and_byte_of_what_is_no_utf8(reader):
+def test_readers_name_the_line_and_byte_that_is_not_utf8(reader):
     text = reader.error(reader.file("a", "caf\u00e9").encode("latin-1"))
     assert text.startswith(f":{reader.second}  not UTF-8: byte ") and "is 0xe9" in text
     text = reader.error(reader.file("a", "b\0c").encode())
@@ -82,7 +82,7 @@ def test_readers_name_the_line_and_byte_of_what_is_no_utf8(reader):
         assert 'for UTF-16 set encoding = "utf-16-le" (or -be)' in text
 
 
-def test_read_lines_leaves_out_the_marks_of_files_that_were_joined(tmp_path):
+def test_read_lines_skips_byte_order_marks_of_concatenated_files(tmp_path):
     parts = ("\ufeffa\ufeff\r\n", "\ufeff\u4f60\n", "c\n")
     (tmp_path / "a").write_bytes("".join(parts).encode())
     (tmp_path / "b").write_bytes("".join(parts).encode("utf-16-le"))
@@ -99,7 +99,7 @@ def test_readers_refuse_damaged_gzip(reader):
         assert "damaged or cut off" in reader.error(damaged)
 
 
-def test_read_lines_names_the_line_behind_which_gzip_is_damaged(tmp_path):
+def test_read_lines_names_the_line_after_which_gzip_is_damaged(tmp_path):
     lines = [os.urandom(40).hex() for _ in range(9999)]
     (tmp_path / "a.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-500])
     read = []
@@ -114,7 +114,7 @@ def test_readers_refuse_empty_files(reader):
     assert "holds no examples" in reader.error(b"\n\n")
 
 
-def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
+def test_readers_refuse_folders_devices_and_sparse_files(reader, written, tmp_path):
     good = written(reader.file("a"), reader.name)
     text_file.check_readable(good)
     folder = tmp_path / f"folder{reader.name}"
@@ -140,7 +140,7 @@ def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
         list(reader.read(str(hole)))
 
 
-def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
+def test_teachers_report_missing_files_of_all_splits_before_reading(tmp_path):
     (tmp_path / "train.jsonl").write_text("not read yet")
     paths = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
     with pytest.raises(DataError, match="test.jsonl  file not found"):
@@ -151,7 +151,7 @@ def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
         LabelledText(train=paths["train"], dev=str(tmp_path / "empty")).check_sources()
 
 
-def test_a_folder_is_no_pipe(tmp_path):
+def test_is_pipe_is_true_only_for_pipes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()
     names = [str(tmp_path / "pipe"), str(tmp_path / "file"), str(tmp_path), str(tmp_path / "none")]

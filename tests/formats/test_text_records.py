@@ -11,7 +11,7 @@ from thincdialog.formats.text_records import read_text_records
 
 
 @pytest.mark.parametrize("name", ["speaker-lines", "whatsapp", "conll", "tabs", "iob"])
-def test_layouts_of_text_go_on_where_a_run_was_stopped(written, name):
+def test_layouts_of_text_resume_at_a_mark(written, name):
     suffix, text, _ = TEXTS[name]
     path, layout = written(text, f"a{suffix}"), find_layout(name)
     whole = list(read_layout_file(path, layout))

@@ -24,7 +24,7 @@ TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "yo
         ("fbdialog", "1 It is so\n2 Is it?\t\n", {}, [["It is so\nIs it?"]]),
     ],
 )
-def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, found, written):
+def test_unlabelled_examples_are_read_if_tolerated(name, text, choices, found, written):
     form = FORMATS[name]
     path = written(text, f"a{SUFFIXES.get(name, '.txt')}")
     with pytest.raises(DataError):
@@ -36,7 +36,7 @@ def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, fou
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_unlabelled_reading_changes_nothing_for_labels(name, written):
+def test_unlabelled_reading_does_not_change_labels(name, written):
     form = FORMATS[name]
     path = written(CONTENTS[name], f"a{SUFFIXES.get(name, '.txt')}")
     with tolerating(unlabelled=True):
@@ -50,7 +50,7 @@ def test_unlabelled_layouts(written):
         assert list(read_layout_file(path, layout)) == [[{"id": "0/0", "text": "hi"}]]
 
 
-def test_tolerance_grows_within_a_stretch_and_ends_with_it():
+def test_tolerance_grows_in_nested_blocks_and_ends_with_them():
     found = {}
     with tolerating(outside_labels=True):
         with tolerating(unlabelled=True, bad_data=found):

@@ -28,13 +28,13 @@ def test_yaml_gives_plain_values():
     ],
     ids=["list", "mapping", "object", "twice", "deep", "deeper", "circle"],
 )
-def test_yaml_says_what_is_wrong(text, words):
+def test_yaml_mistakes_are_named(text, words):
     with pytest.raises(DataError) as caught:
         within_time(lambda: parse_yaml(text, "a.yml"))
     assert str(caught.value).startswith(words) and "\n" not in str(caught.value)
 
 
-def test_yaml_that_says_far_more_than_is_written_is_refused():
+def test_yaml_that_expands_to_too_much_is_refused():
     levels = "".join(f"- &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
     with pytest.raises(DataError, match="aliases expand to far too many values"):
         within_time(lambda: parse_yaml(f"- &a0 [x]\n{levels}", "a.yml"))

@@ -65,7 +65,7 @@ def test_word_vectors_of_every_form_are_the_same(tmp_path, form, pack):
     assert list(read(tmp_path / "vectors", pack(form()), ["rare", "none"])) == ["rare"]
 
 
-def test_word_vectors_of_many_words_are_found_wherever_they_stand(tmp_path):
+def test_word_vectors_of_many_words_are_found_anywhere_in_a_file(tmp_path):
     """The words are also found in later chunks of the file. A space or a line end may be part of a
     number."""
     words = [f"w{n}" for n in range(60_000)]
@@ -76,7 +76,7 @@ def test_word_vectors_of_many_words_are_found_wherever_they_stand(tmp_path):
         assert np.stack(list(found.values())).tobytes() == vectors[::7].tobytes()
 
 
-def test_word_vectors_of_words_with_spaces_are_nobodys(tmp_path):
+def test_word_vectors_of_words_with_spaces_are_ignored(tmp_path):
     """GloVe's largest file has a few words with spaces."""
     data = glove(["the", ". .", "rare"], VECTORS[:3])
     assert list(read(tmp_path / "vectors", data, [".", "rare"])) == ["rare"]
@@ -112,7 +112,7 @@ def test_word_vectors_damaged_is_one_clear_error(tmp_path, case):
         read(tmp_path / "vectors", data)
 
 
-def test_word_vectors_in_a_pipe_or_a_folder_are_not_waited_for(tmp_path):
+def test_word_vectors_in_a_pipe_or_a_folder_are_an_error(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(DataError, match="is no plain file"):

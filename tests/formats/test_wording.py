@@ -17,7 +17,7 @@ from thincdialog.formats.wording import nearest
         ("x" * 300, ["y"], None),
     ],
 )
-def test_nearest_names_what_was_meant(name, names, meant):
+def test_nearest_suggests_a_similar_name(name, names, meant):
     assert nearest(name, names) == (f"; did you mean {meant!r}?" if meant else "")
 
 
@@ -27,7 +27,7 @@ def test_a_label_speaker_of_another_case_is_named(error):
     assert "label_speaker 'bot' does not occur in this file; did you mean 'BOT'?" in text
 
 
-def test_a_layout_without_any_of_its_texts_names_the_fields_there_are(error):
+def test_a_layout_without_any_of_its_texts_names_the_existing_fields(error):
     layout = CorpusLayout(text=["question", "body"], label="answer")
     text = error(
         lambda path: read_layout_file(path, layout), '{"asked": "a", "answer": "b"}\n', "a.jsonl"

@@ -75,7 +75,7 @@ def test_file_source_counts_conversations(tmp_path, label_speaker, n_examples, s
 
 
 @pytest.mark.parametrize("stop", [1, 9, 25, 37])
-def test_file_source_goes_on_behind_what_was_skipped(dirty, stop):
+def test_file_source_resumes_after_skipped_lines(dirty, stop):
     def build():
         options = FileOptions("t", on_bad_data="skip", max_bad_share=0.1)
         source = FileSource(read_labelled_text, dirty, options)
@@ -139,7 +139,7 @@ def test_file_source_names_the_teacher_of_another_format(
     assert str(caught.value).startswith(f"{path}:1  ")
 
 
-def test_file_source_is_silent_where_its_own_format_is_broken(tmp_path):
+def test_file_source_suggests_no_other_format_for_broken_data_of_its_own(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a", "label": ""}\n')
     with pytest.raises(DataError) as caught:
@@ -151,7 +151,7 @@ def test_file_source_is_silent_where_its_own_format_is_broken(tmp_path):
     assert not isinstance(caught.value, OtherFormatError)
 
 
-def test_file_source_says_what_a_file_is_that_no_format_fits(tmp_path):
+def test_file_source_describes_a_file_that_fits_no_format(tmp_path):
     path = tmp_path / "movie_lines.txt"
     path.write_bytes("L1 +++$+++ u0 +++$+++ m0 +++$+++ BO +++$+++ é\n".encode("latin-1"))
     with pytest.raises(DataError, match="movie_lines.txt:1  not UTF-8"):

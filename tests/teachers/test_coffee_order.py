@@ -43,7 +43,7 @@ def test_coffee_order_barista_greets_serves_and_says_goodbye_in_turn(teacher):
 
 
 @pytest.mark.slow
-def test_coffee_order_candidates_of_an_order_are_one_sentence_with_other_words(teacher):
+def test_coffee_order_candidates_of_an_order_differ_in_few_words(teacher):
     kinds = ("drinks", "cups", "extras", "temperatures", "places")
     names = [name for kind in kinds for name in MENU[kind]]
     blank = re.compile("|".join([*names, *MENU["waiters"].values(), r"\d\.\d\d"]))

@@ -156,7 +156,7 @@ def test_dataset_fields_have_other_names():
         (Endless(-1), CodeError, r"Endless.__len__\(\) returned an int \(-1\), .* 0 or more"),
     ],
 )
-def test_dataset_what_is_wrong(dataset, error, words):
+def test_dataset_mistakes_are_named(dataset, error, words):
     if error is None:  # A collate function may read a field of any name.
         assert shown(dataset)[0]["txet"] == "a"
         return
@@ -287,7 +287,7 @@ assert n_told > 40
 
 
 @pytest.mark.parametrize("n", [40, slow(2000)])
-def test_dataset_any_damage_is_told(arrow, root, tmp_path, n):
+def test_dataset_any_damage_is_reported(arrow, root, tmp_path, n):
     """This runs in its own process, because offsets that point outside the file can crash it."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -298,7 +298,7 @@ def test_dataset_any_damage_is_told(arrow, root, tmp_path, n):
     assert done.returncode == 0, done.stdout[-100:] + done.stderr
 
 
-def test_dataset_odd_columns_are_kept_or_told(arrow, tmp_path):
+def test_dataset_odd_columns_are_kept(arrow, tmp_path):
     """Lists that cannot be arrays stay lists. Names of classes that are not strings are ignored."""
     columns = {"text": ["a", "b"], "label": [0, 7], "episode_done": [[1.0], [2.0]]}
     columns.update(rows=[[[1], [2, 3]], [[4]]], gaps=[[None, 1], [2, 2]], whole=[[1, 2], None])
@@ -313,7 +313,7 @@ def test_dataset_odd_columns_are_kept_or_told(arrow, tmp_path):
     assert first["eval_labels"] == ["0"] and second["eval_labels"] == ["7"]
 
 
-def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
+def test_dataset_texts_that_expand_to_too_much_are_refused(arrow, tmp_path):
     """A few kilobytes would fill gigabytes of memory."""
     many = arrow.table({"text": ["a" * (1 << 25)], "label": ["x"]})
     from pyarrow import feather, parquet
@@ -332,7 +332,7 @@ def test_dataset_texts_that_unpack_to_too_much_are_refused(arrow, tmp_path):
     assert lengths == [1 << 20] * 3000
 
 
-def test_dataset_null_texts_are_told(arrow, tmp_path):
+def test_dataset_null_texts_are_errors(arrow, tmp_path):
     """The error says that the text is null, not that the column is missing. If there are features,
     the text may be null."""
     path = tmp_path / "a.parquet"
@@ -352,7 +352,7 @@ def test_dataset_null_texts_are_told(arrow, tmp_path):
     + ['{"_data_files": [{"filename": "%s"}]}' % each for each in ("../x.arrow", "..")]
     + ['{"_data_files": [{"filename": 3}]}'],
 )
-def test_dataset_lists_of_files_are_told_if_odd(arrow, tmp_path, state):
+def test_dataset_invalid_lists_of_files_are_errors(arrow, tmp_path, state):
     (tmp_path / "state.json").write_text(state)
     with pytest.raises(DataError, match=r"state\.json  (is no list|names files outside)"):
         shown(str(tmp_path))
@@ -360,7 +360,7 @@ def test_dataset_lists_of_files_are_told_if_odd(arrow, tmp_path, state):
 
 @pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
 @pytest.mark.parametrize("in_folder", [True, False])
-def test_dataset_pipes_are_not_waited_for(arrow, tmp_path, name, in_folder):
+def test_dataset_pipes_are_errors(arrow, tmp_path, name, in_folder):
     os.mkfifo(tmp_path / name)
     with no_longer_than(60), pytest.raises(DataError, match=f"{name}  is no plain file"):
         shown(str(tmp_path if in_folder else tmp_path / name))
@@ -382,7 +382,7 @@ def test_dataset_says_which_package_is_missing(tmp_path, monkeypatch):
         shown(str(tmp_path / "a.parquet"))
 
 
-def test_dataset_of_conversations_names_the_layout_that_reads_them(arrow, tmp_path):
+def test_dataset_of_conversations_suggests_a_layout(arrow, tmp_path):
     turns = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
     path = tmp_path / "chat.parquet"
     save(arrow, arrow.Table.from_pylist([{"messages": turns}] * 2), path, "parquet")

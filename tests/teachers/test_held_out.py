@@ -82,7 +82,7 @@ def test_held_out_and_other_options_of_files_are_checked(name, options, text, te
         teacher(name, **options)
 
 
-def test_held_out_says_what_it_is(teacher):
+def test_held_out_splits_are_described(teacher):
     made = teacher("LabelledText", dev_share=0.125)
     assert made.data["dev"].about() == "12.5 % of the training conversations, drawn by dev_seed 0"
     assert made.data["train"].about().startswith("87.5 %")

@@ -25,7 +25,7 @@ def test_iterable_takes_pairs_mappings_and_single_examples():
     ]  # fmt: skip
 
 
-def test_iterable_leaves_the_given_messages_alone():
+def test_iterable_does_not_change_the_given_messages():
     mine = Message(text="a", labels="x", label_candidates=("x", "y"))
     before = dict(mine)
     assert messages([[mine]], candidates=["x", "q"])[0]["label_candidates"] == ["x", "q"]
@@ -53,12 +53,12 @@ def test_iterable_features_need_no_text():
         ([[]], "the split 'train' has no examples"),
     ],
 )
-def test_iterable_says_what_is_wrong(data, message):
+def test_iterable_mistakes_are_named(data, message):
     with pytest.raises(DataError, match=f"^mine/train.*{message}"):
         messages(data, task="mine")
 
 
-def test_iterable_takes_none_for_labels_and_candidates_that_are_not_there():
+def test_iterable_takes_none_for_missing_labels_and_candidates():
     no_labels = {"text": "a", "labels": None, "label_candidates": ["x"]}
     shown = messages([no_labels, {"text": "b", "labels": "y", "label_candidates": None}])
     assert [message.get("eval_labels") for message in shown] == [None, ["y"]]

@@ -168,7 +168,7 @@ def test_ml_datasets_refuses_unknown_loaders_and_arguments():
         (([(object(), "x")], []), "cannot make a message of '<object"),
     ],
 )
-def test_ml_datasets_refuses_what_it_cannot_use(loader, given, message):
+def test_ml_datasets_refuses_unusable_data(loader, given, message):
     with pytest.raises(DataError, match=message):
         one(MLDatasets(loader(lambda: given)))
 

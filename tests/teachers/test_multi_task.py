@@ -64,7 +64,7 @@ def reply_to(message):
     return Message(text=f"label {episode}" if int(episode) % 2 == 0 else "wrong")
 
 
-def test_multi_task_messages_keep_all_but_their_id():
+def test_multi_task_messages_only_change_their_id():
     tasks = {"a": make_teacher([2]), "b": make_teacher([1])}
     mixture = mix_tasks(tasks)
     alone = {f"{name}/{m['id']}": m for name, task in tasks.items() for m in task.examples()}
@@ -137,7 +137,7 @@ def test_mix_tasks_of_one_task_is_that_task():
         ({"news": 0, "chat": 0}, "are all 0"),
     ],
 )
-def test_mix_tasks_weights_that_cannot_be(weights, problem):
+def test_mix_tasks_invalid_weights(weights, problem):
     tasks = {"news": make_teacher([1]), "chat": make_teacher([1])}
     with pytest.raises(ConfigError, match=problem):
         mix_tasks(tasks, weights=weights)

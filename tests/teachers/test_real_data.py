@@ -38,7 +38,7 @@ def conversations(data, corpus, split="test", side="both", shown=None, **choices
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
+def test_self_dialogue_every_turn_except_the_openings_is_a_reply(data, streaming):
     mutators = [Flatten(4), WithoutOpenings()]
     teacher = conversations(data, "self_dialogue", mutators=mutators, streaming=streaming)
     teacher.set_batches(Fixed(256))
@@ -60,7 +60,7 @@ def test_self_dialogue_both_sides_make_every_turn_a_label(data):
     assert openings == counted["dialogues"] == 1373
 
 
-def test_sgd_system_turns_and_their_protocol_of_one_of_a_hundred(data):
+def test_sgd_system_turns_are_ranked_among_a_hundred(data):
     by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
     assert by_name.n_examples == by_place.n_examples == 24863  # Number of pairs in its README.
     assert by_name.n_episodes == counts(data, "sgd", "test")["dialogues"]

@@ -52,7 +52,7 @@ def next_batch(original, n_rows):
     return original.batch_act()
 
 
-def test_teacher_drops_what_is_left_at_a_new_epoch():
+def test_teacher_drops_open_episodes_at_a_new_epoch():
     original = teacher([3, 3], training=False)
     copy = original.clone()
     copy.act()
@@ -61,7 +61,7 @@ def test_teacher_drops_what_is_left_at_a_new_epoch():
 
 
 @pytest.mark.parametrize("training, name", [(True, "labels"), (False, "eval_labels")])
-def test_teacher_names_labels_after_what_they_are_for(training, name):
+def test_teacher_names_labels_after_their_use(training, name):
     message = teacher([1], training=training).act()
     assert message == {
         "id": "0/0", "text": "text 0.0", name: ["label 0.0"], "episode_done": True,
@@ -154,7 +154,7 @@ def test_teacher_for_an_unknown_split_says_which_there_are():
         IterableTeacher({"train": [], "test": []}).for_split("tset")
 
 
-def test_teacher_reads_nothing_before_it_is_asked_and_memory_once():
+def test_teacher_reads_data_lazily_and_only_once():
     n_reads = Counter()
 
     def source():
@@ -261,7 +261,7 @@ def test_teacher_texts_holds_every_text_and_label_once(streaming):
     ]  # fmt: skip
 
 
-def test_teacher_counts_a_stream_only_when_it_was_read():
+def test_teacher_counts_a_stream_only_after_reading_it():
     original = teacher([2, 3], streaming=True)
     assert original.n_examples is None and original.n_episodes is None
     sampled = teacher([2, 3], streaming=True, max_examples=1)
@@ -269,7 +269,7 @@ def test_teacher_counts_a_stream_only_when_it_was_read():
     assert sampled.n_episodes == 1
 
 
-def test_teacher_of_a_stream_that_is_not_as_declared_says_so():
+def test_teacher_of_a_stream_that_is_not_as_declared_is_an_error():
     lying = Teacher(
         {"train": lambda: iter([[Message(text="a", labels=["x"])] * 2])},
         streaming=True,
@@ -280,7 +280,7 @@ def test_teacher_of_a_stream_that_is_not_as_declared_says_so():
         next_batch(lying.for_split("train"), 1)
 
 
-def test_teacher_without_examples_says_so():
+def test_teacher_without_examples_is_an_error():
     nothing = IterableTeacher({"train": episodes([2])}, mutators=[lambda episode: []])
     with pytest.raises(DataError, match="'train' has no examples, or its mutators left none"):
         nothing.for_split("train").act()

@@ -68,13 +68,13 @@ def test_contract_gives_the_ids_of_encode(tokenizers, name, number, texts, is_sh
 
 
 @EVERY
-def test_contract_of_nothing_and_of_more_than_is_done_at_once(tokenizers, name, number):
+def test_contract_for_no_texts_and_for_several_chunks(tokenizers, name, number):
     many = [f"{text} n{i} {i}.5" for i in range(300) for text in MANY]
     for texts in ([], [""], [" " * 3000], ["", "\n" * 3000, ""], many):
         check(tokenizers[name, number], texts)
 
 
-def test_contract_forgets_words_but_not_their_ids(monkeypatch):
+def test_contract_with_a_bounded_cache_gives_the_same_ids(monkeypatch):
     make = registry.tokenizers.get("thincdialog.HashNgrams.v1")
     expected = [make(char_ngrams=[3, 5]).encode(text).tolist() for text in MANY]
     monkeypatch.setattr("thincdialog.data.tokenizers.hash_ngrams._MAX_WORDS", 2)
@@ -92,7 +92,7 @@ def test_contract_follows_the_vocabulary():
 
 
 @given(ANY_TEXTS, st.sampled_from(["NFC", "NFKC", "none"]), st.booleans(), st.booleans())
-def test_words_of_many_texts_are_those_of_each(texts, form, lower, is_marked):
+def test_words_of_many_texts_are_the_same_as_of_each_text(texts, form, lower, is_marked):
     found = find_words(texts, form, lower, "</s>" if is_marked else "")
     words = [split_words(normalise(text, form, lower)) + ["</s>"] * is_marked for text in texts]
     assert found.n_words.tolist() == list(map(len, words))
@@ -102,7 +102,7 @@ def test_words_of_many_texts_are_those_of_each(texts, form, lower, is_marked):
 
 
 @pytest.mark.parametrize("before, behind", [("w", ""), ("w" * 15, ""), ("w", "w" * 15)])
-def test_words_with_the_same_hash_are_told_apart(before, behind):
+def test_words_with_the_same_hash_are_distinguished(before, behind):
     seen, pairs = {}, []
     for i in range(300_000):
         word = f"{before}{i:06}{behind}"
@@ -142,7 +142,7 @@ class Own(Letters):
         return self.given
 
 
-def test_contract_of_a_users_tokenizer_follows_its_encode():
+def test_contract_of_a_custom_tokenizer_uses_its_encode():
     ids, lengths = many_encoder_of(Letters())(["abc", "", "x" * 3000])
     assert ids.tolist() == [20] * 3003 and lengths.tolist() == [3, 0, 3000]
     assert ids.dtype == np.int32
@@ -152,7 +152,7 @@ def test_contract_of_a_users_tokenizer_follows_its_encode():
     Letters.n_ids = 21
 
 
-def test_contract_of_a_users_own_is_used_and_looked_at():
+def test_contract_of_a_custom_encode_many_is_checked():
     tokenizer = Own()
     encode = many_encoder_of(tokenizer)
     tokenizer.given = np.array([20, 0, 1]), np.array([1, 2])

@@ -46,7 +46,7 @@ def test_tokenizer_ids_are_in_range(built, name, text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tokenizer_survives_the_disk(built, tmp_path, name):
+def test_tokenizer_is_saved_and_loaded(built, tmp_path, name):
     tokenizer = built[name]
     tokenizer.to_disk(tmp_path / "tokenizer")
     loaded = type(tokenizer)(**SETTINGS.get(name, {}))
@@ -70,7 +70,7 @@ def test_tokenizer_without_texts_is_an_error(tmp_path, name):
 
 
 @given(any_text=st.text(), known=st.text(sorted(set("".join(TEXTS)))))
-def test_bytes_and_characters_give_texts_back(any_text, known):
+def test_bytes_and_characters_decode_to_the_same_texts(any_text, known):
     for tokenizer, text in (
         (ByteTokenizer(), any_text),
         (make("Characters", byte_fallback=True), any_text),
@@ -84,7 +84,7 @@ def test_bytes_and_characters_give_texts_back(any_text, known):
 @given(
     text=st.text() | st.lists(st.sampled_from("you , new 好 吗 x' ' \u0301".split())).map(" ".join)
 )
-def test_byte_fallback_gives_every_piece_back(name, text):
+def test_byte_fallback_decodes_to_the_same_pieces(name, text):
     tokenizer = make(name, byte_fallback=True)
     ids = tokenizer.encode(text)
     assert tokenizer.pieces(tokenizer.decode(ids)) == tokenizer.pieces(text)
@@ -178,7 +178,7 @@ def test_hash_ngrams_come_word_by_word():
 
 
 @given(st.lists(st.sampled_from("a b cc dd don't 好".split()), max_size=8), st.integers(1, 4))
-def test_hash_ngrams_are_equal_where_their_pieces_are(words, ngrams):
+def test_hash_ngrams_are_equal_if_their_pieces_are(words, ngrams):
     tokenizer = HashNgramTokenizer(n_rows=1 << 30, ngrams=ngrams, char_ngrams=[2, 4])
     text = " ".join(words)
     ids = tokenizer.encode(text).tolist()
@@ -232,7 +232,7 @@ def test_hash_ngrams_have_the_documented_rows(first, second):
 # --- words and hashed n-grams -------------------------------------------------------
 
 
-def test_word_ngrams_words_have_rows_of_their_own_and_unknown_ones_none():
+def test_word_ngrams_only_known_words_have_their_own_rows():
     tokenizer = WordNgramTokenizer(n_rows=1000, mark_end=False, min_freq=2)
     tokenizer.build(["the cat sat", "the cat"])
     first = N_SPECIAL + 1000
@@ -249,7 +249,7 @@ def test_word_ngrams_words_have_rows_of_their_own_and_unknown_ones_none():
     assert tokenizer.decode(tokenizer.encode("the sat, cat")) == "the cat"
 
 
-def test_word_ngrams_know_the_end_of_a_text():
+def test_word_ngrams_mark_the_end_of_a_text():
     tokenizer = WordNgramTokenizer(n_rows=1 << 28, char_ngrams=[2, 2])
     tokenizer.build(["a b"])
     end = N_SPECIAL + (1 << 28)

@@ -43,7 +43,7 @@ def test_views_encode_many_texts_as_one(views):
     assert [each.tolist() for each in views.encode_many([])] == [[], []]
 
 
-def test_views_survive_the_disk(views, tmp_path):
+def test_views_are_saved_and_loaded(views, tmp_path):
     views.to_disk(tmp_path)
     loaded = unbuilt()
     loaded.from_disk(tmp_path)
@@ -53,7 +53,7 @@ def test_views_survive_the_disk(views, tmp_path):
     ]
 
 
-def test_views_are_told_apart_by_what_is_in_them(views):
+def test_views_have_keys_that_depend_on_their_tokenizers(views):
     other = unbuilt(lower=False)
     other.build(TEXTS)
     assert tokenizer_key(other) != tokenizer_key(views) is not None
