@@ -33,11 +33,11 @@ def test_final_scores_of_a_stream_have_the_intervals_of_data_in_memory(tmp_path,
     assert found(tmp_path / "stream") == expected
     # Resume after the last step: a complete run, and runs that were killed before they wrote their
     # scores or their model.
-    for behind in (None, "scores.json", "model-best"):
-        if behind == "scores.json":
-            (tmp_path / "stream" / behind).unlink()
-        elif behind:
-            shutil.rmtree(tmp_path / "stream" / behind)
+    for removed in (None, "scores.json", "model-best"):
+        if removed == "scores.json":
+            (tmp_path / "stream" / removed).unlink()
+        elif removed:
+            shutil.rmtree(tmp_path / "stream" / removed)
         quietly_train(stream, tmp_path / "stream", resume=True, **ENDS)
         assert found(tmp_path / "stream") == expected
 

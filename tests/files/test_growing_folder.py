@@ -58,18 +58,18 @@ def test_growing_folder_starts_from_scratch_if_its_format_is_older(tmp_path, mon
 
 
 def test_growing_folder_that_another_process_moves_away_is_made_again(tmp_path, monkeypatch):
-    flock, beside = fcntl.flock, tmp_path / "store.building"
+    flock, building = fcntl.flock, tmp_path / "store.building"
     moved = []
 
     def slow_flock(*given):
         if not moved:
-            beside.rename(tmp_path / "store")
+            building.rename(tmp_path / "store")
             moved.append(True)
         return flock(*given)
 
     monkeypatch.setattr(fcntl, "flock", slow_flock)
     folder = GrowingFolder(tmp_path / "store", "a fingerprint")
-    assert (beside / "journal.jsonl").exists() and not list((tmp_path / "store").iterdir())
+    assert (building / "journal.jsonl").exists() and not list((tmp_path / "store").iterdir())
     with pytest.raises(OutputError, match="is being written by another process"):
         GrowingFolder(tmp_path / "store", "a fingerprint")
     folder.close()
@@ -80,11 +80,11 @@ def test_growing_folder_does_not_resume_from_a_pipe(tmp_path, name):
     folder = GrowingFolder(tmp_path / "store", "a fingerprint")
     folder.array("numbers", "i8").append([1, 2])
     folder.close()
-    beside = tmp_path / "store.building"
-    (beside / name).unlink(missing_ok=True)
-    os.mkfifo(beside / name)
+    building = tmp_path / "store.building"
+    (building / name).unlink(missing_ok=True)
+    os.mkfifo(building / name)
     again = GrowingFolder(tmp_path / "store", "a fingerprint")
-    assert again.state is None and not (beside / name).exists()
+    assert again.state is None and not (building / name).exists()
     again.close()
 
 

@@ -14,7 +14,7 @@ from thincdialog.errors import ConfigError, DialogError, ModelError
 
 ASKED = ("hi", "a large coffee with milk please", "two teas", "that is all")
 # Files of the trained model itself, whose checksums are compared.
-LEARNT = ("weights.npy", "agent.json", "layout.json")
+TRAINED = ("weights.npy", "agent.json", "layout.json")
 chances = st.randoms(use_true_random=False)
 
 
@@ -56,7 +56,7 @@ def try_damage(saved, copy, chance):
             # The only other error is that a damaged config names other data.
             assert name == "config.cfg" and "\n" not in str(error)
         else:
-            assert name not in LEARNT or after == before or found == expected
+            assert name not in TRAINED or after == before or found == expected
 
     within_time(load)
 

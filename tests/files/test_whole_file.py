@@ -18,9 +18,9 @@ def test_whole_file_is_synced_before_it_replaces_the_old_one(tmp_path, monkeypat
         done.append((os.fstat(handle).st_ino, path.read_text()))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with whole_file(path) as beside:
-        beside.write_text("new")
-        assert beside.parent == tmp_path and path.read_text() == "old"
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == tmp_path and path.read_text() == "old"
     # First its content is synced, then its name.
     assert done == [(path.stat().st_ino, "old"), (tmp_path.stat().st_ino, "new")]
     assert list(tmp_path.iterdir()) == [path]
@@ -30,8 +30,8 @@ def test_whole_file_is_synced_before_it_replaces_the_old_one(tmp_path, monkeypat
 def test_whole_file_that_fails_leaves_the_old_one(tmp_path, error):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(error), whole_file(path) as beside:
-        beside.write_text("new")
+    with pytest.raises(error), whole_file(path) as temporary:
+        temporary.write_text("new")
         raise error
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
@@ -39,8 +39,8 @@ def test_whole_file_that_fails_leaves_the_old_one(tmp_path, error):
 def test_whole_file_follows_links_and_writes_to_pipes_as_they_are(tmp_path):
     (tmp_path / "to").write_text("old")
     (tmp_path / "link").symlink_to("to")
-    with whole_file(tmp_path / "link") as beside:
-        beside.write_text("new")
+    with whole_file(tmp_path / "link") as temporary:
+        temporary.write_text("new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "to").read_text() == "new"
     os.mkfifo(tmp_path / "pipe")
     with whole_file(tmp_path / "pipe") as place:

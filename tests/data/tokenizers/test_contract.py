@@ -101,11 +101,11 @@ def test_words_of_many_texts_are_the_same_as_of_each_text(texts, form, lower, is
     assert found.hashes(7).tolist() == [hash_bytes(word, 7) & 0xFFFFFFFF for word in expected]
 
 
-@pytest.mark.parametrize("before, behind", [("w", ""), ("w" * 15, ""), ("w", "w" * 15)])
-def test_words_with_the_same_hash_are_distinguished(before, behind):
+@pytest.mark.parametrize("before, after", [("w", ""), ("w" * 15, ""), ("w", "w" * 15)])
+def test_words_with_the_same_hash_are_distinguished(before, after):
     seen, pairs = {}, []
     for i in range(300_000):
-        word = f"{before}{i:06}{behind}"
+        word = f"{before}{i:06}{after}"
         other = seen.setdefault(hash_bytes(word.encode(), SEED), word)
         if other != word:
             pairs.append((other, word))
