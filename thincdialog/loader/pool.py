@@ -7,30 +7,21 @@ thread that reads the pipe.
 
 import atexit
 import contextvars
-import multiprocessing
 import os
-import pickle
-import sys
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
+from functools import partial
 from itertools import count
-from multiprocessing import connection
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import AbstractSet, Any, Callable, Dict, List, Optional, Set
 
 from ..errors import WorkerError
 from .failure import Failure
-from .starting import how_it_ended, leave_signals_to_parent, starting_processes
+from .worker_process import Advice, WorkerProcess, answer_of
 
 # Function that makes the function that executes tasks; each worker calls it once.
 MakeWork = Callable[[], Callable[[Any], Any]]
 NO_WORKERS = "set [loader] workers = 0"
-CANNOT_GO = (
-    "an example cannot be sent from a process to another: {}. Return other values, or "
-    f"{NO_WORKERS}"
-)
 # Niceness of worker processes: they only read ahead, so the steps of training have priority.
 NICENESS = 5
 FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
@@ -42,8 +33,10 @@ class Worker:
     makes (Dict[int, MakeWork]): The ``MakeWork`` of jobs, by the numbers of the jobs.
     """
 
+    world = None
+
     def __init__(self, makes: Dict[int, MakeWork]):
-        self._makes = makes
+        self._makes = dict(makes)
         self._works: Dict[int, Callable[[Any], Any]] = {}
 
     def carry_out(
@@ -55,72 +48,22 @@ class Worker:
         job (int): Number of the task's job.
         make_work (Optional[MakeWork]): The job's ``MakeWork``; None if the worker already has it.
         task (Any): The task.
-        RETURNS (Any): The result, or a ``Failure``.
+        RETURNS (Any): The result.
         """
-        for ended in self._works.keys() - jobs:
-            del self._works[ended]
-        try:
-            if job not in self._works:
-                self._works[job] = (make_work or self._makes[job])()
-            return self._works[job](task)
-        except BaseException as error:
-            return Failure.of(error)
+        for ended in self._makes.keys() - jobs:
+            del self._makes[ended]
+            self._works.pop(ended, None)
+        if make_work is not None:
+            self._makes[job] = make_work
+        if job not in self._works:
+            self._works[job] = self._makes[job]()
+        return self._works[job](task)
 
 
-class ProcessWorker:
-    """Execute tasks in a process, which is not started again if it dies.
-
-    number (int): Number of the worker, from 0.
-    start_method (str): "fork", "forkserver" or "spawn".
-    makes (Dict[int, MakeWork]): See ``Worker``; empty unless the process is forked.
-    """
-
-    def __init__(self, number: int, start_method: str, makes: Dict[int, MakeWork]):
-        self._known, self._has_begun = set(makes), False
-        self._end: Optional[Failure] = None
-        context = multiprocessing.get_context(start_method)
-        try:
-            with starting_processes():
-                self._pipe, theirs = context.Pipe()
-                with theirs:
-                    self._process = context.Process(  # type: ignore[attr-defined]
-                        target=run_worker,
-                        args=(theirs, makes, os.getpid()),
-                        name=f"loader {number}",
-                        daemon=True,
-                    )
-                    self._process.start()
-        except OSError as error:
-            text = f"its process could not be started: {error.strerror or error}"
-            self._end = Failure(f"{text}. {FEWER}")
-
-    def carry_out(
-        self, jobs: AbstractSet[int], job: int, make_work: Optional[MakeWork], task: Any
-    ) -> Any:
-        """Execute a task in the process (see ``Worker.carry_out``).
-
-        RETURNS (Any): The result; a ``Failure`` also if the process has ended.
-        """
-        if self._end is not None:
-            return self._end
-        try:
-            if not self._has_begun:
-                self._pipe.recv()
-                self._has_begun = True
-            self._pipe.send((jobs, job, None if job in self._known else make_work, task))
-            self._known.add(job)
-            return self._pipe.recv()
-        except (EOFError, OSError):
-            self._process.join(5.0)  # The process closes its connection before it ends.
-            pid, code = self._process.pid, self._process.exitcode
-            self._end = Failure(how_it_ended(pid, code, self._has_begun, NO_WORKERS))
-            return self._end
-
-    def kill(self) -> None:
-        """Kill the process, whatever it is doing."""
-        if self._end is None:
-            self._process.kill()
-            self._process.join(5.0)
+def make_worker(makes: Dict[int, MakeWork]) -> Worker:
+    """Return the worker of a process."""
+    os.nice(NICENESS)
+    return Worker(makes)
 
 
 class Pool:
@@ -140,7 +83,7 @@ class Pool:
         # Numbers of jobs that have not ended.
         self.jobs: Set[int] = set()
         self.tasks: "SimpleQueue[Any]" = SimpleQueue()
-        self._processes: List[ProcessWorker] = []
+        self._processes: List[WorkerProcess] = []
         self._starting, self._is_over = threading.Lock(), False
         # End processes at exit, before multiprocessing waits for them without a time limit.
         atexit.register(self.end)
@@ -159,19 +102,23 @@ class Pool:
 
     def _run(self, number: int) -> None:
         worker: Any = None
+        known: Set[int] = set()  # Numbers of the jobs whose ``MakeWork`` the worker has.
         while (given := self.tasks.get()) is not None:
             future, job, task = given
             if future.set_running_or_notify_cancel():
                 try:
                     worker = worker or self._start(number)
-                    made = worker.carry_out(frozenset(self.jobs), job.number, job.make_work, task)
-                except Exception as error:
-                    made = Failure.of(error)
-                if isinstance(made, Failure):
-                    future.set_exception(made.error(number))
-                else:
+                    has_it = job.number in known or job.number in self.makes
+                    make_work = None if has_it else job.make_work
+                    given = frozenset(self.jobs), job.number, make_work, task
+                    known.add(job.number)
+                    made = answer_of(worker, "carry_out", given)
+                    if isinstance(made, Failure):
+                        raise made.error(number)
                     future.set_result(made)
-                del made  # Keep no result in memory while the thread waits.
+                except Exception as error:
+                    future.set_exception(error)
+                made = None  # Keep no result in memory while the thread waits.
             del given, future, job, task
 
     def _start(self, number: int) -> Any:
@@ -179,10 +126,12 @@ class Pool:
             return Worker({})
         with self._starting:
             if self._is_over:
-                raise RuntimeError("the pool has ended")
-            worker = ProcessWorker(number, self.start_method, self.makes)
+                raise WorkerError(number, "the pool has ended")
+            make = partial(make_worker, self.makes)
+            worker = WorkerProcess(number, make, Advice(NO_WORKERS, FEWER), self.start_method)
             self._processes.append(worker)
-            return worker
+        worker.begin()
+        return worker
 
     def end(self) -> None:
         """Kill all processes, whatever they are doing, and end threads after their tasks."""
@@ -229,47 +178,3 @@ class Job:
         self.pool.jobs.discard(self.number)
         if self.number in self.pool.makes:
             self.pool.end()
-
-
-# --- in the process ---------------------------------------------------------------------
-
-
-def run_worker(pipe: Connection, makes: Dict[int, MakeWork], parent: int) -> None:
-    """Execute tasks in this process until the parent closes the pipe or ends.
-
-    pipe (Connection): Pipe that brings arguments of ``Worker.carry_out()`` and takes the results.
-    makes (Dict[int, MakeWork]): See ``Worker``.
-    parent (int): Process id of the parent.
-    """
-    leave_signals_to_parent()
-    os.nice(NICENESS)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    worker = Worker(makes)
-    with suppress(EOFError, OSError):
-        pipe.send(None)  # Report that this process has begun.
-        while True:
-            made = worker.carry_out(*pipe.recv())
-            if isinstance(made, Failure):
-                made = made._replace(cause=None)
-            try:
-                message = pickle.dumps(made, protocol=5)
-            except Exception as error:
-                message = pickle.dumps(Failure(CANNOT_GO.format(error)))
-            pipe.send_bytes(message)
-    with suppress(Exception):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(0)
-
-
-def _end_with(parent: int) -> None:
-    """Wait until the parent has ended, then end this process, whatever it is doing."""
-    known = multiprocessing.parent_process()
-    is_forked = os.getppid() == parent
-    while known is not None:
-        # A sentinel alone is not enough: forked processes keep their siblings' sentinels open.
-        if connection.wait([known.sentinel], 1.0 if is_forked else None):
-            break
-        if is_forked and os.getppid() != parent:
-            break
-    os._exit(0)

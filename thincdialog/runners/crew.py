@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from ..errors import WorkerError
 from ..loader.failure import Failure
+from ..loader.worker_process import answer_of
 from ..training.interruption import Interruption
 from .patience import LOOK_SECONDS, Patience
 
@@ -29,22 +30,6 @@ class WorkerMessage(NamedTuple):
     worker: int
     value: Any
     is_answer: bool = True
-
-
-def answer_of(worker: Any, tell: Callable[[Any], None], call: str, arguments: Sequence[Any]) -> Any:
-    """Call a method of a worker and catch its errors.
-
-    tell (Callable[[Any], None]): Function that sends an interim message; passed to ``run`` only.
-    call (str): Name of the method.
-    arguments (Sequence[Any]): Its arguments.
-    RETURNS (Any): The return value, or a ``Failure`` if the method raised an error.
-    """
-    is_run = call == "run"
-    given = (tell, *arguments) if is_run else arguments
-    try:
-        return getattr(worker, call)(*given)
-    except BaseException as error:  # Including SystemExit, which would end only this thread.
-        return Failure.of(error, worker.world if is_run else None)
 
 
 class Crew:
@@ -114,7 +99,7 @@ class Crew:
         def tell(value: Any) -> None:
             told.put(WorkerMessage(number, value, False))
 
-        told.put(WorkerMessage(number, answer_of(worker, tell, call, arguments)))
+        told.put(WorkerMessage(number, answer_of(worker, call, arguments, tell)))
 
     def listen(self, seconds: float = LOOK_SECONDS) -> List[WorkerMessage]:
         """Return the messages that workers have sent since the last call.
