@@ -11,6 +11,7 @@ from thincdialog.api import Batch, Message
 from thincdialog.contract import CodeError
 from thincdialog.layers.flatten import Flatten
 from thincdialog.layers.parts import Parts
+from thincdialog.teachers import IterableTeacher
 
 from .colours import build, learn, make, messages
 
@@ -105,6 +106,23 @@ def test_collate_of_an_agent_class_is_the_default():
     assert Pictures(classifier()).collate is text_and_image
     assert Pictures(classifier(), collate=len).collate is len
     assert ClassifierAgent(classifier()).collate is None
+
+
+def test_collate_gets_the_fields_that_observe_adds_when_the_weights_are_drawn():
+    class Measuring(ClassifierAgent):
+        def observe(self, message):
+            length = np.array([len(message["text"])], dtype="f")
+            return super().observe(Message(message, length=length))
+
+        @staticmethod
+        def collate(batch, tokens):
+            return np.stack(batch.column("length"))
+
+    layer = Relu(4)
+    agent = Measuring(make("models", "Classifier", layer))
+    rows = messages([{"text": text, "labels": [text]} for text in ("a", "bcd")])
+    agent.initialize(IterableTeacher({"train": [[row] for row in rows]}).for_split("train"))
+    assert layer.get_dim("nI") == 1
 
 
 @EACH_OPS

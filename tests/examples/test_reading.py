@@ -331,6 +331,19 @@ def test_reading_processes_parse_each_line_of_files_once(
     assert not is_cut or len(parsed) == len(set(parsed))
 
 
+@pytest.mark.parametrize("n_workers", [2, 3])
+def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypatch, n_workers):
+    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    paths = [
+        write_spoken(tmp_path / f"{number:02}.jsonl", *["agent"] * (1 if number % 2 else 100))
+        for number in range(40)
+    ]
+    teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")
+    shares = [teacher.share_of(n, n_workers, reads_apart=True) for n in range(n_workers)]
+    sizes = [len(rounds([share])) for share in shares]
+    assert sum(sizes) == 20 * 101 and max(sizes) < 1.3 * min(sizes)
+
+
 def noting(parsed, read, path, at):
     for episode in read(path, at=at):
         parsed.append((path, at.end))

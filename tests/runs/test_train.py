@@ -286,9 +286,19 @@ def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
     assert "b.jsonl" not in said.getvalue()
 
 
-@pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
+@pytest.mark.parametrize(
+    "runner, more, of_dev, of_test",
+    [
+        ("Alone", {}, 0, 0),
+        ("Hogwild", {}, 0, 0),
+        # Both splits are read once more, to draw the sample and the candidates from, and test data
+        # again, to count the candidates of each sampled example.
+        ("Alone", {"evaluation.max_examples": 200, "evaluation.n_candidates": 20}, 1, 2),
+        ("Alone", {"loader.shuffle_window": 100}, 0, 0),
+    ],
+)
 def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
-    tmp_path, monkeypatch, runner
+    tmp_path, monkeypatch, runner, more, of_dev, of_test
 ):
     for module, name in (
         (examples_split, "BEGINNING"),
@@ -303,17 +313,19 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
         rows = ({"text": f"a {n}", "labels": [f"b {n % 50}"], "id": str(n)} for n in range(500))
         yield from ([row] for row in rows)
 
-    @registry.teachers(f"test_train.Counting{runner}.v1")
+    @registry.teachers(f"test_train.Counting{runner}{len(more)}.v1")
     def counting():
         splits = {name: partial(stream, name) for name in ("train", "dev", "test")}
         return IterableTeacher(splits, streaming=True)
 
-    config = f'[tasks.it]\n@teachers = "test_train.Counting{runner}.v1"\n' + REPLIES
+    config = f'[tasks.it]\n@teachers = "test_train.Counting{runner}{len(more)}.v1"\n' + REPLIES
     config = config.replace('"thincdialog.Words.v1"', '"thincdialog.HashNgrams.v1"\nn_rows = 100')
     config += f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
-    quietly_train(config, tmp_path / "out", training__max_epochs=2.0, world__batcher__size=100)
+    more = {"training.max_epochs": 2.0, "world.batcher.size": 100, **more}
+    quietly_train(config, tmp_path / "out", **more)
     # Dev data is inspected once, then evaluated before training, after each epoch and at the end.
-    assert Counter(begun) == {"train": 1 + 2, "dev": 1 + 3 + 1, "test": 1}
+    expected = {"train": 1 + 2, "dev": 1 + 3 + 1 + of_dev, "test": 1 + of_test}
+    assert Counter(begun) == expected
 
 
 @pytest.mark.parametrize(

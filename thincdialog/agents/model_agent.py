@@ -249,7 +249,10 @@ class ModelAgent(ConversationAgent, Learner):
             return tokenizer.word_ids(train.texts()) if tokenizer else {}
 
         if self.collate is not None:
-            self._first = Batch.of(list(islice(train.examples(), 1)))
+            first = list(islice(train.examples(), 1))
+            if not self.takes_batches:  # Its own ``observe`` may add fields that it collates.
+                first = [self.clone().observe(message) for message in first]
+            self._first = Batch.of(first)
         with rows_of_words(words, coming) as rows:
             self.lay_out_weights()
         self._first = None

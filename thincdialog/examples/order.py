@@ -116,6 +116,7 @@ class Order:
         """Numbers of the sampled episodes, ascending, int64; None for all of them."""
         if not self.max_examples:
             return None
+        self.sampler  # noqa: B018  # Counts a stream in the same pass that reads its replies.
         return sample_episodes(self.data.lengths(), self.max_examples, self._drawn_seed)
 
     @cached_property
@@ -203,13 +204,16 @@ class Order:
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """Yield all episodes in the order of the data, store by store."""
-        n_known, beginning = 0, self.data.beginning
-        if beginning is not None and self.picked is None and not self.is_endless:
-            n_known = beginning.n_episodes
-            yield self._as_shown(beginning), np.arange(n_known)
+        picked, beginning, n_known = self.picked, self.data.beginning, 0
+        if beginning is not None and not self.is_endless:
+            known = np.arange(beginning.n_episodes)
+            if picked is not None:
+                known = picked[picked < len(known)]
+            n_known = len(known)
+            yield self._as_shown(beginning), known
             if self.data.is_short:
                 return
-        blocks = self.data.blocks(self.picked)
+        blocks = self.data.blocks(picked)
         for block in islice(blocks, 1 if self.is_endless else None):
             yield self._as_shown(block.store), block.order[n_known:]
             n_known = max(0, n_known - len(block.order))

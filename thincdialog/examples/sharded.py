@@ -39,7 +39,7 @@ class Sharded:
         self.source = source
         self.has_parts = hasattr(source, "read_part")
         self.read = source.read_part if self.has_parts else source.__getitem__
-        for name in ("origin", "paths"):
+        for name in ("origin", "paths", "about"):
             if hasattr(source, name):
                 setattr(self, name, getattr(source, name))
 

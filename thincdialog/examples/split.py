@@ -4,7 +4,7 @@ import copy
 import gc
 from collections import Counter
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import (
     Any,
     Callable,
@@ -278,12 +278,15 @@ class Split:
     def replies(self) -> Sequence[str]:
         """Return the first label of each example; a stream is read once for this."""
         if self._replies is None:
+            streamed = (block.store for block in self._streamed(None, BEGIN))
+            replies: List[str] = []
+            lengths: List[np.ndarray] = []
+            for store in streamed if self.streaming else [self.store()]:
+                replies += (answers[0] for answers in store.all_cells("labels") if answers)
+                lengths.append(np.diff(np.asarray(store.starts)))
+            self._replies = replies
             if self.streaming:
-                stores: Iterable[Store] = (block.store for block in self._streamed(None, BEGIN))
-            else:
-                stores = [self.store()]
-            labels = chain.from_iterable(store.all_cells("labels") for store in stores)
-            self._replies = [answers[0] for answers in labels if answers]
+                self._lengths = np.concatenate(lengths)
         return self._replies
 
     def blocks(
@@ -334,16 +337,19 @@ class Split:
         return found
 
     def _remembering(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        n_read = 0
-        for block in blocks:
-            if self.beginning is None:
-                beginning = MemoryStore()
-                for episode in islice(_episodes_of(block.store), BEGINNING):
+        beginning, n_read = MemoryStore(), 0
+        try:
+            for block in blocks:
+                n_missing = BEGINNING - beginning.n_episodes
+                for episode in islice(_episodes_of(block.store), n_missing):
                     beginning.append(episode)
+                n_read += len(block.order)
+                yield block
+            self.is_short = beginning.n_episodes == n_read > 0
+        finally:  # Also if the rest of the stream is not read.
+            n_known = 0 if self.beginning is None else self.beginning.n_episodes
+            if beginning.n_episodes > n_known:
                 self.beginning = beginning
-            n_read += len(block.order)
-            yield block
-        self.is_short = self.beginning is not None and self.beginning.n_episodes == n_read
 
     @property
     def block_size(self) -> int:

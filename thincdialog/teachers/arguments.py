@@ -3,6 +3,7 @@
 import copy
 import os
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import (
     Any,
     Callable,
@@ -224,10 +225,11 @@ class FileSource:
         """
         cutting = Bookmark(at.mark(), encoding=at.encoding)
         place = own  # A position within a file is the beginning of a piece of this section.
+        starts = [0, *accumulate(map(os.path.getsize, self.paths))]
         for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
-            # Files begin with different sections, so that small files do not all go to the first.
+            # Count the pieces of all files together, so that sections of small files are even.
             if not mark["byte"]:
-                place = mark["file"]
+                place = starts[mark["file"]] // PIECE
             if letters and place % n == own:
                 at.open(mark["file"])
                 at.spot = mark["byte"], mark["line"]

@@ -62,7 +62,9 @@ def difference(before: Any, now: Dict[str, Any]) -> str:
         if before.get(part) != now[part]:
             others = [name for name, content in now[part] if [name, content] not in before[part]]
             return f"{what} {others[0]} has changed" if others else f"it had more {part}"
-    return "" if before == now else "labels outside the candidates are read another way"
+    if before.get("outside_labels") != now["outside_labels"]:
+        return "labels outside the candidates are read another way"
+    return "" if before == now else "another version of thincdialog wrote it"
 
 
 def files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
