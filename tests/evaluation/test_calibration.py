@@ -96,13 +96,27 @@ WANTED = {"agent__reject_class": "oos", "agent__threshold": "recall:0.9"}
 
 def test_training_saves_the_threshold_that_dev_chose(folder):
     result, shown = quietly_train(INTENTS, folder / "out", **WANTED)
-    assert "dev: " not in shown.replace("dev: 25.0 %", "")
+    (note,) = re.findall(r"^dev: (?!25.0 %)(.*)$", shown, re.M)
     model = load(folder / "out")
     assert model.agent.temperature < 1 and 0 < model.agent.rejects_below < 1
     found = evaluate_in_detail(folder / "out", split="dev", n_resamples=0)
     assert found.scores == result.scores["dev"]
     rejected = [row.reply["text"] == "oos" for row in found.labelled if row.labels == ["oos"]]
     assert len(rejected) == 20 and sum(rejected) >= 18
+    answered = [row for row in found.labelled if row.reply["text"] != "oos"]
+    n_right = sum(row.reply["text"] in row.labels for row in answered)
+    threshold = model.agent.rejects_below
+    assert note == (
+        f"threshold {threshold:.4f} chosen for recall 0.9: {len(answered)} of 80 texts get a "
+        f"class, of which {n_right} are right."
+    )
+    best = folder / "out" / "model-best"
+    meta = json.loads((best / "meta.json").read_text())
+    assert (meta["threshold"], meta["temperature"]) == (threshold, model.agent.temperature)
+    assert meta["dev"] == found.scores
+    assert f"answers `oos`\n  if the best one has a probability below {threshold:.4f}" in (
+        (best / "README.md").read_text()
+    )
     shares = shares_at(found.guesses(), found.threshold)
     assert shares["out-of-scope recall"][0] == sum(rejected) / 20
     error = found.as_json()["calibration"]

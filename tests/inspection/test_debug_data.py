@@ -368,6 +368,14 @@ def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
     assert report.as_dict()["splits"][0]["skipped"][0]["n_without"] == 9
 
 
+def test_debug_data_needs_no_training_examples_that_are_out_of_scope(intents):
+    config = INTENTS.replace("[agent]", '[agent]\nreject_class = "ask"')
+    report = debug_data(config)
+    assert ("new labels", "dev") in found(debug_data(INTENTS))
+    assert ("new labels", "dev") not in found(report)
+    assert report.splits[1].new_labels.count == 0
+
+
 def test_debug_data_of_sets_of_labels(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "topics.yml").write_text(LAYOUT)

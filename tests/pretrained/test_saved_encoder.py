@@ -98,6 +98,16 @@ def test_saved_encoder_that_is_not_included(run, encoder, tmp_path):
     assert str(encoder) in str(error.value) and "\n" not in str(error.value)
 
 
+def test_saved_encoder_in_a_relative_folder_is_found_from_another_folder(
+    run, encoder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    model = run(include=False, overrides={"paths.encoder": "encoder"}) / "model-best"
+    expected = answers(model)
+    monkeypatch.chdir(model)
+    assert answers(model) == expected
+
+
 def test_saved_encoder_that_was_changed_before_resuming_is_refused(run, encoder):
     run()
     tiny_encoder(encoder, seed=1)

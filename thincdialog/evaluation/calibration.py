@@ -80,7 +80,8 @@ def in_scope(rows: Sequence[Prediction], reject_class: str) -> Tuple[np.ndarray,
 def calibrate(experiment: Experiment) -> str:
     """Fit a classifier's temperature on the dev data, then choose its threshold, if it has none.
 
-    RETURNS (str): A warning for the user if one of these steps was not possible; otherwise "".
+    RETURNS (str): A note for the user: the threshold that was chosen and what follows from it, or
+        which step was not possible; "" if only the temperature was fitted.
     """
     agent = experiment.agent
     rows = _answers(experiment)
@@ -102,7 +103,10 @@ def calibrate(experiment: Experiment) -> str:
     chosen = lowest_threshold(guesses, wanted, share)
     agent.rejects_below = chosen or 0.0
     if chosen is not None:
-        return ""
+        answered = guesses.confidence >= chosen
+        n, n_right = int(answered.sum()), int(guesses.is_right[answered].sum())
+        text = f"threshold {chosen:.4f} chosen for {wanted} {share:g}: {n:,} of {len(answered):,} "
+        return text + f"texts get a class, of which {n_right:,} are right"
     cause = "no threshold reaches it"
     if wanted == "recall":
         cause = f"no example is labelled {agent.reject_class!r}"

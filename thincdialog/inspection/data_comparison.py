@@ -1,7 +1,7 @@
 """Make the report on a split from counts of the split and of the training data."""
 
 from itertools import chain, islice
-from typing import Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Sequence, Set
 
 import numpy as np
 
@@ -78,9 +78,11 @@ def report_split(
     by_count = sorted(survey.labels.items(), key=lambda row: (-row[1], row[0]))
     classes = by_count if reading.has_classes else []
     train_labels = set().union(*(each.labels for each in train))
-    new_labels = [name for name, _ in by_count if name not in train_labels] if len(new) else []
+    # Texts that are out of scope need no training examples.
+    known: Set[str] = {*train_labels, reading.reject_class}
+    new_labels = [name for name, _ in by_count if name not in known] if len(new) else []
     n_labels = len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"])
-    n_new = len(new)
+    n_new = len(new) - sum(survey.labels[name] for name in known - train_labels)
     # With label sets, the answers are whole sets, so count single labels.
     if reading.has_label_sets:
         n_labels, n_new = len(by_count), sum(survey.labels[name] for name in new_labels)

@@ -68,7 +68,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _data(config, result),
         _model(config, meta, folder, result),
         _use(folder.name, meta.get("code", []), _answers_with_code(config)),
-        _limits(config, folder, result),
+        _limits(config, meta, folder, result),
         _versions(meta),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -259,7 +259,9 @@ def _answers_with_code(config: Mapping[str, Any]) -> bool:
     return False
 
 
-def _limits(config: Mapping[str, Any], folder: Path, result: Optional[Result]) -> Iterator[str]:
+def _limits(
+    config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
+) -> Iterator[str]:
     yield from ("", "## Limits", "")
     yield "- The scores hold for data of the kind it was measured on, not for other ones."
     agent = config.get("agent", {})
@@ -273,7 +275,12 @@ def _limits(config: Mapping[str, Any], folder: Path, result: Optional[Result]) -
             yield f"- In evaluation it chose among {among} candidates; with more of them, scores"
             yield "  are lower."
     if agent.get("@agents") == "thincdialog.Classifier.v1":
-        yield "- It knows the classes of its training data only, and always answers with one."
+        least, known = meta.get("threshold"), "- It knows the classes of its training data only"
+        if least:
+            yield f"{known}, and answers `{meta['reject_class']}`"
+            yield f"  if the best one has a probability below {least:.4f}."
+        else:
+            yield f"{known}, and always answers with one."
     if "block_repeats" in agent:
         path = folder / "agent.json"
         state = read_json(path) if path.is_file() else {}

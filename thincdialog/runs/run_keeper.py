@@ -107,10 +107,17 @@ class RunKeeper(Keeper):
         self._is_evaluated = True
         self._has_learnt = position.step > 0
 
-    def calibrated(self) -> None:
-        """Save model-best again with the agent's new temperature. The agent must have the best
-        weights."""
+    def calibrated(self, report: Optional[Mapping[str, float]] = None) -> None:
+        """Save model-best again with the agent's new temperature and threshold. The agent must have
+        the best weights.
+
+        report (Optional[Mapping]): Scores on dev with them, once they are measured.
+        """
         if self._best is not None:
+            agent: Any = self.experiment.agent
+            chosen = {"temperature": agent.temperature, "threshold": agent.rejects_below}
+            chosen["reject_class"] = agent.reject_class
+            self._best.update(chosen if report is None else {"dev": dict(report)})
             self._save_model(BEST, self._best)
 
     def left(self, position: Position) -> None:

@@ -339,8 +339,8 @@ class TrainingRun:
             experiment.learner.weights[:] = self.keeper.best_weights
             experiment.learner.weights_changed()
         if experiment.agent.temperature is not None and teachers["dev"] is not None:
-            if warning := calibrate(experiment):
-                self._note(f"dev: {warning}.")
+            if note := calibrate(experiment):
+                self._note(f"dev: {note}.")
             self.keeper.calibrated()
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
@@ -350,6 +350,8 @@ class TrainingRun:
             if known.get("dev") is None:
                 self._warn(split, teacher)
             score_split(result, split, experiment, teacher)
+            if split == "dev" and experiment.agent.temperature is not None:
+                self.keeper.calibrated(result.scores[split])
             self._note_undefined(split, result.scores[split])
         result.baselines = measure_baselines(experiment, known)
         if known:

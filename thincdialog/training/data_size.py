@@ -9,7 +9,8 @@ FULL_BATCH = {"class": 128, "reply": 512}
 SMALLEST_BATCH = 32
 # If an epoch has fewer batches than this, the batch size is halved.
 FEWEST_BATCHES = 32
-LEAST_STEPS = 1000
+# Rankers of small data get worse with more steps, if no dev data ends their training in time.
+LEAST_STEPS = {"class": 1000, "reply": 0}
 SETTINGS = ("world.batcher.size", "training.min_steps")
 
 
@@ -30,8 +31,9 @@ def chosen_settings(
     has_classes (bool): Whether labels are classes; otherwise they are replies.
     RETURNS (Dict[str, int]): Dotted name to number.
     """
-    size = FULL_BATCH["class" if has_classes else "reply"]
+    kind = "class" if has_classes else "reply"
+    size = FULL_BATCH[kind]
     while n_examples is not None and size > SMALLEST_BATCH and n_examples < FEWEST_BATCHES * size:
         size //= 2
-    numbers = dict(zip(SETTINGS, (size, LEAST_STEPS)))
+    numbers = dict(zip(SETTINGS, (size, LEAST_STEPS[kind])))
     return {name: numbers[name] for name in names}

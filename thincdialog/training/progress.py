@@ -205,7 +205,7 @@ class TrainingLimits(Marks):
         # The tolerance is for rounding errors in sums of fractions of epochs.
         if self.epochs and position.epoch >= self.epochs - 1e-9:
             if position.step == self.min_steps:
-                return f"min_steps = {self.min_steps} reached"
+                return f"min_steps = {self.min_steps} reached, after max_epochs = {self.epochs:g}"
             if position.step > self.min_steps:
                 return f"max_epochs = {self.epochs:g} reached"
         if self.seconds and seconds >= self.seconds:
