@@ -1,7 +1,7 @@
 """Keep a reader's position in its files, the problems there, and counts of omitted data."""
 
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from ..errors import DataError
 from ..messages import Episode
@@ -10,6 +10,9 @@ from .spellings import Place, Spellings
 
 # A position in a file: byte of the unpacked content at which a line begins, and lines before it.
 Spot = Tuple[int, int]
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class Bookmark:
@@ -147,6 +150,20 @@ class Bookmark:
         if self.bad is None:
             raise error
         self.bad.add(error, is_same)
+
+    def try_each(self, make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
+        """Yield what a function makes of each item, and refuse its errors.
+
+        make (Callable): Returns what is made of an item, or raises a ``DataError``.
+        RAISES (DataError): The first error, if data must not be left out.
+        """
+        for item in items:
+            try:
+                made = make(item)
+            except DataError as error:
+                self.refuse(error)
+            else:
+                yield made
 
     @property
     def n_refused(self) -> int:

@@ -1,6 +1,7 @@
 """Read and write conversations in JSON lines, as turns with speakers or in ParlAI's form."""
 
 import json
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -62,27 +63,25 @@ def read_conversations(
         conversation has a turn to answer and an answer.
     """
     at = at or Bookmark()
-    return spoken_episodes(_conversations(path, at), label_speaker, path, at)
-
-
-def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
     at.leave_out("names of speakers")
-    for number, conversation in read_json_lines(path, at):
-        at.before()
-        try:
-            turns = list(conversation_turns(conversation, at))
-        except DataError as error:
-            at.refuse(error)
-            continue
-        name = conversation.get("id")
-        if at.left_out is not None:
-            others = (field for field in conversation if field not in OWN)
-            at.left_out.update(f"the field '{field}' of conversations" for field in others)
-            others = (field for _, _, turn in turns for field in turn if field not in OWN)
-            at.left_out.update(f"the field '{field}' of turns" for field in others)
-            at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
-        said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
-        yield Conversation(str(number) if name is None else str(name), said)
+    conversations = at.try_each(partial(_conversation, at=at), read_json_lines(path, at))
+    return spoken_episodes(conversations, label_speaker, path, at)
+
+
+def _conversation(line: Tuple[int, Dict[str, Any]], at: Bookmark) -> Conversation:
+    """Return the conversation in a numbered line of JSON."""
+    number, conversation = line
+    at.before()
+    turns = list(conversation_turns(conversation, at))
+    if at.left_out is not None:
+        others = (field for field in conversation if field not in OWN)
+        at.left_out.update(f"the field '{field}' of conversations" for field in others)
+        others = (field for _, _, turn in turns for field in turn if field not in OWN)
+        at.left_out.update(f"the field '{field}' of turns" for field in others)
+        at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
+    said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
+    name = conversation.get("id")
+    return Conversation(str(number) if name is None else str(name), said)
 
 
 def conversation_turns(

@@ -251,15 +251,11 @@ def _turns(
 ) -> Iterator[Tuple[int, List[str]]]:
     """Yield the number of turns and the line of each conversation."""
     at.counts.unit = "conversations"
-    for conversation in _conversations(source, layout, choices, at):
-        try:
-            turns = _turns_of(conversation, drop, at)
-        except DataError as error:
-            at.refuse(error)
-            continue
+    given = _conversations(source, layout, choices, at)
+    for conversation, turns in at.try_each(lambda one: (one, _turns_of(one, drop, at)), given):
         at.counts.n_read += 1
-        given = ("dialog" if "turns" not in conversation else "turns", *drop)
-        whole = {name: value for name, value in conversation.items() if name not in given}
+        left_out = ("dialog" if "turns" not in conversation else "turns", *drop)
+        whole = {name: value for name, value in conversation.items() if name not in left_out}
         if at.file and "id" in whole:
             whole["id"] = f"{at.file}:{whole['id']}"
         yield len(turns), [json.dumps({**whole, "turns": turns}, ensure_ascii=False)]

@@ -170,16 +170,7 @@ def _rows_of(
         at.path, table = path, _numbered(read_arrow(path, as_json=True), at)
     else:
         return _of_lines(path, form, reading, at)
-    return _made((row for _, row in table), lambda row: input_row(row, reading, at), at)
-
-
-def _made(rows: Iterable[Any], make: Callable[[Any], InputRow], at: Bookmark) -> Iterator[InputRow]:
-    """Yield the result of `make` for each row that can be read."""
-    for row in rows:
-        try:
-            yield make(row)
-        except DataError as error:
-            at.refuse(error)
+    return at.try_each(lambda numbered: input_row(numbered[1], reading, at), table)
 
 
 def _of_lines(
@@ -222,27 +213,19 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
         rows = [{name: value for name, value in one.items() if name != "id"} for one in episode]
         rows = [{"id": row.pop("source_id"), **row} if "source_id" in row else row for row in rows]
         pairs = zip(rows, _asked_in(episode))
-        yield from _made(pairs, lambda pair: _checked(pair[0], pair[1], reading, at.error), at)
+        yield from at.try_each(lambda pair: _checked(*pair, reading, at.error), pairs)
 
 
 def _asked_in(episode: Episode) -> Iterator[Message]:
     """Yield a message for each example of an episode, with the turns before it."""
     history: List[Turn] = []
     for example in episode:
-        yield _asked_of(example, history)
-        history += _turns_of(example)
-
-
-def _asked_of(example: Message, history: Sequence[Turn]) -> Message:
-    message = Message(text=example["text"], context=list(history))
-    if "label_candidates" in example:
-        message["label_candidates"] = example["label_candidates"]
-    return message
-
-
-def _turns_of(example: Message) -> List[Turn]:
-    """Return the turns that an example adds to the context of the next one."""
-    return [(PARTNER, example["text"]), *((SELF, one) for one in example.get("labels", ())[:1])]
+        message = Message(text=example["text"], context=list(history))
+        if "label_candidates" in example:
+            message["label_candidates"] = example["label_candidates"]
+        yield message
+        history.append((PARTNER, example["text"]))
+        history += ((SELF, label) for label in example.get("labels", ())[:1])
 
 
 # --- corpora of any layout ----------------------------------------------------------------
@@ -285,9 +268,8 @@ def _asked(part: Part, layout: CorpusLayout, at: Bookmark, reading: InputReading
     wrong = partial(_wrong, part.rows[0])
     if not episode:
         raise wrong("has nothing that could be answered")
-    *before, last = episode
-    history = [turn for example in before for turn in _turns_of(example)]
-    return [_checked(_fields(part.rows[0]), _asked_of(last, history), reading, wrong)]
+    *_, message = _asked_in(episode)
+    return [_checked(_fields(part.rows[0]), message, reading, wrong)]
 
 
 def _fields(record: Located) -> Dict[str, Any]:
@@ -316,7 +298,7 @@ def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> It
     for is_text, some in groupby(numbered, lambda one: isinstance(one[1], str)):
         if is_text or reading.layout is None:
             found = ({reading.text_field: row} if is_text else dict(row) for _, row in some)
-            yield from _made(found, lambda row: input_row(row, reading, at), at)
+            yield from at.try_each(lambda row: input_row(row, reading, at), found)
         else:
             records = (Located(dict(row), "rows", number) for number, row in some)
             yield from _of_layout(records, reading, at)

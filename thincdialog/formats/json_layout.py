@@ -115,17 +115,15 @@ def read_parts(
 
     make (Callable): Called with a ``Part``, the layout and the bookmark.
     """
-    parts = _parts(records, layout, at)
     names: Set[str] = set()  # Names of groups; those before the bookmark are not known.
-    for number, rows in enumerate(parts, start=at.count):
+
+    def made(numbered: Tuple[int, List[Located]]) -> Any:
+        number, rows = numbered
         if not layout.group:
             at.before(number)
-        try:
-            made = make(_named(number, rows, layout, names), layout, at)
-        except DataError as error:
-            at.refuse(error)
-            continue
-        yield made
+        return make(_named(number, rows, layout, names), layout, at)
+
+    return at.try_each(made, enumerate(_parts(records, layout, at), start=at.count))
 
 
 def _parts(
@@ -138,8 +136,11 @@ def _parts(
         yield from _sorted_groups(records, layout, at)
     elif layout.group:
         yield from _groups(records, layout, at)
+    elif layout.each:
+        for elements in at.try_each(partial(_elements, where=layout.each), records):
+            yield from ([element] for element in elements)
     else:
-        yield from ([part] for record in records for part in _elements(record, layout, at))
+        yield from ([record] for record in records)
 
 
 def _is_wanted(found: Located, layout: CorpusLayout) -> bool:
@@ -147,18 +148,12 @@ def _is_wanted(found: Located, layout: CorpusLayout) -> bool:
     return all(value is not None and fnmatchcase(str(value), text) for value, text in values)
 
 
-def _elements(record: Located, layout: CorpusLayout, at: Bookmark) -> List[Located]:
-    """Return the elements of a record if each is an episode; otherwise the record itself."""
-    if not layout.each:
-        return [record]
-    try:
-        found = record.find(layout.each)
-        if isinstance(found.value, str):
-            found = found._replace(value=[line for line in found.value.split("\n") if line.strip()])
-        return [element._replace(record=record) for element in found.items()]
-    except DataError as error:
-        at.refuse(error)
-        return []
+def _elements(record: Located, where: str) -> List[Located]:
+    """Return the elements of the list at a place of a record, or the lines of the text there."""
+    found = record.find(where)
+    if isinstance(found.value, str):
+        found = found._replace(value=[line for line in found.value.split("\n") if line.strip()])
+    return [element._replace(record=record) for element in found.items()]
 
 
 def _sorted_groups(
@@ -167,16 +162,9 @@ def _sorted_groups(
     """Yield the rows of each group in the order of its turns. The rows of a group may be anywhere
     in the file, so all rows are in memory at once."""
     groups: Dict[str, List[Located]] = {}
-    for row in rows:
-        try:
-            groups.setdefault(_group(row, layout), []).append(row)
-        except DataError as error:
-            at.refuse(error)
-    for group in groups.values():
-        try:
-            yield _sorted(group, layout)
-        except DataError as error:
-            at.refuse(error)
+    for name, row in at.try_each(lambda row: (_group(row, layout), row), rows):
+        groups.setdefault(name, []).append(row)
+    yield from at.try_each(partial(_sorted, layout=layout), groups.values())
 
 
 def _sorted(rows: List[Located], layout: CorpusLayout) -> List[Located]:
@@ -225,16 +213,9 @@ def _groups(rows: Iterator[Located], layout: CorpusLayout, at: Bookmark) -> Iter
     be a different conversation. A row that was lost between two groups may belong to either, so
     both groups are left out."""
     n_groups = 0  # Errors of whole groups, which are no lost rows.
-
-    def keyed() -> Iterator[Tuple[str, Located, int]]:
-        for row in rows:
-            try:
-                yield _group(row, layout), row, at.n_refused - n_groups
-            except DataError as error:
-                at.refuse(error)
-
     n_before = at.n_refused
-    for number, (_, group) in enumerate(groupby(keyed(), itemgetter(0)), start=at.count):
+    keyed = at.try_each(lambda row: (_group(row, layout), row, at.n_refused - n_groups), rows)
+    for number, (_, group) in enumerate(groupby(keyed, itemgetter(0)), start=at.count):
         # At this point, only the first row of the group has been read.
         at.before(number)
         _, found, n_lost = zip(*group)

@@ -33,12 +33,7 @@ def of_split(
     """
     seen: Dict[str, None] = {}
     is_empty = at.is_at_begin
-    for row in rows:
-        try:
-            value = str(value_of(row))
-        except DataError as error:
-            at.refuse(error)
-            continue
+    for value, row in at.try_each(lambda row: (str(value_of(row)), row), rows):
         name = value.strip().lower()
         if name in NAMES[split]:
             is_empty = False
