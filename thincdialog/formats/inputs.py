@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .bookmark import Bookmark
-from .conversations import SPEAKER, Said, conversation_turns, joined
+from .conversations import Said, conversation_turns, joined
 from .formats import FORMATS, check_name
 from .guessing import VALUES, format_by_name
 from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
@@ -404,26 +404,23 @@ def _last_turn(
     """Return the last turn that is not the model's own, with the turns before it as context, and
     the number of turns up to and including this turn. Neighbouring turns of the same side are
     joined. The model's turns after the last turn are labels, and are ignored."""
-    sides = [list(side) for _, side in groupby(said, SPEAKER)]
+    speakers = [who for who, _ in said]
     if label_speaker in ("first", "second"):
-        is_own = [number % 2 == (label_speaker == "second") for number in range(len(sides))]
+        sides = enumerate(groupby(speakers))
+        is_own = [n % 2 == (label_speaker == "second") for n, (_, side) in sides for _ in side]
     elif label_speaker in (None, "both"):
-        is_own = [side[0][0] != said[-1][0] for side in sides]
+        is_own = [who != speakers[-1] for who in speakers]
     else:
-        for who in dict.fromkeys(side[0][0] for side in sides):
+        for who in dict.fromkeys(speakers):
             if who != label_speaker and folded(who) == folded(label_speaker):
                 text = f"the speaker {who!r} differs from the model's {label_speaker!r} only by "
                 raise wrong(f"{text}case or blanks: spell both the same")
-        is_own = [side[0][0] == label_speaker for side in sides]
+        is_own = [who == label_speaker for who in speakers]
     while is_own and is_own[-1]:
         is_own.pop()
-    turns = [
-        (SELF if own else PARTNER, text) for own, side in zip(is_own, sides) for _, text in side
-    ]
-    if not turns:
+    if not is_own:
         raise wrong("has no turn that could be answered")
-    n_turns = len(turns)
-    if background:
-        turns = [*((PARTNER, text) for text in background), *turns]
-    *before, (_, text) = joined(turns)
-    return Message(context=[turn for turn in before if turn[1] != SILENCE], text=text), n_turns
+    turns = [(SELF if own else PARTNER, text) for own, (_, text) in zip(is_own, said)]
+    *before, (_, text) = joined([*((PARTNER, text) for text in background), *turns])
+    context = [turn for turn in before if turn[1] != SILENCE]
+    return Message(context=context, text=text), len(turns)

@@ -1,7 +1,7 @@
 """Read records of JSON, YAML, tables and text, and find values inside them."""
 
 from pathlib import Path
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
 from .arrow_file import is_arrow, read_arrow
@@ -140,8 +140,8 @@ def read_records(
     at = at or Bookmark()
     found = _located(path, layout, where, at, columns=columns, delimiter=delimiter)
     if layout.split and split:
-        return of_split(found, split, lambda record: record.find(layout.split).value, path, at)
-    return found
+        found = of_split(found, split, lambda record: record.find(layout.split).value, path, at)
+    yield from found
 
 
 def _place_of(layout: CorpusLayout, split: Optional[str], path: str) -> str:
@@ -159,35 +159,26 @@ def _located(
     path: str, layout: CorpusLayout, where: str, at: Bookmark, **table: Any
 ) -> Iterator[Located]:
     suffix = suffix_of(path)
-    rows: Iterable[Tuple[Optional[int], Any]]
     if is_of_lines(layout):
-        for number, row, key in read_text_records(path, layout, at):
-            yield Located(row, path, number, key=key)
-        return
-    elif is_arrow(path):
-        for number, row in enumerate(read_arrow(path, as_json=True)):
-            yield Located(row, path, name=f"row {number}")
-        return
-    elif suffix in (".csv", ".tsv"):
-        rows = read_table(path, at, **table)
-    else:
-        # A position within the file comes from reading lines; a pipe can be read only once.
-        are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
-        if not are_lines and at.is_at_begin:
-            whole = read_value(path, at)
-            if whole is not None:
-                found = Located(whole, path).find(where)
-                inner = layout.turns or layout.each or layout.examples
-                if not isinstance(found.value, dict):
-                    yield from found.items()
-                elif inner and found.find(inner, None).value is not None:
-                    yield found
-                else:
-                    yield from (found.inside(key, one, key) for key, one in found.value.items())
-                return
-        if "" not in where.split(" | "):
-            text = f"holds JSON lines: the layout's 'records' ({where}) has no meaning in it"
-            raise DataError(path, text)
-        rows = read_json_lines(path, at)
-    for number, row in rows:
-        yield Located(row, path, number)
+        lines = read_text_records(path, layout, at)
+        return (Located(row, path, number, key=key) for number, row, key in lines)
+    if is_arrow(path):
+        cells = enumerate(read_arrow(path, as_json=True))
+        return (Located(row, path, name=f"row {number}") for number, row in cells)
+    if suffix in (".csv", ".tsv"):
+        return (Located(row, path, number) for number, row in read_table(path, at, **table))
+    # A position within the file comes from reading lines; a pipe can be read only once.
+    are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path) or not at.is_at_begin
+    whole = None if are_lines else read_value(path, at)
+    if whole is not None:
+        found = Located(whole, path).find(where)
+        inner = layout.turns or layout.each or layout.examples
+        if not isinstance(found.value, dict):
+            return found.items()
+        is_record = inner and found.find(inner, None).value is not None
+        elements = (found.inside(key, one, key) for key, one in found.value.items())
+        return iter([found]) if is_record else elements
+    if "" not in where.split(" | "):
+        text = f"holds JSON lines: the layout's 'records' ({where}) has no meaning in it"
+        raise DataError(path, text)
+    return (Located(row, path, number) for number, row in read_json_lines(path, at))

@@ -41,19 +41,19 @@ def read_table(
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     at = at or Bookmark()
     lines = _Lines(path, at)
-    line = lines.first()
-    if may_have_header and columns and _fitting(line, fields, (delimiter or ",", *DELIMITERS)):
-        columns = None
+    if may_have_header and columns:
+        is_header = _fitting(lines.first, fields, (delimiter or ",", *DELIMITERS))
+        columns = None if is_header else columns
     delimiter = delimiter or at.delimiter
     is_tsv = suffix_of(path) == ".tsv" and delimiter in (None, "\t")
     if is_tsv and fields and not columns and not at.columns:
-        fitting = _fitting(line, fields)
+        fitting = _fitting(lines.first, fields)
         is_tsv = "\t" in fitting or not fitting
     if is_tsv:
         kind, hint, at.delimiter = "tsv", "a text must hold no tab", None
         read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        delimiter = at.delimiter = delimiter or find_delimiter(line, columns, fields)
+        delimiter = at.delimiter = delimiter or find_delimiter(lines.first, columns, fields)
         sign = "commas" if delimiter == "," else repr(delimiter)
         kind, hint = "csv", f"put a text with {sign} in double quotes"
         read = partial(csv.reader, lines, delimiter=delimiter, strict=True)
@@ -104,37 +104,30 @@ class _Lines:
     path (File): The file.
     at (Bookmark): Position to begin at; updated with the end of each line.
 
+    first (str): The first line that is not blank; iteration begins with the first line of all.
     row (List[Tuple[str, Spot]]): Lines of the current row, if they may have to be read again, each
         with the position of its end.
     """
 
     def __init__(self, path: File, at: Bookmark):
-        self.lines, self.at = read_lines(path, at), at
+        begin, self.at, self.first = at.end, at, ""
         self.row: List[Tuple[str, Spot]] = []
-        # Lines of the file that were read, and are to be yielded next.
+        # Lines that were read and are to be yielded next, and those that were not read yet.
         self.ahead: Deque[Tuple[str, Spot]] = deque()
+        self.rest = ((line, at.end) for _, line in read_lines(path, at))
+        for placed in self.rest:
+            self.ahead.append(placed)
+            self.first = placed[0]
+            if self.first.strip():
+                break
+        at.end = begin
 
     def __iter__(self) -> Iterator[str]:
-        while self.ahead or self._read_one():
-            line, self.at.end = self.ahead.popleft()
+        while placed := self.ahead.popleft() if self.ahead else next(self.rest, None):
+            line, self.at.end = placed
             if self.at.bad is not None:
-                self.row.append((line, self.at.end))
+                self.row.append(placed)
             yield f"{line}\n"
-
-    def _read_one(self) -> bool:
-        """Read a line ahead, and return whether there was one."""
-        for _, line in self.lines:
-            self.ahead.append((line, self.at.end))
-            return True
-        return False
-
-    def first(self) -> str:
-        """Return the first line that is not blank, without consuming it or the lines before it."""
-        begin = self.at.end
-        while self._read_one() and not self.ahead[-1][0].strip():
-            pass
-        self.at.end = begin
-        return self.ahead[-1][0] if self.ahead else ""
 
     def go_back(self) -> Spot:
         """Read the lines of the row again, except its first.
