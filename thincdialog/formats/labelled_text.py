@@ -95,8 +95,8 @@ def _message(
     at: Bookmark,
 ) -> Message:
     text, label = row.get(text_field), row.get(label_fields[0])
-    is_single = len(label_fields) == 1 and separator is None
-    if is_single and label and type(text) is type(label) is str:
+    is_one = len(label_fields) == 1
+    if is_one and separator is None and label and type(text) is type(label) is str:
         return Message(id=name, text=text, labels=[label])
     is_labelled = not tolerance().unlabelled or any(
         row.get(field) not in (None, "", []) for field in label_fields
@@ -108,13 +108,8 @@ def _message(
         raise at.error(f"'{text_field}' is {kind(text)}, not a string")
     if not is_labelled:
         return Message(id=name, text=text)
-    labels: List[str] = []
-    for field in label_fields:
-        mark = _mark(row[field]) if len(label_fields) > 1 else None
-        if mark is None:
-            labels += _labels(row[field], field, separator, len(label_fields) > 1, at)
-        elif mark:
-            labels.append(field)
+    found = (_labels(row[field], field, separator, is_one, at) for field in label_fields)
+    labels = [label for several in found for label in several]
     if not all(labels) or not (labels or tolerance().empty_labels):
         fields = "', '".join(label_fields)
         raise at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
@@ -146,11 +141,16 @@ def _mark(cell: Any) -> Optional[bool]:
 
 
 def _labels(
-    value: Any, field: str, separator: Optional[str], may_be_empty: bool, at: Bookmark
+    value: Any, field: str, separator: Optional[str], is_one: bool, at: Bookmark
 ) -> List[str]:
-    """Return the labels in one field of a row."""
-    if value == "" or (value is None and may_be_empty):
-        return [] if may_be_empty or tolerance().empty_labels else [""]
+    """Return the labels in a field of a row.
+
+    is_one (bool): Whether no other field has labels; if not, the value may be empty, or a mark.
+    """
+    if not is_one and (mark := _mark(value)) is not None:
+        return [field] * mark
+    if value == "" or (value is None and not is_one):
+        return [] if tolerance().empty_labels or not is_one else [""]
     labels = value if isinstance(value, list) else [value]
     # Class numbers are common in JSON; true, false, fractions and null are mistakes.
     labels = [str(label) if type(label) is int else label for label in labels]
