@@ -152,9 +152,9 @@ class Bookmark:
         self.bad.add(error, is_same)
 
     def try_each(self, make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
-        """Yield what a function makes of each item, and refuse its errors.
+        """Yield the result of a function for each item, and refuse the errors that it raises.
 
-        make (Callable): Returns what is made of an item, or raises a ``DataError``.
+        make (Callable): Takes an item; raises a ``DataError`` if the item cannot be read.
         RAISES (DataError): The first error, if data must not be left out.
         """
         for item in items:
