@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.processes import limited
@@ -68,8 +68,16 @@ def plain(cell):
     return (cell.dtype, cell.shape, cell.tobytes()) if isinstance(cell, np.ndarray) else repr(cell)
 
 
+# On disk, the second list of labels consists of the same numbers as the turns.
+ALIKE = [
+    Message(id="0", text="a", context=[(PARTNER, "a"), (PARTNER, "b")], labels=["c", "d"]),
+    Message(id="1", text="b", labels=["c", "e"]),
+]
+
+
 @settings(max_examples=15)
 @given(shards)
+@example([[ALIKE]])
 def test_mapped_store_returns_the_data_that_was_written(parts):
     with TemporaryDirectory() as name:
         memory = held([episode for part in parts for episode in part])

@@ -83,7 +83,8 @@ class Table(Store):
         return self._list(number, kind) if kind < OTHER else self.other(number, kind)
 
     def _list(self, number: int, kind: int) -> List[Any]:
-        known = self._known_lists.get(number)
+        # On disk, equal lists of numbers are stored once, even if one of them is a list of turns.
+        known = None if kind == TURNS else self._known_lists.get(number)
         if known is not None:
             return known
         begin, end = self.list_bounds(number)
