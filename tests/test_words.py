@@ -46,7 +46,8 @@ PHRASES = {
 }
 # A gap is any white space, because phrases go across the ends of lines.
 GAPS = [each.replace(" ", r"\s+") for each in PHRASES]
-PHRASE = re.compile("|".join(rf"(?P<_{n}>\b(?:{each})\b)" for n, each in enumerate(GAPS)), re.I)
+NAMED = "|".join(rf"(?P<_{n}>{each})\b" for n, each in enumerate(GAPS))
+PHRASE = re.compile(rf"\b(?:{NAMED})", re.I)
 # File and part of a line in which a phrase is in place, and why.
 EXCEPTIONS = {
     ("CONTRIBUTING.md", 'not "what reads"'): "shows the clause that we do not use",

@@ -29,7 +29,8 @@ from thincdialog.teachers.parlai_text import ParlAIText
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
 slowly = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=min(25, settings.default.max_examples),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -51,6 +51,7 @@ def at_once(monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_left():
     """Check that no process and no open file is left after a test."""
+    gc.freeze()  # So that only what the test made is looked at.
     yield
     gc.collect()
     for _ in range(50):

@@ -58,11 +58,13 @@ def test_starting_by_several_threads_leaves_the_environment_as_it_was(monkeypatc
 
 UNGUARDED = """
 from tests.loader.sources import Numbers
-from tests.loader.test_readers import teacher_of
 from thincdialog.loader import readers
+from thincdialog.teachers import Teacher
 
 readers.LOOK_SECONDS = readers.WORTH_SECONDS = 0.0
-teacher = teacher_of(Numbers(10**4, 0.001), readers.Readers(1, "{}"))
+task = Teacher({{"train": Numbers(10**4, 0.001)}}, streaming=True)
+task.read_with(readers.Readers(1, "{}"))
+teacher = task.for_split("train", training=True)
 while True:
     teacher.act()
     teacher.observe({{}})
