@@ -13,7 +13,7 @@ from .bookmark import Bookmark
 from .candidates import NUMBERED
 from .formats import FORMATS
 from .json_layout import read_layout_file
-from .layout_file import CorpusLayout, find_layout, shipped_layouts
+from .layout_file import CorpusLayout, read_layout, shipped_layouts
 from .tables import read_table
 from .text_file import check_readable, is_json_lines, is_pipe, json_object, read_lines, suffix_of
 from .text_records import is_of_lines
@@ -102,8 +102,9 @@ def readable_format(path: str, encoding: Optional[str] = None) -> Optional[str]:
         return name
     has_values = is_arrow(path) or suffix_of(path) in (*VALUES, ".csv", ".tsv")
     has_values = has_values or "".join(lines).lstrip()[:1] in ("{", "[")
-    for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
-        layout = find_layout(name)
+    layouts = shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else {}
+    for name, file in layouts.items():
+        layout = read_layout(file)
         with suppress(DialogError):
             if not (is_cut_so(path, layout, lines) if is_of_lines(layout) else has_values):
                 continue

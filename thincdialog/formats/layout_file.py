@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union, get_type_hints
 
@@ -33,7 +34,7 @@ WANTED = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class CorpusLayout:
     """Describe where a corpus has its texts and labels. A record is one conversation or one
     example: a line of a JSONL file or table, an element of a JSON list, a value of a JSON object.
@@ -171,6 +172,16 @@ def read_layout(path: Path) -> CorpusLayout:
 
     RAISES (DataError): If the file cannot be read, or is no layout.
     """
+    return _read_shipped(path) if path.parent == FOLDER else _read(path)
+
+
+@cache
+def _read_shipped(path: Path) -> CorpusLayout:
+    """Read a bundled layout, only once because guessing a format tries them all for each file."""
+    return _read(path)
+
+
+def _read(path: Path) -> CorpusLayout:
     values = read_value(path, most=MAX_LAYOUT)
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
