@@ -60,7 +60,7 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
 
 def card(folder: Path, result: Optional[Result] = None) -> str:
     """Return the text of the card in Markdown. Arguments are as for ``write_card``."""
-    config = Config().from_str((folder / "config.cfg").read_text(encoding="utf8"))
+    config = _parsed((folder / "config.cfg").read_text(encoding="utf8"))
     meta = read_json(folder / "meta.json")
     parts = [
         _head(config, meta),
@@ -72,6 +72,12 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _versions(meta),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> Mapping[str, Any]:
+    """Parse a config, only once for all models that a run saves."""
+    return Config().from_str(text)
 
 
 def _head(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
