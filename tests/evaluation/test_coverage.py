@@ -1,5 +1,6 @@
 """Thresholds and their effects, compared with counts by hand."""
 
+import io
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thincdialog.cli.coverage import show_coverage
 from thincdialog.evaluation.coverage import (
     Guesses,
     auroc,
@@ -102,7 +104,17 @@ def test_coverage_has_a_row_for_each_precision():
     assert list(found) == ["90%", "95%", "98%", "99%", "model"]
     assert [round(row["answered"][0] * 40) for row in found.values()] == [32, 30, 19, 19, 20]
     assert found["95%"]["threshold"] == pytest.approx((0.71 + 0.70) / 2)
-    assert list(coverage(guesses_of([(0.5, False, True)]), 0.0)) == ["model"]
+    found = coverage(guesses_of([(0.5, False, True)]), 0.0)
+    assert [name for name, row in found.items() if row is not None] == ["model"]
+    assert list(found) == ["90%", "95%", "98%", "99%", "model"]
+
+
+def test_coverage_of_texts_out_of_scope_alone_shows_their_recall():
+    stream = io.StringIO()
+    show_coverage(coverage(guesses_of([(0.5, False, False), (0.7, False, False)]), 0.6), stream)
+    text = stream.getvalue()
+    assert text.count("not reached") == 4
+    assert "out-of-scope recall     0.5000" in text and "AUROC" not in text and "nan" not in text
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ class ClassifierAgent(ModelAgent):
         "unknown" if None. It may be one of the classes, such as "oos".
     threshold (Union[float, str]): Lowest probability of an answer, 0.0 to 1.0; or a metric to reach
         on the dev data, for which the threshold is chosen at the end of training: "precision:0.95"
-        (of the texts that are answered) or "recall:0.6" (of the texts labelled ``reject_class``).
+        (of the texts that are answered) or "recall:0.6" (of the texts out of scope, whose label is
+        no class or is ``reject_class``).
     history_size (int): Number of turns to classify, including the last one; -1 for all.
     max_context (int): Maximum number of tokens of these turns, of which the last are kept; 0 for no
         limit.

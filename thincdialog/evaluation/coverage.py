@@ -99,19 +99,21 @@ def shares_at(guesses: Guesses, threshold: float) -> Dict[str, Share]:
     }
 
 
-def coverage(guesses: Guesses, threshold: float) -> Dict[str, Dict[str, Any]]:
+def coverage(guesses: Guesses, threshold: float) -> Dict[str, Optional[Dict[str, Any]]]:
     """Measure the effect of several thresholds (see ``shares_at``).
 
     threshold (float): Threshold of the model.
-    RETURNS (Dict[str, Dict[str, Any]]): The fractions and the `threshold` for each of
-        ``PRECISIONS`` that a threshold can reach ("95%"), and for the model's own threshold
+    RETURNS (Dict[str, Optional[Dict[str, Any]]]): The fractions and the `threshold` for each of
+        ``PRECISIONS`` ("95%"), None if no threshold reaches it; and for the model's own threshold
         ("model"), with the `AUROC`.
     """
     chosen = {f"{p:.0%}": lowest_threshold(guesses, "precision", p) for p in PRECISIONS}
-    known = {name: t for name, t in {**chosen, "model": threshold}.items() if t is not None}
-    found = {name: {"threshold": t, **shares_at(guesses, t)} for name, t in known.items()}
-    found["model"]["AUROC"] = auroc(guesses)
-    return found
+    found: Dict[str, Optional[Dict[str, Any]]] = {
+        name: None if t is None else {"threshold": t, **shares_at(guesses, t)}
+        for name, t in chosen.items()
+    }
+    own = {"threshold": threshold, **shares_at(guesses, threshold), "AUROC": auroc(guesses)}
+    return {**found, "model": own}
 
 
 def auroc(guesses: Guesses) -> float:
