@@ -219,8 +219,10 @@ def test_evaluate_shows_what_thresholds_do(run, tmp_path):
     )
     assert rows["99%"][1] == f"{found['99%']['threshold']:.6g}"
     assert "model" in err and (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
-    code, _, err = run(f"evaluate {MODEL} --split dev --coverage")
+    replies = tmp_path / "replies.jsonl"
+    code, _, err = run(f"evaluate {MODEL} --split dev --coverage --predictions {replies}")
     assert code == 1 and "a threshold is for classifiers with one class per text" in err
+    assert replies.read_text().count("\n") > 1
 
 
 def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):

@@ -51,7 +51,7 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; with several tasks, show one row for each."""
-    from ..api import evaluate_in_detail, write_predictions
+    from ..api import evaluate_in_detail
     from ..evaluation.coverage import coverage
 
     check_outputs(arguments, "json", "predictions", "confusion_png", "coverage_png")
@@ -63,8 +63,12 @@ def run(arguments: argparse.Namespace) -> None:
     if (arguments.confusion or arguments.confusion_png) and found.has_label_sets:
         text = "a confusion matrix needs one class per text, and this model predicts several"
         raise DialogError(f"{text} labels: use --per-class")
-    matrix = found.confusion() if wants_classes else None
-    guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
+    try:
+        matrix = found.confusion() if wants_classes else None
+        guesses = found.guesses() if arguments.coverage or arguments.coverage_png else None
+    except DialogError:
+        _write_replies(arguments, found)
+        raise
     is_json_shown = arguments.json == "-"
     for bad in found.bad_data:
         messages.warn(bad.summary())
@@ -81,9 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
         show_coverage(facts["coverage"], sys.stderr if is_json_shown else sys.stdout)
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
-    if arguments.predictions:
-        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
-        messages.good(f"Wrote {arguments.predictions}")
+    _write_replies(arguments, found)
     if matrix is not None and arguments.confusion_png:
         from ..plotting.confusion import draw_confusion
 
@@ -94,6 +96,14 @@ def run(arguments: argparse.Namespace) -> None:
 
         draw_coverage(guesses, found.threshold, arguments.coverage_png)
         messages.good(f"Wrote {arguments.coverage_png}")
+
+
+def _write_replies(arguments: argparse.Namespace, found: Any) -> None:
+    from ..api import write_predictions
+
+    if arguments.predictions:
+        write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
+        messages.good(f"Wrote {arguments.predictions}")
 
 
 def _show_scores(found: Any) -> None:
