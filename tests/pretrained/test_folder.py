@@ -78,6 +78,7 @@ def test_folder_with_a_pickle_only_is_one_line(folder):
         ({"position_embedding_type": "relative_key"}, "Supported: absolute"),
         ({"hidden_size": "16"}, "hidden_size = "),
         ({"num_hidden_layers": 3}, "has no parameter encoder.layer.2."),
+        ({"num_hidden_layers": 1}, "has more layers than config.json says (1). Download both"),
         ({"num_hidden_layers": 1 << 20}, "has no parameter encoder.layer.2."),
         ({"intermediate_size": 33}, "has the shape (32, 16), but by config.json it is (33, 16)"),
         ({"num_attention_heads": 3}, "no multiple of 3 heads"),
@@ -94,6 +95,13 @@ def test_folder_of_a_static_sentence_transformer_is_one_line(folder):
     static = [{"type": "sentence_transformers.models.StaticEmbedding", "path": "0_StaticEmbedding"}]
     (folder / "modules.json").write_text(json.dumps(static))
     assert "has the modules StaticEmbedding. Supported, in this order: Tr" in message(folder)
+
+
+def test_folder_without_the_file_of_a_module_is_one_line(folder):
+    modules = [{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1"}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    file = folder / "1" / "config.json"
+    assert f"{file}  is missing, but modules.json names its folder. Downl" in message(folder)
 
 
 @pytest.mark.parametrize("package", ["safetensors", "tokenizers"])

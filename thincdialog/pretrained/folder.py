@@ -16,7 +16,7 @@ from ..files.json_file import read_json
 from ..files.json_text import parse_json
 from ..files.plain_file import open_plain, read_plain
 from .families import LARGEST, TABLE, WORDS, Sizes, check_known, read_number, read_sizes, shapes_of
-from .weights import find_tensors, read_tensors, reading
+from .weights import check_depth, find_tensors, read_tensors, reading
 
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -149,6 +149,7 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
     sizes = read_sizes(folder / place / CONFIG, _read_json(folder / place / CONFIG))
     for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes)):
         pass  # The loop checks each parameter, and reads none.
+    check_depth(folder / place / WEIGHTS, sizes.depth)
     found = PretrainedFolder(folder, sizes, str(place / WEIGHTS), str(place / TOKENIZER))
     for kind, part in modules:
         if kind == "Pooling":
@@ -195,6 +196,8 @@ def _read_prompt(path: Path) -> str:
 def _read_pooling(path: Path) -> str:
     config = _read_json(path)
     old = "pooling_mode_"
+    if not config:
+        raise ModelError(f"{path}  is missing, but {MODULES} names its folder. Download it again.")
     chosen = [key[len(old) :] for key, on in config.items() if key.startswith(old) and on]
     mode = config.get("pooling_mode", "+".join(chosen).replace("_tokens", "").replace("_token", ""))
     check_known(path, "pooling_mode", mode, POOLINGS)

@@ -37,14 +37,7 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
         an unsupported type.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
-    with reading(path) as real:
-        open_plain(real).close()
-        file: Any = safe_open(real, framework="numpy")
-    keys = {name_of_bert(key): key for key in file.keys()}
+    file, keys = _open_tensors(path)
     for name, shape in shapes:
         if name not in keys:
             raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
@@ -55,6 +48,28 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
             raise ModelError(f"{text}, but by config.json it is {shape}.")
         check_known(path, f"the type of {keys[name]}", part.get_dtype(), ("F16", "F32", "F64"))
         yield name, part
+
+
+def check_depth(path: Path, depth: int) -> None:
+    """Check that a file has no more layers than config.json says.
+
+    RAISES (ModelError): If it has.
+    """
+    if any(name.startswith(f"encoder.layer.{depth}.") for name in _open_tensors(path)[1]):
+        text = f"{path}  has more layers than config.json says ({depth})"
+        raise ModelError(f"{text}. Download both again.")
+
+
+def _open_tensors(path: Path) -> Tuple[Any, Dict[str, str]]:
+    """Return an open file, and BERT's name of each parameter to its name in the file."""
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
+    with reading(path) as real:
+        open_plain(real).close()
+        file: Any = safe_open(real, framework="numpy")
+    return file, {name_of_bert(key): key for key in file.keys()}
 
 
 @contextmanager
