@@ -53,6 +53,14 @@ def test_check_finds_nothing_wrong_with_a_good_config(config):
     assert check_config(config) == []
 
 
+def test_a_missing_folder_is_one_problem_that_names_all_sections_with_it():
+    block = '[agent.layer.*.%s]\n@models = "thincdialog.PretrainedTokens.v1"\nfolder = "away"\n'
+    config = with_layer("", "Chain") + "".join(block % name for name in "abc")
+    (problem,) = map(str, check_config(config))
+    assert "  [agent.layer.*.a] thincdialog.PretrainedTokens.v1: away is no folder" in problem
+    assert "(also in [agent.layer.*.b], [agent.layer.*.c]) - see" in problem
+
+
 @pytest.mark.parametrize(
     "old, new, words",
     [

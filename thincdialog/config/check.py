@@ -55,6 +55,8 @@ class Checker:
         self.unsound: Set[KeyPath] = {place for path in given.unknown for place in around(path)}
         # Errors that registered functions raised, for tracebacks.
         self.causes: List[Exception] = []
+        # Messages about files and folders, to the number of the problem.
+        self.refused: Dict[str, int] = {}
 
     def add(self, path: KeyPath, text: str, hint: str = "") -> None:
         self.unsound.update(around(path))
@@ -339,10 +341,22 @@ class Checker:
             is_told = isinstance(error, (DialogError, ValueError, TypeError))
             text = " ".join(str(error).split()) if is_told else ""
             hint = place if place else f"see {info.where}"
+            if text in self.refused:
+                self._add_section(path, self.refused[text])
+                return None
+            if isinstance(error, DialogError):
+                self.refused[text] = len(self.problems)
             self.add(path, f"[{name}] {info.name}: {text or error_line(error)}", hint)
         else:
             return self._received(path, built, info)
         return None
+
+    def _add_section(self, path: KeyPath, number: int) -> None:
+        """Name another section that has the same problem, such as a folder that is missing."""
+        self.unsound.update(around(path))
+        text = self.problems[number].text
+        old = f"{text[:-1]}, " if " (also in [" in text else f"{text} (also in "
+        self.problems[number] = self.problems[number]._replace(text=f"{old}[{'.'.join(path)}])")
 
     def _received(self, path: KeyPath, built: Any, info: FunctionInfo) -> Any:
         """Return a built object if its type fits its registry, else None."""
