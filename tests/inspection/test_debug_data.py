@@ -405,6 +405,7 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
         ("stop", "end"),
         ("stop", "cancel"),
         ("a b c d", "track"),
+        ("STOP !", "track"),
     ]
     dev_rows = [
         ("is my parcel where now", "track"),
@@ -416,15 +417,32 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     write(tmp_path / "dev.jsonl", dev_rows)
     report = debug_data(INTENTS, stderr=io.StringIO())
     learned, dev = report.splits
-    assert learned.differing_texts == [("stop", ["cancel", "end"])]
+    # Texts that differ only in case and punctuation follow each other.
+    assert learned.differing_texts == [
+        ("Where is my parcel now?", ["track"]), ("where is my parcel now?", ["other"]),
+        ("stop", ["cancel", "end"]), ("STOP !", ["track"]),
+    ]  # fmt: skip
+    assert learned.contradictions.count == 3
     assert (dev.near_train.count, dev.near_train.ids) == (1, ["1/0"])
     assert dev.near_texts == [("is my parcel where now", "Where is my parcel now?")]
+    assert (learned.same_texts, dev.same_texts) == ([], [("2/0", "stop")])
     assert report.regime.startswith("Very small data: 2 training examples a class.")
     (tmp_path / "a.cfg").write_text(INTENTS)
     assert main(["debug", "data", "a.cfg"]) == 0
     shown = capsys.readouterr().out
     assert "cancel | end" in shown and "is nearly this training text\n" in shown
     assert "is my parcel where now  Where is my parcel now?" in shown
+    assert "dev: text that is also a training text" in shown and "2/0  stop" in shown
+
+
+def test_near_duplicates_are_all_in_json_and_the_first_10_in_the_table(intents, capsys):
+    Path("a.cfg").write_text(INTENTS)
+    write(Path("dev.jsonl"), [("you see my soon friend", "leave")] * 12)
+    (_, dev) = debug_data(INTENTS, stderr=io.StringIO()).splits
+    assert len(dev.near_texts) == 12
+    assert main(["debug", "data", "a.cfg"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("you see my soon friend") == 10 and "... and 2 more" in shown
 
 
 def test_labels_that_may_be_missing_values_are_counted_and_shown(intents):

@@ -12,7 +12,7 @@ from ..messages import Message
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
 from .data_report import ExampleGroup, SkippedData, SplitReport
-from .data_survey import UNLABELLED, Survey
+from .data_survey import FORMS, UNLABELLED, Survey
 from .near_duplicates import near_duplicates
 
 # Maximum number of labels and words of each kind in a report, and of ids of examples.
@@ -59,10 +59,11 @@ def report_split(
         numbers = np.array([*near], dtype=np.int64)
         found["near_train"] = np.setdiff1d(numbers, found["text_in_train"], assume_unique=True)
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
-    differing = _of_each_label(survey, found["contradictions"]) if reading.has_classes else []
-    named = found["near_train"][:N_NAMED].tolist()
+    differing = _of_each_label(survey, labelled) if reading.has_classes else []
+    named = found["near_train"].tolist()
+    same = found["text_in_train"].tolist() if reading.has_classes else []
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
-    messages = _messages([teacher], [*wanted, *differing, *named])
+    messages = _messages([teacher], [*wanted, *differing, *named, *same])
     learned = _messages(train_teachers, [near[number] for number in named])
     names = {number: str(message.get("id", number)) for number, message in messages.items()}
     texts_of: Dict[str, List[str]] = {}
@@ -129,6 +130,7 @@ def report_split(
         ],
         unreachable=unreachable,
         differing_texts=list(texts_of.items()),
+        same_texts=[(names[n], messages[n].get("text", "")) for n in same],
         near_texts=[(messages[n]["text"], learned[near[n]]["text"]) for n in named],
         **some,
     )
@@ -168,13 +170,17 @@ def _most(counts: Iterable) -> List:
     return sorted(counts, key=lambda row: (-row[1], row[0]))[:N_NAMED]
 
 
-def _of_each_label(survey: Survey, numbers: np.ndarray) -> List[int]:
-    """Return one example with each label of the first inputs among some examples."""
-    inputs, pairs = survey.prints("inputs"), survey.prints("pairs")
+def _of_each_label(survey: Survey, labelled: np.ndarray) -> List[int]:
+    """Return one example with each label of the first texts with different labels. Texts that
+    differ only in case and punctuation count as the same; their examples follow each other."""
+    forms = survey.prints(FORMS)
+    pairs = 31 * forms + survey.prints("answers")  # Too large numbers wrap around.
+    numbers = labelled[contradictions(forms[labelled], pairs[labelled])]
     _, first = np.unique(pairs[numbers], return_index=True)
     each = np.sort(numbers[first]).tolist()
-    shown = list(dict.fromkeys(inputs[each].tolist()))[:N_NAMED]
-    return [number for number in each if inputs[number] in shown]
+    shown = list(dict.fromkeys(forms[each].tolist()))[:N_NAMED]
+    found = (number for number in each if forms[number] in shown)
+    return sorted(found, key=lambda number: shown.index(forms[number]))
 
 
 def _messages(teachers: Sequence[Teacher], numbers: Iterable[int]) -> Dict[int, Message]:

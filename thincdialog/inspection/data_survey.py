@@ -20,6 +20,8 @@ from ..teachers.held_out import both_sides
 LABELS = "labels of a text"
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens", LABELS)
 PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
+# For classes: fingerprints of inputs whose current text is without case and punctuation.
+FORMS = "forms"
 # Fingerprint of a missing label.
 UNLABELLED = hash(None)
 # Fields that are not inputs, or that are handled separately.
@@ -80,7 +82,7 @@ class Reading:
 
 class Survey:
     """Count the texts, labels and words of a split. Needs 48 bytes for each example, for classes 8
-    more for each word of a text, and memory for the distinct words and labels.
+    more and 8 for each word of a text, and memory for the distinct words and labels.
 
     reading (Reading): Describes how the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to collect the words of this split.
@@ -107,7 +109,7 @@ class Survey:
         # input with the labels, the current text, the first label and the id; and of the name of
         # each conversation. The chance that two different values in ten million examples have the
         # same fingerprint is below one in a million.
-        self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
+        self._prints: Dict[str, "array[int]"] = {name: array("q") for name in (*PRINTS, FORMS)}
         # For classes: fingerprints of the distinct words of each text, and their number.
         self._words, self._n_words = array("q"), array("q")
         self._conversation: Optional[str] = None
@@ -117,7 +119,7 @@ class Survey:
         self._waiting_labels: List[str] = []
 
     def prints(self, name: str) -> np.ndarray:
-        """Return the fingerprints of one kind (see ``PRINTS``), shape (n,), int64."""
+        """Return the fingerprints of one kind (see ``PRINTS`` and ``FORMS``), shape (n,), int64."""
         return np.array(self._prints[name], dtype=np.int64)
 
     def word_sets(self) -> List[FrozenSet[int]]:
@@ -169,13 +171,16 @@ class Survey:
         if said is not None:
             self.lengths["text words"][self._count_words(said)] += 1
         if self.reading.has_classes:
-            words = {
+            words = [
                 hash(w)
                 for w in self.reading.words((said or "").lower())
                 if any(map(str.isalnum, w))
-            }
-            self._words.extend(words)
-            self._n_words.append(len(words))
+            ]
+            self._words.extend(set(words))
+            self._n_words.append(len(set(words)))
+            has_only_text = features is None and not self.reading.other_fields
+            form = (*turns[:-1], tuple(words)) if words and has_only_text else read
+            self._prints[FORMS].append(hash(form))
         if features is None and self.reading.encoder is not None:
             self._waiting.append(turns)
         if self.reading.has_label_sets:

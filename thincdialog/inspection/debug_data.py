@@ -39,7 +39,7 @@ def debug_data(
     """Read all data of a config and report on it, without building a model's weights.
 
     The training data is always read, because other splits are compared with it. Equal examples are
-    found by fingerprints, which need 48 bytes for each example, so streamed data may be larger than
+    found by fingerprints, which take 56 bytes for each example, so streamed data may be larger than
     memory; other data is kept in memory as in training. Labels that are not among their candidates
     are an error in training, but are counted here. Rows that cannot be read do not stop the report:
     if they may be skipped, the report counts them; otherwise, a single error lists all of them.
