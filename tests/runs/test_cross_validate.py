@@ -20,7 +20,7 @@ from tests.agents.topics import CONFIG, write_topics
 from tests.training.examples import CLASSIFIER, REPLIES, TALKS, quietly_train, write_talks
 from thincdialog.api import DataError, DialogError, Experiment, OutputError, cross_validate
 from thincdialog.cli.main import main
-from thincdialog.runs.cross_validate import CrossValidation, draw_folds, hold_out, run_fold
+from thincdialog.runs.cross_validate import CrossValidation, Fold, draw_folds, hold_out, run_fold
 
 INTENTS = (
     '[paths]\ntrain = "train.jsonl"\ntest = null\n\n[tasks.intents]\n'
@@ -115,7 +115,7 @@ def test_cross_validation_keeps_conversations_together(folder):
     assert len(set(tested)) == len(tested) == 22
 
 
-def test_cross_validation_refuses_impossible_settings(folder):
+def test_cross_validation_refuses_impossible_settings(folder, capsys):
     for folds in (1, 37):
         with pytest.raises(DataError, match=f"has 36 .* 2 to as many folds, and not {folds}"):
             cross_validate(INTENTS, folds=folds)
@@ -123,8 +123,18 @@ def test_cross_validation_refuses_impossible_settings(folder):
         cross_validate(INTENTS, overrides={"agent.threshold": "precision:0.9"})
     (folder / "out").mkdir()
     (folder / "out" / "a.txt").touch()
-    with pytest.raises(OutputError, match="out  is not empty"):
+    with pytest.raises(OutputError, match=r"out  is not empty. Choose another [a-z ]+ --output\.$"):
         cross_validate(INTENTS, output="out")
+    (folder / "i.cfg").write_text(INTENTS)
+    for given in (0, 1):
+        assert main(f"cross-validate i.cfg --folds {given}".split()) == 2
+        assert f"should be 2 or more, got {given}" in capsys.readouterr().err
+
+
+def test_scores_are_those_that_all_good_folds_have():
+    scores = [{"a": 1.0, "b": 1.0}, {"a": 0.0}]
+    found = CrossValidation([*(Fold(scores=each) for each in scores), Fold("failed")]).scores
+    assert found == {"a": (0.5, statistics.stdev([1.0, 0.0]))}
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from itertools import chain
 from math import nan
 from typing import Any
 
-from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, json_flag, positive
+from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
 from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
 from .json_output import print_json
@@ -31,9 +31,15 @@ trainings is shown once, with the number of folds that it came from."""
 # Columns of --errors.
 COLUMNS = ["fold", "task", "id", "text", "reply", "score", "labels"]
 
+
+def folds(text: str) -> int:
+    """Parse a number of folds, 2 or more."""
+    return count(text, 2)
+
+
 ARGUMENTS = [
     CONFIG,
-    argument("--folds N", "number of folds (default: 5)", positive, 5),
+    argument("--folds N", "number of folds (default: 5)", folds, 5),
     argument("-j --jobs N", "folds to train at the same time (default: 1)", positive, 1),
     argument("--errors FILE", "write every wrong reply with its fold as CSV"),
     argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),

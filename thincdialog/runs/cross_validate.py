@@ -15,7 +15,7 @@ import numpy as np
 
 from ..config import ConfigLike
 from ..contract import error_line, told_of_code
-from ..errors import DataError, DialogError
+from ..errors import DataError, DialogError, OutputError
 from ..evaluation.detail import agent_in_detail
 from ..examples.split import Split
 from ..loader.starting import starting_processes
@@ -61,14 +61,17 @@ class CrossValidation:
 
     @property
     def scores(self) -> Dict[str, Tuple[float, float]]:
-        """Metric to its mean and standard deviation over the folds that did not fail."""
+        """Metric to its mean and standard deviation over the folds that did not fail; without
+        metrics that only some of these folds have."""
         columns: Dict[str, List[float]] = {}
-        for fold in self.folds:
-            for name, value in fold.scores.items():
+        good = [fold.scores for fold in self.folds if not fold.error]
+        for scores in good:
+            for name, value in scores.items():
                 columns.setdefault(name, []).append(value)
         return {
             name: (statistics.fmean(values), statistics.stdev(values) if values[1:] else 0.0)
             for name, values in columns.items()
+            if len(values) == len(good)
         }
 
     @property
@@ -117,6 +120,8 @@ def cross_validate(
         folder is not empty.
     """
     folder = None if output is None else Path(output)
+    if folder is not None and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder}  is not empty. Choose another folder with --output.")
     check_output(folder, force=False)
     # Stores and worker processes would read all of the data.
     changes = {**(overrides or {}), "loader.store": None, "loader.workers": 0}
