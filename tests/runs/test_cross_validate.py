@@ -126,9 +126,9 @@ def test_cross_validation_refuses_impossible_settings(folder, capsys):
     with pytest.raises(OutputError, match=r"out  is not empty. Choose another [a-z ]+ --output\.$"):
         cross_validate(INTENTS, output="out")
     (folder / "i.cfg").write_text(INTENTS)
-    for given in (0, 1):
-        assert main(f"cross-validate i.cfg --folds {given}".split()) == 2
-        assert f"should be 2 or more, got {given}" in capsys.readouterr().err
+    for n in (0, 1):
+        assert main(f"cross-validate i.cfg --folds {n}".split()) == 2
+        assert f"should be 2 or more, got {n}" in capsys.readouterr().err
 
 
 def test_scores_are_those_that_all_good_folds_have():

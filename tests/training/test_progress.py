@@ -14,7 +14,8 @@ def test_limits_name_the_one_that_is_reached():
     assert "max_seconds = 60" in limits.reached(Position(epoch=0.1, step=9), 60.0)
     limits = TrainingLimits(1.5, 0, 0.0, min_steps=10)
     assert limits.reached(Position(epoch=1.5, step=9), 0.0) is None
-    assert "min_steps = 10 reached, after max_epochs = " in limits.reached(Position(epoch=1.7, step=10), 0.0)
+    reached = limits.reached(Position(epoch=1.7, step=10), 0.0)
+    assert reached == "min_steps = 10 reached, after max_epochs = 1.5"
     assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=11), 0.0)
 
 
