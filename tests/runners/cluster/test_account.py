@@ -18,7 +18,7 @@ FIRST = {
     "version": 0,
     "untold": [],
     "n_dropped": 0,
-    "ledger": {"first": 0, "next": 0, "end": None, "again": []},
+    "ledger": {"first": 0, "next": [0], "ends": [None], "again": []},
     "weights": numpy.zeros(8, "f"),
     "arrays": {},
     "state": {"kept": [], "settings": {}, "schedules": {}, "nr_update": []},
@@ -27,10 +27,13 @@ FIRST = {
 
 class Run:
     """A server that may die at any moment, its workers, and the run that asks it for steps. The
-    gradient of each unit is 1, so each step subtracts 1 from all weights."""
+    gradient of each unit is 1, so each step subtracts 1 from all weights.
 
-    def __init__(self, n_units, without_examples, n_workers):
-        self.n_units, self.without_examples = n_units, without_examples
+    sizes: Number of units of each share of an epoch.
+    """
+
+    def __init__(self, sizes, without_examples, n_workers):
+        self.sizes, self.without_examples = sizes, without_examples
         self.account, self.held = Account(FIRST), dict.fromkeys(range(n_workers))
         self.told = []
         self.start()
@@ -49,7 +52,17 @@ class Run:
         self.account.died()
         self.start()
 
-    def work(self, worker, at_end):
+    def start_epoch(self, epoch):
+        self.first = self.server.start_epoch(epoch, len(self.sizes))["first"]
+        self.account.start_epoch(self.server.snapshot())
+
+    def units(self):
+        """RETURNS: All units of the epoch."""
+        ends = [self.first + len(self.sizes) * size for size in self.sizes]
+        units = [range(self.first, end, len(self.sizes)) for end in ends]
+        return sorted(share + unit for share, own in enumerate(units) for unit in own)
+
+    def work(self, worker):
         """Make one call of a worker. RETURNS: Whether it has a unit to work on."""
         learnt = None
         if self.held[worker] is not None:
@@ -57,7 +70,7 @@ class Run:
             report = StepReport(*([0, 0.0, 0] if unit in self.without_examples else [1, 0.0, 1]))
             vector = aligned_zeros(8)
             vector[:] = 1
-            report = None if unit >= at_end else report
+            report = report if unit in self.units() else None
             learnt = LearnedUnit(unit, version, report, Gradient(vector, []))
         self.held[worker] = self.server.exchange(worker, learnt)
         return self.held[worker] is not None
@@ -74,24 +87,25 @@ class Run:
             if not busy and not self.account.owed:
                 break
             for worker in busy or self.held:
-                self.work(worker, self.at_end)
+                self.work(worker)
             self.is_over = self.take()
         assert not self.account.owed
         self.account.save(self.server.snapshot())
 
 
+SHARES = st.tuples(st.integers(1, 9)) | st.lists(st.integers(0, 4), min_size=2, max_size=3)
 MOVES = st.sampled_from(["work", "work", "work", "work", "take", "save", "die", "forget"])
 
 
 @settings(max_examples=60)
-@given(st.data(), st.integers(1, 9), st.sets(st.integers(0, 17)), st.integers(1, 3))
-def test_account_each_unit_is_reported_and_applied_once(data, n_units, without_examples, n_workers):
-    run = Run(n_units, without_examples, n_workers)
+@given(st.data(), SHARES, st.sets(st.integers(0, 17)), st.integers(1, 3))
+def test_account_each_unit_is_reported_and_applied_once(data, sizes, without_examples, n_workers):
+    run, units = Run(sizes, without_examples, n_workers), []
     for epoch in range(2):
-        first, run.is_over = run.server.start_epoch(), False
-        assert first == epoch * n_units
-        run.at_end = first + n_units
-        run.account.start_epoch(run.server.snapshot())
+        run.start_epoch(epoch)
+        assert len(sizes) > 1 or run.first == epoch * sizes[0]
+        run.is_over = False
+        units += run.units()
         n_deaths = due = 0
         for _ in range(60):
             due = max(due, run.account.n_told + data.draw(st.integers(1, 4)))
@@ -99,7 +113,7 @@ def test_account_each_unit_is_reported_and_applied_once(data, n_units, without_e
             for _ in range(data.draw(st.integers(1, 6))):
                 move, worker = data.draw(MOVES), data.draw(st.integers(0, n_workers - 1))
                 if move == "work":
-                    run.work(worker, run.at_end)
+                    run.work(worker)
                 elif move == "take":
                     run.is_over = run.take()
                 elif move == "save":
@@ -113,7 +127,7 @@ def test_account_each_unit_is_reported_and_applied_once(data, n_units, without_e
                     run.die()
                     run.server.end_at(due)
             for worker in run.held:
-                run.work(worker, run.at_end)
+                run.work(worker)
             run.is_over = run.take()
             assert run.account.n_told <= due
             if data.draw(st.booleans()) or run.is_over:
@@ -126,23 +140,21 @@ def test_account_each_unit_is_reported_and_applied_once(data, n_units, without_e
                 if run.is_over:
                     break
         assert run.is_over
-        units = sorted(each.unit for each in run.told)
-        assert units == list(range(run.at_end))
+        assert sorted(each.unit for each in run.told) == units
 
 
 def test_account_counts_dropped_gradients_when_workers_begin_again():
-    run = Run(9, set(), 2)
-    run.at_end = run.server.start_epoch() + 9
-    run.account.start_epoch(run.server.snapshot())
+    run = Run([9], set(), 2)
+    run.start_epoch(0)
     run.server.end_at(9)
-    run.work(1, 9)
+    run.work(1)
     for _ in range(5):
-        run.work(0, 9)
-    run.work(1, 9)  # Its gradient is four versions old: two are allowed.
+        run.work(0)
+    run.work(1)  # Its gradient is four versions old: two are allowed.
     run.account.save(run.server.snapshot())
     run.start()
     run.server.end_at(9)
-    run.work(0, 9)
-    run.work(0, 9)
+    run.work(0)
+    run.work(0)
     *_, made = run.account.new(run.server.take())
     assert made.report.counts["dropped_gradients"] == 1

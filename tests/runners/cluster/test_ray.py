@@ -401,13 +401,14 @@ def test_ray_asynchronous_a_replacement_worker_works_at_once(cluster, tmp_path, 
     assert rows[-1]["epoch"] == 30.0
 
 
-def interrupting(monkeypatch, act):
-    """Send the run a signal while workers are working. ``act`` is called with the crew before."""
+def interrupting(monkeypatch, act, least=1):
+    """Send the run a signal while workers are working, after some steps. ``act`` is called with the
+    crew before."""
     listen, signals = RemoteServer._listen, [signal.SIGTERM]
 
     def signalling_listen(crew, seconds):
         told = listen(crew, seconds)
-        if told.made and signals:
+        if told.made and signals and crew.account.n_told >= least:
             act(crew)
             signal.raise_signal(signals.pop())
         return told
@@ -451,6 +452,42 @@ def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_is_given_up(
     assert len(stopped) == 2
     for pid in stopped:
         os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("dies", [False, slow(True)])
+def test_ray_asynchronous_workers_share_a_stream(dies, cluster, tmp_path, monkeypatch):
+    """Each worker reads a section of the file. Workers and servers die; the run is interrupted, and
+    another number of workers resumes it."""
+    train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
+    lines = ""
+    for word in ("yes", "no"):
+        turns = [{"speaker": who, "text": text} for who, text in (("a", "say it"), ("b", word))]
+        lines += json.dumps({"turns": turns, "note": 600 * "x"}) + "\n"
+    train.write_text(lines * 50)
+    dev.write_text(lines)
+    config = on_files("streaming = true", train=train, dev=dev).replace('"inline"', '"batch"')
+    config = config.replace("thincdialog.ParlAIText.v1", "thincdialog.Conversations.v1")
+    given = {"mode": "async", "microbatches": 1, "world.batcher.size": 2, "snapshot_every": 5}
+    given.update({"training.max_epochs": 4.0, "training.eval_every_steps": 0, "max_restarts": 9})
+    crews, left, start_epoch = [], [], RemoteServer.start_epoch
+
+    def seeing_start_epoch(crew, epoch):
+        start_epoch(crew, epoch)
+        crews.append(crew)
+        assert len(crew.origin["before"]) == crew.runner.num_workers
+
+    monkeypatch.setattr(RemoteServer, "start_epoch", seeing_start_epoch)
+    if dies:
+        # A worker also dies as an epoch begins that has another number of shares.
+        victims = [("take", server), ("take", last_worker), ("start_epoch", server)]
+        victims += 3 * [("start_epoch", last_worker)]
+        left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        interrupting(patch, lambda crew: None, least=60)
+        run(tmp_path / "run", given, config)
+    rows = run(tmp_path / "run", {**given, "num_workers": 3}, config, resume=True)[1]
+    assert not left and {crew.n_shares for crew in crews} == {2, 3}
+    assert (rows[-1]["epoch"], rows[-1]["examples"]) == (4.0, 400)
 
 
 def test_ray_fewer_examples_than_workers(cluster, tmp_path):

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from .gradient_server import ServerReport, UnitReport
+from .ledger import End
 
 
 def steps_of(made: Iterable[UnitReport]) -> List[UnitReport]:
@@ -28,8 +29,8 @@ class Account:
         self.owed: Set[int] = set()
         # Units that were reported since the snapshot.
         self._told: Set[int] = set()
-        # Number after the epoch's last unit. It depends on the data only, so it outlives a server.
-        self._end: Optional[int] = None
+        # Ends of the epoch's shares. They depend on the data only, so they outlive a server.
+        self._ends: Optional[List[End]] = None
 
     def save(self, snapshot: Dict[str, Any]) -> None:
         """Replace the snapshot by the server's current one."""
@@ -41,7 +42,7 @@ class Account:
         snapshot (Dict[str, Any]): The server's snapshot at the beginning of the epoch.
         """
         self.save(snapshot)
-        self._end = None
+        self._ends = None
 
     def new(self, told: ServerReport) -> List[UnitReport]:
         """Return the units in a server's report that were not reported before."""
@@ -49,8 +50,7 @@ class Account:
         units = {each.unit for each in told.made}
         self.owed -= units
         self._told |= units
-        if told.end is not None:
-            self._end = told.end
+        self._ends = told.ends
         self.n_told += len(steps_of(new))
         return new
 
@@ -61,6 +61,6 @@ class Account:
     def start(self) -> Tuple[Dict[str, Any], List[int]]:
         """Return the snapshot that the next server begins with, and the units that it owes."""
         saved = self.saved
-        if self._end is not None:
-            saved = {**saved, "ledger": {**saved["ledger"], "end": self._end}}
+        if self._ends is not None:
+            saved = {**saved, "ledger": {**saved["ledger"], "ends": self._ends}}
         return saved, sorted(self.owed)

@@ -192,7 +192,7 @@ class WorkerActor:
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
-        origin: Mapping[str, Any], first: int,
+        origin: Mapping[str, Any],
     ) -> bool:  # fmt: skip
         """Become a worker of a gradient server.
 
@@ -201,7 +201,7 @@ class WorkerActor:
         n_microbatches (int): Number of microbatches in a unit of work.
         memory (Optional[MappedMemory]): Shared memory with a ``server_layout``; None if all data
             goes through Ray.
-        origin, first: The current epoch (see ``StatelessWorker.go_to``).
+        origin (Mapping[str, Any]): The current epoch (see ``StatelessWorker.go_to``).
         RETURNS (bool): Whether the memory can be opened from here.
         """
         assert self.experiment is not None
@@ -213,7 +213,7 @@ class WorkerActor:
             if self.peer is None:
                 self.peer = StatelessWorker(self.experiment, self.teacher, n_microbatches)
             self.link = ServerLink(server, worker, self.peer, mapped)
-            self.peer.go_to(origin, first)
+            self.peer.go_to(origin)
         return True
 
     def work(self) -> bool:

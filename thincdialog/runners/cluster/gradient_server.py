@@ -18,7 +18,7 @@ from ...protocol import StepReport
 from ...training.log_rows import STALENESS
 from ..stale_steps import stale_settings
 from .gradient import Gradient
-from .ledger import Ledger
+from .ledger import End, Ledger
 from .lone_plane import LonePlane
 from .owned import n_blocks_of, pieces_of
 from .owned_on_device import make_owned
@@ -37,6 +37,7 @@ class LearnedUnit(NamedTuple):
     report (Optional[StepReport]): Report of the unit; None if the epoch has no such unit.
     gradient (Optional[Gradient]): The gradient; None if it is in shared memory.
     gpu_bytes (Optional[int]): Size of the memory pool of the worker's GPU, if it has one.
+    state (Optional[Dict[str, Any]]): State of the worker's world, if there is no such unit.
     """
 
     unit: int
@@ -44,6 +45,7 @@ class LearnedUnit(NamedTuple):
     report: Optional[StepReport]
     gradient: Optional[Gradient]
     gpu_bytes: Optional[int] = None
+    state: Optional[Dict[str, Any]] = None
 
 
 class UnitReport(NamedTuple):
@@ -66,13 +68,13 @@ class ServerReport(NamedTuple):
 
     made (List[UnitReport]): Units that were done, in the order of their steps.
     version (int): Number of steps so far.
-    end (Optional[int]): Number after the epoch's last unit; None if it is not known yet.
+    ends (List[End]): Ends of the epoch's shares (see ``Ledger``).
     is_over (bool): Whether the epoch is over.
     """
 
     made: List[UnitReport]
     version: int
-    end: Optional[int]
+    ends: List[End]
     is_over: bool
 
 
@@ -125,23 +127,29 @@ class GradientServer:
         """Restore only the ledger, if weights and optimizer are already in the right state."""
         self.ledger.restore(ledger)
 
-    def start_epoch(self) -> int:
+    def start_epoch(self, epoch: int, n_shares: int = 1) -> Dict[str, Any]:
         """Begin an epoch.
 
-        RETURNS (int): Number of its first unit.
+        epoch (int): Number of the epoch, from 0.
+        n_shares (int): Number of shares of the data.
+        RETURNS (Dict[str, Any]): Where the epoch begins, as JSON values: its number, its first
+            unit, and for each share the state of a world before the epoch; None if not known.
         """
-        self.ledger.start_epoch()
-        return self.ledger.first
+        before = self.ledger.start_epoch(n_shares)
+        return {"epoch": epoch, "first": self.ledger.first, "before": before}
 
     def end_at(self, version: float) -> None:
         """Make no steps after this version, except with units that are at workers or owed."""
         self._limit = int(min(version, 1 << 62))
 
-    def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
+    def exchange(
+        self, worker: int, learned: Optional[LearnedUnit], at: Tuple[int, int] = (0, 1)
+    ) -> Optional[Tuple[int, int]]:
         """Apply a worker's result, and hand out the next unit to the worker.
 
         worker (int): Number of the worker.
         learned (Optional[LearnedUnit]): The result of its last unit; None if it had no unit.
+        at (Tuple[int, int]): See ``StatelessWorker``.
         RETURNS (Optional[Tuple[int, int]]): The next unit, and the current version of the weights;
             None if there is nothing to do now.
         RAISES (TrainingError): If a gradient is not finite.
@@ -149,12 +157,12 @@ class GradientServer:
         if learned is not None and self.ledger.is_wanted(worker, learned.unit):
             self._take_in(worker, learned)
         is_full = self.version + self.ledger.n_out >= self._limit
-        unit = self.ledger.hand_out(worker, is_full)
+        unit = self.ledger.hand_out(worker, is_full, at)
         return None if unit is None else (unit, self.version)
 
     def _take_in(self, worker: int, learned: LearnedUnit) -> None:
         if learned.report is None:
-            self.ledger.past_end(worker)
+            self.ledger.past_end(worker, learned.state)
             return
         staleness = self.version - learned.version
         if staleness > self.bound:
@@ -204,7 +212,7 @@ class GradientServer:
     def take(self) -> ServerReport:
         """Return the reports since the last call."""
         made, self._made = self._made, []
-        return ServerReport(made, self.version, self.ledger.end, self.ledger.is_over)
+        return ServerReport(made, self.version, self.ledger.ends, self.ledger.is_over)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Take over the schedules of the run's optimizer (``schedule_states``), after evaluations

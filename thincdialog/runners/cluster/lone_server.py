@@ -1,5 +1,6 @@
 """A gradient server and its only worker, in this process."""
 
+from functools import partial
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ...config import build_block
@@ -30,18 +31,19 @@ class LoneServer:
         self.server = GradientServer(self.worker.stretches, optimizer, ops, values, bound)
         self.server.restore(first)
         self.pace = Pace()
-        # Position in the data at which the epoch began (see ``Walk``).
+        # Where the epoch began (``GradientServer.start_epoch``).
         self.origin: Dict[str, Any] = {}
 
     def start_epoch(self, epoch: int) -> None:
-        """Begin an epoch (see ``StatelessWorker.start_epoch``)."""
-        self.origin = self.worker.start_epoch(epoch, self.server.start_epoch())
+        """Begin an epoch (see ``GradientServer.start_epoch``)."""
+        self.origin = self.server.start_epoch(epoch)
+        self.worker.go_to(self.origin)
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
         """Resume the epoch that began at ``origin``, with the units of ``ledger``."""
         self.origin = dict(origin)
         self.server.restore_ledger(ledger)
-        self.worker.go_to(self.origin, ledger["first"])
+        self.worker.go_to(self.origin)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Take over changed schedules (see ``GradientServer.restore_schedules``)."""
@@ -50,7 +52,7 @@ class LoneServer:
     def take(self, room: float) -> ServerReport:
         """Make at most ``room`` steps, and return their reports."""
         self.server.end_at(self.server.version + self.pace.begin(room))
-        self.worker.work(lambda learned: self.server.exchange(0, learned))
+        self.worker.work(partial(self.server.exchange, 0))
         told = self.server.take()
         self.pace.end(len(steps_of(told.made)))
         return told

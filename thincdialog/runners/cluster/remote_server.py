@@ -17,27 +17,40 @@ from .team import Died
 
 # How long ``take`` waits for steps before the training loop checks the time again.
 TAKE_SECONDS = 0.2
-NOTHING = ServerReport([], 0, None, False)
+NOTHING = ServerReport([], 0, [], False)
+
+
+def n_shares(teacher: Teacher, n_workers: int) -> int:
+    """Return the number of shares of an epoch: ``n_workers`` if a task is a stream that can be read
+    in sections, so that workers read less; else 1, and each worker forms all batches."""
+    for task in teacher.by_task().values():
+        order: Any = task.order
+        if order.share_of(0, n_workers, reads_apart=True).data is not order.data:
+            return n_workers
+    return 1
 
 
 class RemoteServer(RemoteCrew):
     """Run a gradient server, and workers that send it gradients. If a worker dies, another one
-    trains on its unit; if the server dies, a new one resumes from the last snapshot.
+    trains on its unit and continues its share; if the server dies, a new one resumes from the last
+    snapshot.
 
     runner (RayRunner): The runner that uses this object.
     teacher (Teacher): Teacher of the training data.
     bound (int): Maximum age of a gradient, in versions of the weights.
     first (Mapping[str, Any]): Snapshot that the server begins with.
     busy (Dict[ObjectRef, int]): Calls that have not returned, and the numbers of their workers.
+    n_shares (int): Number of shares of the data, each of which one worker reads.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
         self.bound, self.account = bound, Account(first)
+        self.n_shares = n_shares(teacher, runner.num_workers)
         self.busy: Dict[Any, int] = {}
         self.server: Any = None
         self._is_set_up = False
         self.memory: Optional[MappedArrays] = None
-        # Position in the data at which the epoch began (see ``Walk``).
+        # Where the epoch began (``GradientServer.start_epoch``).
         self.origin: Dict[str, Any] = {}
         self._is_over = True
         self._heard = self._told_at = time.monotonic()
@@ -72,8 +85,7 @@ class RemoteServer(RemoteCrew):
         """Connect server and workers, and return whether all of them can open the memory."""
         mapping = None if memory is None else memory.mapping
         beginning = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
-        first = self.account.saved["ledger"]["first"]
-        joining = (self.server, self.runner.n_microbatches, mapping, self.origin, first)
+        joining = (self.server, self.runner.n_microbatches, mapping, self.origin)
         numbers = list(range(len(self.team.actors)))
         can_open = self._ask("begin", *beginning)
         return can_open and all(self.team.each("join_server", numbers, *joining))
@@ -106,14 +118,14 @@ class RemoteServer(RemoteCrew):
     # --- epochs ---------------------------------------------------------------------------
 
     def start_epoch(self, epoch: int) -> None:
-        """Begin an epoch (see ``StatelessWorker.start_epoch``)."""
+        """Begin an epoch (see ``GradientServer.start_epoch``)."""
 
         def attempt() -> None:
-            first = self._ask("start_epoch")
-            self.origin = self.team.each("start_epoch", epoch, first)[0]
+            self.origin = self._ask("start_epoch", epoch, self.n_shares)
             self.account.start_epoch(self._ask("snapshot"))
 
         self.surely(attempt)
+        self.surely(lambda: self.team.each("go_to", self.origin))
         self._is_over = False
 
     def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
@@ -124,7 +136,7 @@ class RemoteServer(RemoteCrew):
 
         def attempt() -> None:
             self._ask("restore_ledger", ledger)
-            self.team.each("go_to", self.origin, ledger["first"])
+            self.team.each("go_to", self.origin)
 
         self.surely(attempt)
 

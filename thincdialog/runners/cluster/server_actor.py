@@ -1,7 +1,7 @@
 """The Ray actor of a gradient server. Its calls return errors instead of raising them."""
 
 import os
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 from ...config import build_block
 from ...loader.failure import Failure
@@ -71,7 +71,7 @@ class ServerActor:
         except BaseException as error:
             return Failure.of(error)._replace(cause=None)
 
-    def exchange(self, worker: int, learned: Optional[LearnedUnit]) -> Any:
+    def exchange(self, worker: int, learned: Optional[LearnedUnit], at: Tuple[int, int]) -> Any:
         """Apply a worker's result, and hand out the next unit (see ``GradientServer.exchange``).
 
         RETURNS (Any): The unit, the version and the weights, which are None if they are in shared
@@ -79,7 +79,7 @@ class ServerActor:
         """
         if learned is not None and learned.report is not None:
             learned = learned._replace(gradient=self._found(worker, learned.gradient))
-        given = self.server.exchange(worker, learned)
+        given = self.server.exchange(worker, learned, at)
         if learned is not None and learned.gradient is not None:
             # Set the gradient to zero, even if it was dropped.
             for now in self.dense:

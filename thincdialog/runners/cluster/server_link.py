@@ -50,7 +50,9 @@ class ServerLink:
         else:
             learner.use(memory.arrays[f"values {worker}"], memory.arrays[f"vector {worker}"])
 
-    def exchange(self, learned: Optional[LearnedUnit]) -> Optional[Tuple[int, int]]:
+    def exchange(
+        self, learned: Optional[LearnedUnit], at: Tuple[int, int]
+    ) -> Optional[Tuple[int, int]]:
         """Send the result of a unit, and receive the next unit (see ``GradientServer.exchange``).
 
         RAISES (ServerDied): If the server cannot be reached.
@@ -59,7 +61,7 @@ class ServerLink:
         if learned is not None and gradient is not None:
             sent = learned._replace(gradient=self._sent(gradient))
         try:
-            answer = self.ray.get(self.server.call.remote("exchange", self.worker, sent))
+            answer = self.ray.get(self.server.call.remote("exchange", self.worker, sent, at))
         except self.ray.exceptions.RayActorError:
             raise ServerDied from None
         if isinstance(answer, Failure):

@@ -1,6 +1,6 @@
 """A worker of asynchronous training, which trains on units of work and keeps no state."""
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from thinc.util import is_numpy_array
 
@@ -17,9 +17,9 @@ from .gradient_server import LearnedUnit
 from .joined_reports import joined_reports
 from .walk import Walk
 
-# Function that sends the result of a unit to the server, and returns the next unit and the version
-# of the weights.
-Exchange = Callable[[Optional[LearnedUnit]], Optional[Tuple[int, int]]]
+# Function that sends the result of a unit and the worker's share to the server, and returns the
+# next unit and the version of the weights.
+Exchange = Callable[[Optional[LearnedUnit], Tuple[int, int]], Optional[Tuple[int, int]]]
 
 
 class StatelessWorker:
@@ -29,6 +29,7 @@ class StatelessWorker:
         this is the only worker.
     teacher (Teacher): Teacher of the training data.
     n_microbatches (int): Number of microbatches in a unit.
+    at (Tuple[int, int]): Share of the data that the worker walks through, and number of shares.
     """
 
     def __init__(self, experiment: Experiment, teacher: Teacher, n_microbatches: int):
@@ -36,9 +37,9 @@ class StatelessWorker:
         self.learner: Learner = experiment.learner
         self.parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
         self.stretches = self.parameters.stretches
-        world = experiment.make_world(teacher, self.learner)
-        self.walk = Walk(world, self.learner, experiment.seed)
-        self.first, self.origin = 0, dict(self.walk.origin)
+        self.teacher = teacher
+        self.origin: Mapping[str, Any] = {}
+        self._walk(0, 1)
         # Arrays of weights and gradients on the host, if the model is on a GPU.
         self._on_host: Optional[Tuple[Any, Any]] = None
 
@@ -56,37 +57,46 @@ class StatelessWorker:
         else:
             self._on_host = values, vector
 
-    def start_epoch(self, epoch: int, first: int) -> Dict[str, Any]:
-        """Begin an epoch.
+    def go_to(self, origin: Mapping[str, Any]) -> None:
+        """Train on units of the epoch that began at ``origin`` (``GradientServer.start_epoch``)
+        from now on."""
+        self.origin = origin
 
-        epoch (int): Number of the epoch, from 0.
-        first (int): Number of its first unit.
-        RETURNS (Dict[str, Any]): Position where the epoch begins, for ``go_to`` of other workers.
-        """
-        if self.walk.origin:
-            # Go to the end of the last epoch, where all other workers are too.
-            while not self.walk.done():
-                self.walk.skip()
-        self.walk.start_epoch(epoch)
-        self.first, self.origin = first, self.walk.origin
-        return self.origin
+    def _walk(self, share: int, n_shares: int) -> None:
+        """Begin to walk through one of n shares of the data."""
+        teacher = self.teacher
+        if n_shares > 1:
+            teacher = teacher.share_of(share, n_shares, reads_apart=True)
+        world = self.experiment.make_world(teacher, self.learner)
+        self.walk = Walk(world, self.learner, self.experiment.seed)
+        self.at = share, n_shares
 
-    def go_to(self, origin: Mapping[str, Any], first: int) -> None:
-        """Go to the epoch that began at ``origin``, and whose first unit is ``first``."""
-        self.walk.go_to({"origin": origin, "n_before": 0})
-        self.first, self.origin = first, dict(origin)
+    def _go_to(self, unit: int) -> None:
+        """Go to the first microbatch of a unit, or to the end of its share."""
+        before = self.origin["before"]
+        number, share = divmod(unit - self.origin["first"], len(before))
+        if (share, len(before)) != self.at:
+            self._walk(share, len(before))
+        walk, epoch = self.walk, self.origin["epoch"]
+        if walk.origin.get("epoch") != epoch:
+            if before[share] is not None:
+                walk.world.restore(before[share])
+            while not walk.done():  # The world cannot be restored: it must get there by itself.
+                walk.skip()
+            walk.start_epoch(epoch)
+        walk.go_to({"origin": walk.origin, "n_before": number * self.n_microbatches})
 
     def work(self, exchange: Exchange) -> None:
         """Train on units of work until the server has no more.
 
-        exchange (Exchange): Function that sends a result and returns the next unit.
+        exchange (Exchange): See ``Exchange``.
         RAISES (TrainingError): If a loss or a gradient is not finite.
         """
         with self.experiment.working():
             learned: Optional[LearnedUnit] = None
             while True:
                 try:
-                    given = exchange(learned)
+                    given = exchange(learned, self.at)
                 except TrainingError:
                     ids = [id for each in self._ids for id in each()]
                     raise not_finite("gradient", ids) from None
@@ -95,14 +105,14 @@ class StatelessWorker:
                 learned = self._learn(*given)
 
     def _learn(self, unit: int, version: int) -> LearnedUnit:
-        learner, walk = self.learner, self.walk
+        learner = self.learner
         if self._on_host is not None:
             learner.weights.set(self._on_host[0])
         learner.weights_changed()
-        n_before = (unit - self.first) * self.n_microbatches
-        walk.go_to({"origin": self.origin, "n_before": n_before})
+        self._go_to(unit)
+        walk = self.walk
         if walk.done():
-            return LearnedUnit(unit, version, None, None)
+            return LearnedUnit(unit, version, None, None, state=walk.state())
         reports: List[StepReport] = []
         self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
         total = GradientSum(self.parameters.ops, self.stretches)

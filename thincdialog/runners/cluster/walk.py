@@ -1,6 +1,6 @@
 """A worker's pass through all the data, in which it trains only on its own microbatches."""
 
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ...errors import ProtocolError
 from ...messages import MessageBatch
@@ -29,12 +29,8 @@ class Walk:
 
     def start_epoch(self, epoch: int) -> None:
         """Begin an epoch."""
-        try:
-            # A world may have state that outlives an epoch, such as a schedule of batch sizes.
-            before = self.world.state()
-        except ProtocolError:
-            before = None
-        self.origin, self.n_before = {"epoch": epoch, "before": before}, 0
+        # A world may have state that outlives an epoch, such as a schedule of batch sizes.
+        self.origin, self.n_before = {"epoch": epoch, "before": self.state()}, 0
         self.world.start_epoch(epoch, self.seed)
 
     def done(self) -> bool:
@@ -64,14 +60,21 @@ class Walk:
             del self.learner.__dict__["learn"]
         self.n_before += 1
 
+    def state(self) -> Optional[Dict[str, Any]]:
+        """Return the state of the world, or None if it cannot be saved."""
+        try:
+            return self.world.state()
+        except ProtocolError:
+            return None
+
     def place(self) -> Dict[str, Any]:
         """Return the position, for ``go_to``, as JSON values. If the world cannot save its state
         within an epoch, the position is the state at the epoch's beginning, and the number of
         microbatches since then."""
-        try:
-            return {"origin": {"world": self.world.state()}, "n_before": 0}
-        except ProtocolError:
+        state = self.state()
+        if state is None:
             return {"origin": self.origin, "n_before": self.n_before}
+        return {"origin": {"world": state}, "n_before": 0}
 
     def go_to(self, place: Mapping[str, Any]) -> None:
         """Go to a position.
