@@ -13,7 +13,7 @@ from tests.runners.resuming import remains, same
 from tests.runs.conftest import ENDS, resume
 from tests.training.examples import quietly_train
 from thincdialog.errors import ModelError, OutputError
-from thincdialog.runs.checkpoints import Checkpoints, damage
+from thincdialog.runs.checkpoints import FORMAT, Checkpoints, damage
 
 
 def flip(path, at=-20):
@@ -80,7 +80,7 @@ def test_resume_without_a_whole_checkpoint_is_no_silent_restart(trained, folder)
     assert next(weights).read_bytes() == next(weights).read_bytes()
 
 
-@pytest.mark.parametrize("number, age", [(2, "an earlier"), (4, "a later")])
+@pytest.mark.parametrize("number, age", [(FORMAT - 1, "an earlier"), (FORMAT + 1, "a later")])
 def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, age):
     for step in (4, 6):
         path = folder / f"checkpoint-{step}" / "checkpoint.json"

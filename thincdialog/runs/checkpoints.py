@@ -23,9 +23,9 @@ from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
 from ..files.whole_folder import remove, written_whole
 
-# Version 3 has checksums of whole files, of folders and of the agent's files, and counts of skipped
-# examples. A run cannot resume from an earlier version.
-FORMAT = 3
+# Version 4 divides streams among processes and asynchronous workers in another way than version 3.
+# A run cannot resume from an earlier version.
+FORMAT = 4
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
 N_KEPT = 2
