@@ -344,6 +344,17 @@ def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypat
     assert sum(sizes) == 20 * 101 and max(sizes) < 1.3 * min(sizes)
 
 
+def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    paths = [write_spoken(tmp_path / f"{name}.jsonl", *["agent"] * 50) for name in "ab"]
+    teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")
+    shares = [teacher.share_of(n, 2, reads_apart=True) for n in range(2)]
+    (tmp_path / "b.jsonl").unlink()
+    for share in shares:
+        with pytest.raises(DataError, match="b.jsonl  file not found"):
+            rounds([share])
+
+
 def noting(parsed, read, path, at):
     for episode in read(path, at=at):
         parsed.append((path, at.end))

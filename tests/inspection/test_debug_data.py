@@ -370,8 +370,8 @@ def test_debug_data_counts_conversations_without_the_label_speaker(tmp_path):
 
 def test_debug_data_needs_no_training_examples_that_are_out_of_scope(intents):
     config = INTENTS.replace("[agent]", '[agent]\nreject_class = "ask"')
-    report = debug_data(config)
-    assert ("new labels", "dev") in found(debug_data(INTENTS))
+    assert ("new labels", "dev") in found(debug_data(config))  # It rejects no text.
+    report = debug_data(config.replace("[agent]", "[agent]\nthreshold = 0.5"))
     assert ("new labels", "dev") not in found(report)
     assert report.splits[1].new_labels.count == 0
 

@@ -217,6 +217,7 @@ class Split:
             return None
         section = copy.copy(self)
         section.source, section.beginning = source.section(number, n), None
+        section._lengths, section.is_short = None, False
         section.may_be_empty = True
         return section
 
@@ -262,7 +263,7 @@ class Split:
         if self._lengths is None:
             if self.streaming:
                 starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
-                self._lengths = np.concatenate([np.diff(of_block) for of_block in starts])
+                self._lengths = _joined(np.diff(of_block) for of_block in starts)
             elif self.store().is_single_turn:
                 # A broadcast array takes no memory, whatever its length.
                 self._lengths = np.broadcast_to(np.int64(1), self.store().n_episodes)
@@ -286,7 +287,7 @@ class Split:
                 lengths.append(np.diff(np.asarray(store.starts)))
             self._replies = replies
             if self.streaming:
-                self._lengths = np.concatenate(lengths)
+                self._lengths = _joined(lengths)
         return self._replies
 
     def blocks(
@@ -483,6 +484,11 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message.pop("label_candidates", None)
+
+
+def _joined(lengths: Iterable[np.ndarray]) -> np.ndarray:
+    """Join the lengths of all blocks; a section of a stream may have none."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *lengths])
 
 
 def _episodes_of(store: Store) -> Iterator[Episode]:

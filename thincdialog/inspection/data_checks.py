@@ -99,8 +99,8 @@ def _of_labels(part: SplitReport, noun: str, limits: Limits) -> Iterator[Finding
             yield "balance", f"{text}, {_short(name)}", hint
     if noun and part.new_labels.count:
         text = f"{_share(part.new_labels, 'have')} a {noun} that training lacks"
-        hint = "no classifier can predict it; split the data again, or set [agent] reject_class "
-        hint += f"to the {noun} of texts that are out of scope"
+        hint = "no classifier can predict it; split the data again, or set [agent] threshold, and "
+        hint += f"reject_class to the {noun} of texts that are out of scope"
         yield "new labels", f"{text}: {_names(part.new_labels)}", hint
 
 

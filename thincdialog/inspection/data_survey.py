@@ -48,7 +48,7 @@ class Reading:
     history_size (int), use_reply (str), other_fields (bool): As in the agent's ``ReadingOptions``.
     has_classes (bool): Whether labels are names of classes; otherwise they are texts too.
     has_label_sets (bool): Whether a text may have several labels, or none.
-    reject_class (str): Label of texts that are out of scope; "" if the agent has none.
+    reject_class (str): Label of texts that are out of scope; "" if the agent rejects none.
     encoder (Optional[TextEncoder]): The agent's encoder, without truncation; None if it reads no
         text.
     max_context (int): Maximum number of tokens of a context that the agent keeps; 0 for all.
@@ -61,7 +61,8 @@ class Reading:
     def __init__(self, agent: Agent, tokenizer: Optional[Tokenizer]):
         options, self.has_classes = agent.reading(), agent.has_classes
         self.has_label_sets = agent.has_label_sets
-        self.reject_class: str = getattr(agent, "reject_class", "")
+        can_reject = self.has_classes and agent.rejects_below != 0.0
+        self.reject_class: str = getattr(agent, "reject_class", "") if can_reject else ""
         self.history_size, self.use_reply = options.history_size, options.use_reply
         self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)

@@ -10,6 +10,7 @@ import contextvars
 import os
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from queue import SimpleQueue
@@ -62,7 +63,8 @@ class Worker:
 
 def make_worker(makes: Dict[int, MakeWork]) -> Worker:
     """Return the worker of a process."""
-    os.nice(NICENESS)
+    with suppress(OSError):  # A sandbox may forbid it.
+        os.nice(NICENESS)
     return Worker(makes)
 
 

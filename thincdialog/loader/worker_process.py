@@ -165,13 +165,13 @@ def run_worker(
         worker = make_worker()
     except BaseException as error:
         _send(pipe, advice, Failure.of(error))
-        _leave()
+        return
     _send(pipe, advice, None)
     while True:
         try:
             call, given = pipe.recv()
         except (EOFError, OSError):
-            _leave()
+            return
         _send(pipe, advice, answer_of(worker, call, given, tell))
 
 

@@ -173,8 +173,13 @@ class FileSource:
     def size(self) -> int:
         """Approximate number of pieces in the files; files that are packed count by their packed
         size."""
+        return self._starts()[-1] // PIECE
+
+    def _starts(self) -> List[int]:
+        """Return the number of bytes before each file, then the number of all bytes."""
         # Reading a missing file raises its own error.
-        return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path)) // PIECE
+        sizes = (os.path.getsize(path) if os.path.exists(path) else 0 for path in self.paths)
+        return [0, *accumulate(sizes)]
 
     def section(self, number: int, n: int) -> "FileSource":
         """Return one of n sections of the files, if each line can be read separately: every n-th
@@ -225,7 +230,7 @@ class FileSource:
         """
         cutting = Bookmark(at.mark(), encoding=at.encoding)
         place = own  # A position within a file is the beginning of a piece of this section.
-        starts = [0, *accumulate(map(os.path.getsize, self.paths))]
+        starts = self._starts()
         for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
             # Count the pieces of all files together, so that sections of small files are even.
             if not mark["byte"]:
