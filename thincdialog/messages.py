@@ -95,7 +95,7 @@ class MessageBatch(Columns):
     """Hold messages in columns, such as the replies to a batch.
 
     columns (Mapping[str, Union[Sequence, Callable]]): Field name to the column, one value per row;
-        or to a function that returns the column, for a field that is rarely read.
+        or to a function that returns the column, which is called when the field is first read.
     n_rows (int): Number of rows.
     is_on_device (bool): Whether reading a field waits for a GPU.
     """
@@ -108,14 +108,14 @@ class MessageBatch(Columns):
         n_rows: int,
         is_on_device: bool = False,
     ):
-        self.columns, self.n_rows = columns, n_rows
+        self.columns, self.n_rows = dict(columns), n_rows
         self.is_on_device = is_on_device
 
     def __len__(self) -> int:
         return self.n_rows
 
     def __repr__(self) -> str:
-        return f"MessageBatch({dict(self.columns)}, {self.n_rows})"
+        return f"MessageBatch({self.columns}, {self.n_rows})"
 
     def names(self) -> Iterable[str]:
         return self.columns
@@ -124,7 +124,9 @@ class MessageBatch(Columns):
         if name not in self.columns:
             return [None] * self.n_rows
         cells = self.columns[name]
-        return cells() if callable(cells) else cells
+        if callable(cells):
+            cells = self.columns[name] = cells()
+        return cells
 
 
 def column(messages: Sequence[Message], name: str) -> Sequence[Any]:

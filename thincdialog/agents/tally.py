@@ -7,6 +7,7 @@ from ..errors import TrainingError
 from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..metrics.exact import exact_sum
+from ..metrics.metric import known_means
 from ..models.gradient_sum import GradientSum
 from ..ops.later import MOST_WAITING, Number, add_up, settle
 from ..protocol import StepReport
@@ -154,11 +155,7 @@ class Tally:
             report["padding_fraction"] = AverageMetric(n_cells - n_tokens, n_cells)
             for name, whole in _SHARES.items():
                 report[name] = AverageMetric(counts[name], counts[whole])
-        return {
-            name: metric
-            for name, metric in report.items()
-            if not isinstance(metric, AverageMetric) or metric.denominator
-        }
+        return known_means(report)
 
     @property
     def ids(self) -> List[Optional[str]]:

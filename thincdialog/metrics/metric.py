@@ -177,6 +177,15 @@ def merge_reports(*reports: Report) -> Dict[str, Metric]:
     return reduce(merged, map(dict, reports), nothing)
 
 
+def known_means(report: Report) -> Dict[str, Metric]:
+    """Return a report without the means of no values."""
+    return {
+        name: metric
+        for name, metric in report.items()
+        if not isinstance(metric, AverageMetric) or metric.denominator
+    }
+
+
 def report_values(report: Report) -> Dict[str, float]:
     """Return the values of a report, by name."""
     return {name: metric.value() for name, metric in report.items()}

@@ -119,7 +119,7 @@ def make_process_worker(
         ) from None
     set_current_ops(experiment.ops)
     experiment.use_examples(sys.stderr, "none")
-    teacher = experiment.training_split()
+    teacher = experiment.training_split(with_metrics=False)
     here = data_prints(teacher)
     for name in (name for name in data if here[name] != data[name]):
         text = (

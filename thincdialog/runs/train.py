@@ -123,7 +123,7 @@ class TrainingRun:
         self.interruption = Interruption()
         check_training(experiment)
         _check_store(experiment, folder)
-        self.teacher = experiment.training_split()
+        self.teacher = experiment.training_split(with_metrics=False)
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.order.is_endless and not limits:
             text = "[training] max_epochs ends nothing: the training data has no end"

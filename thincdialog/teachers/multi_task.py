@@ -28,8 +28,8 @@ class MultiTask(Teacher):
     keep an epoch from ending, and continue at their positions in the next epoch.
 
     The report has each metric for all examples together, for each task (`<task>/f1`),
-    and as the mean over the tasks (`macro/f1`). It also has the loss of each task, and in
-    training the accuracy, if replies have a loss or a text (see ``Agent``).
+    and as the mean over the tasks (`macro/f1`). It also has the loss of each task, if replies have
+    a loss (see ``Agent``).
 
     tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each teacher keeps
         its own position and scores, for the evaluation of one task at a time.

@@ -7,38 +7,15 @@ import numpy as np
 
 from ..examples.batch import Batch
 from ..messages import Message, MessageBatch, column
+from ..metrics.accuracy import Accuracy
 from ..metrics.exact import exact_sum
 from ..metrics.example_metric import ExampleMetric, can_score
+from ..metrics.f1 import F1
 from ..metrics.macro_metric import merge_tasks
-from ..metrics.metric import AverageMetric, Metric, SumMetric
+from ..metrics.metric import AverageMetric, Metric, SumMetric, known_means
 
 # Most batches whose replies stay on a GPU until a report is requested.
 MOST_LATER = 64
-
-
-class ReplyTotals:
-    """Count losses and right replies of the examples of a task."""
-
-    def __init__(self) -> None:
-        self.losses = array("d")
-        self.n_right = self.n_answered = 0
-
-    def add(self, labels: Optional[Sequence[str]], text: Optional[str], loss: Any) -> None:
-        """Count the loss and the text of a reply, if it has them."""
-        if loss is not None:
-            self.losses.append(loss)
-        if labels and text is not None:
-            self.n_answered += 1
-            self.n_right += text == labels[0]
-
-    def report(self, with_accuracy: bool) -> Dict[str, Metric]:
-        """Return the mean loss, and the accuracy if requested; each only if it has values."""
-        found: Dict[str, Metric] = {}
-        if self.losses:
-            found["loss"] = AverageMetric(exact_sum(self.losses), len(self.losses))
-        if with_accuracy and self.n_answered:
-            found["accuracy"] = AverageMetric(self.n_right, self.n_answered)
-        return found
 
 
 class Scores:
@@ -46,20 +23,19 @@ class Scores:
     of several tasks.
 
     tasks (Sequence[str]): Names of the tasks; none if there is only one task.
-    training (bool): Whether the examples are trained on. Then the report has the accuracy of each
-        of several tasks, whatever the metrics are. It has no loss or accuracy of all examples
-        together: the agent reports these, because it chooses what a label is ranked against.
+    training (bool): Whether the examples are trained on. Then only replies with a text are scored,
+        because an agent may learn from an example without answering it. The default metrics are
+        accuracy and F1; in training, accuracy compares texts exactly, like the agent's own.
     """
 
     def __init__(self, tasks: Sequence[str] = (), training: bool = False):
         self.tasks, self.training = list(tasks), training
-        n_tasks = max(1, len(self.tasks))
-        self._told = [ReplyTotals() for _ in self.tasks]
-        # Tasks, labels and replies of batches that are not counted yet, to avoid waiting for a GPU.
-        self._later: List[Tuple[List[int], Sequence[Any], Sequence[Message]]] = []
+        # Tasks, labels and replies of batches that are not scored yet, to avoid waiting for a GPU.
+        self._later: List[Tuple[Sequence[int], Sequence[Any], Sequence[Message]]] = []
         # One entry per task.
-        self._metrics: List[List[ExampleMetric]] = [[] for _ in range(n_tasks)]
-        self._n_examples = [0] * n_tasks
+        self._metrics: List[List[ExampleMetric]] = []
+        self.set_metrics([Accuracy(normalize=False if training else None), F1()])
+        self.reset()
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
         """Set the metrics, which are filled in place. Each of several tasks gets its own empty
@@ -81,71 +57,76 @@ class Scores:
         task (int): Number of the example's task in a mixture; otherwise 0.
         """
         self._n_examples[task] += 1
-        if labels is not None and can_score(labels, self._metrics[task]):
-            for metric in self._metrics[task]:
-                metric.add(labels, reply)
-        if self.tasks:
-            self._told[task].add(labels, reply.get("text"), reply.get("loss"))
+        if self._metrics[0]:
+            self._score([task], [labels], [reply])
 
     def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
         """Count the replies to a batch, one per row."""
-        if batch.tasks is None:
-            self._n_examples[0] += len(batch.rows)
-        else:
-            for task, n in enumerate(np.bincount(batch.tasks).tolist()):
-                self._n_examples[task] += n
-        if not self._metrics[0] and not self.tasks:
+        tasks = np.zeros(len(batch.rows), dtype=int) if batch.tasks is None else batch.tasks
+        for task, n in enumerate(np.bincount(tasks).tolist()):
+            self._n_examples[task] += n
+        if not self._metrics[0]:
             return
-        labels = batch.store.cells("labels", batch.rows)
-        tasks = [0] * len(labels) if batch.tasks is None else batch.tasks.tolist()
+        self._later.append((tasks.tolist(), batch.store.cells("labels", batch.rows), replies))
+        is_on_device = isinstance(replies, MessageBatch) and replies.is_on_device
+        if not is_on_device or len(self._later) > MOST_LATER:
+            self._score_later()
+
+    def _score_later(self) -> None:
+        """Score the replies of the deferred batches."""
+        for later in self._later:
+            self._score(*later)
+        self._later.clear()
+
+    def _score(
+        self, tasks: Sequence[int], labels: Sequence[Any], replies: Sequence[Message]
+    ) -> None:
+        """Score replies, each to an example of a task with some labels."""
         if self.tasks:
-            self._later.append((tasks, labels, replies))
-            is_on_device = isinstance(replies, MessageBatch) and replies.is_on_device
-            if not is_on_device or len(self._later) > MOST_LATER:
-                self._read()
+            for task, loss in zip(tasks, column(replies, "loss")):
+                if loss is not None:
+                    self._losses[task].append(loss)
+        texts = column(replies, "text") if self.training else None
         for task, metrics in enumerate(self._metrics):
-            if not metrics:
-                continue
             rows = [
                 row
                 for row, of in enumerate(tasks)
-                if of == task and (labels[row] or can_score(labels[row], metrics))
+                if of == task
+                and (labels[row] or can_score(labels[row], metrics))
+                and (texts is None or texts[row] is not None)
             ]
+            if not rows:
+                continue
             is_all = len(rows) == len(labels)
             own = labels if is_all else [labels[row] for row in rows]
             told = replies if is_all else [replies[row] for row in rows]
             for metric in metrics:
                 metric.add_batch(own, told)
 
-    def _read(self) -> None:
-        """Count the replies of the deferred batches."""
-        for tasks, labels, replies in self._later:
-            texts, losses = column(replies, "text"), column(replies, "loss")
-            for task, right, text, loss in zip(tasks, labels, texts, losses):
-                self._told[task].add(right, text, loss)
-        self._later.clear()
-
     def report(self) -> Dict[str, Metric]:
         """Return `examples`, the number of replies, and the reports of the metrics. For several
         tasks, return the reports of all tasks together, of each task, and the mean over tasks (see
-        ``merge_tasks``)."""
+        ``merge_tasks``); and the loss of each task, and the mean over tasks. The loss of all tasks
+        together is the agent's, because it chooses what a label is ranked against."""
+        self._score_later()
         reports: List[Dict[str, Metric]] = []
         for n_examples, metrics in zip(self._n_examples, self._metrics):
-            reports.append({"examples": SumMetric(n_examples)})
-            for metric in metrics:
-                reports[-1].update(metric.report())
+            found = {name: each for metric in metrics for name, each in metric.report().items()}
+            if self.training:
+                found = known_means(found)
+            reports.append({"examples": SumMetric(n_examples), **found})
         if not self.tasks:
             return reports[0]
-        self._read()
-        told = [told.report(self.training) for told in self._told]
-        by_task = merge_tasks(dict(zip(self.tasks, told)))
+        losses = [{"loss": AverageMetric(exact_sum(each), len(each))} for each in self._losses]
+        by_task = merge_tasks(dict(zip(self.tasks, map(known_means, losses))))
         of_tasks = {name: metric for name, metric in by_task.items() if "/" in name}
         return {**of_tasks, **merge_tasks(dict(zip(self.tasks, reports)))}
 
     def reset(self) -> None:
         """Drop all counts and scores."""
-        self._n_examples = [0] * len(self._n_examples)
-        self._told = [ReplyTotals() for _ in self.tasks]
+        n_tasks = len(self._metrics)
+        self._n_examples = [0] * n_tasks
+        self._losses = [array("d") for _ in range(n_tasks)]
         self._later.clear()
         for metrics in self._metrics:
             for metric in metrics:

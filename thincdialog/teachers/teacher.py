@@ -29,9 +29,7 @@ from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.wording import nearest
 from ..messages import Message
-from ..metrics.accuracy import Accuracy
 from ..metrics.example_metric import ExampleMetric
-from ..metrics.f1 import F1
 from ..metrics.metric import Metric
 from ..protocol import Agent
 from ..registry import registry
@@ -212,10 +210,7 @@ class Teacher(Agent):
         if order.is_endless and max_examples:
             text = "never ends, so no sample can be drawn: leave max_examples at 0"
             raise DataError(order.origin, text)
-        scores = Scores()
-        if not training:  # In training, the agent reports its own metrics.
-            scores.set_metrics([Accuracy(), F1()])
-        teacher._show(order, scores)
+        teacher._show(order, Scores(training=training))
         return teacher
 
     def shares(self: TeacherT, n_workers: int) -> List[TeacherT]:
@@ -464,8 +459,8 @@ class Teacher(Agent):
     # --- scores ---------------------------------------------------------------------------
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Set the metrics that score replies (they are filled in place). The default is accuracy
-        and F1 in evaluation, and none in training, where the agent reports its own metrics."""
+        """Set the metrics that score replies (they are filled in place); the default is accuracy
+        and F1. In training, replies without a text are not scored."""
         self._scores.set_metrics(metrics)
 
     def report(self) -> Dict[str, Metric]:

@@ -468,9 +468,15 @@ class Experiment:
         # A single remaining task of several keeps its name.
         return mix_tasks(shown, **mixture) if len(shown) > 1 else MultiTask(shown)
 
-    def training_split(self) -> Teacher:
-        """Return the teacher of the training data, in the order of training."""
-        return self.split("train", training=True)
+    def training_split(self, *, with_metrics: bool = True) -> Teacher:
+        """Return the teacher of the training data, in the order of training.
+
+        with_metrics (bool): Whether to score replies, which takes some microseconds for each.
+        """
+        teacher = self.split("train", training=True)
+        if not with_metrics:
+            teacher.set_metrics([])
+        return teacher
 
     def candidate_problems(self) -> List[Problem]:
         """Return a problem if ``n_candidates`` is set, but the agent would not choose from these

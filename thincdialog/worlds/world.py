@@ -182,8 +182,8 @@ class World(Contract):
         of the same name, that of the first agent counts.
 
         A training agent reports the loss and, if it computes it, the accuracy among the candidates
-        or classes of training; with several tasks, it reports both for each task
-        (``<task>/loss``). A teacher adds the metrics that ``set_metrics()`` chose."""
+        or classes of training. A teacher adds its metrics (see ``Teacher.set_metrics``); with
+        several tasks, also those of each task, and its loss (``<task>/loss``)."""
         return merged_report(self.agents)
 
     def reset_metrics(self) -> None:

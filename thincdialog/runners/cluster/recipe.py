@@ -148,7 +148,7 @@ def _file_of(folder: Path, path: str, content: bytes) -> str:
 def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -> Teacher:
     try:
         experiment.check_data()
-        teacher = experiment.training_split()
+        teacher = experiment.training_split(with_metrics=False)
         here = data_prints(teacher)
     except DataError as error:
         text = f"node {node}: {error}. Every node must have the data under the same path"
