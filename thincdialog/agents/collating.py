@@ -7,6 +7,7 @@ from thinc.api import Ops
 from thinc.types import Ragged
 
 from ..contract import wrong_value
+from ..errors import ConfigError, Problem
 from ..examples.batch import Batch
 from ..registry import registry
 
@@ -16,6 +17,23 @@ from ..registry import registry
 Collate = Callable[[Batch, Optional[Ragged]], Any]
 
 registry.collates.makes(Callable)
+
+
+@registry.collates("thincdialog.OfDataset.v1")
+def collate_of_dataset(dataset: str) -> Collate:
+    """Use the static method `collate(batch, tokens)` of a data set's class. An agent uses that of
+    its training data, if the config and the agent's class name no other function.
+
+    dataset (str): Name of the class in `registry.datasets`.
+    RAISES (ConfigError): If there is no such class, or it has no such method.
+    """
+    if dataset in registry.datasets:
+        collate = getattr(registry.datasets.get(dataset), "collate", None)
+        if collate is not None:
+            return collate
+    text = f"'dataset' is {dataset!r}, which is no data set whose class has a method 'collate'"
+    hint = "a class of your own needs --code FILE (code=FILE in Python)"
+    raise ConfigError([Problem("", text, hint)])
 
 
 def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: Ops) -> Any:

@@ -11,6 +11,7 @@ from ..errors import ConfigError, Problem
 from ..registry import registry
 from .blocks import fill_functions
 from .check import Checker
+from .collate import add_collate
 from .given import ConfigLike, GivenConfig, Overrides, read_config
 from .variables import fill_variables
 
@@ -163,6 +164,8 @@ def _read_and_check(
     checker = Checker(given, data)
     checker.check_all(only)
     problems = [*given.problems, *checker.problems]
+    if not problems and not only:
+        problems = add_collate(given, complete, data)
     if problems or build:
         # Building finds values out of a function's range, so that they are reported as well.
         builder = Checker(given, data, builds=True)

@@ -50,7 +50,8 @@ def Dataset(
 
     The input of a pair is a text, or an array, which becomes `features`. Tensors become NumPy
     arrays, numbers as labels become strings. All fields stay in the messages, so that a collate
-    function can use them.
+    function can use them. It may be a static method `collate(batch, tokens)` of the class that is
+    registered for train.
 
     train (Any): The data set of the split `train`: an object, or a path.
     dev (Any): The data set of the split `dev`.

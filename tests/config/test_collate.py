@@ -1,0 +1,109 @@
+"""Static methods `collate` of data sets and agents."""
+
+import catalogue
+import numpy as np
+import pytest
+
+from tests.training.examples import quietly_train
+from thincdialog.agents.classifier import ClassifierAgent
+from thincdialog.api import ConfigError, evaluate, load, registry
+from thincdialog.config import check_config, load_config, resolve_config
+
+CONFIG = """
+[tasks.colours]
+@teachers = "thincdialog.Dataset.v1"
+
+[tasks.colours.train]
+@datasets = "lights.v1"
+
+[tasks.colours.dev]
+@datasets = "lights.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "Relu.v1"
+nO = 8
+
+[training]
+max_epochs = 20.0
+score = "accuracy"
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.05
+"""
+OTHER = """
+[tasks.more]
+@teachers = "thincdialog.Dataset.v1"
+
+[tasks.more.train]
+@datasets = "more_lights.v1"
+"""
+
+
+@registry.datasets("lights.v1")
+class Lights:
+    """Rows of a light and what to do."""
+
+    def __iter__(self):
+        for number, label in enumerate(["stop", "wait", "go"] * 20):
+            yield {"light": np.eye(3)[number % 3], "label": label}
+
+    @staticmethod
+    def collate(batch, tokens):
+        return np.stack(batch.column("light"))
+
+
+@registry.datasets("more_lights.v1")
+class More(Lights):
+    """The same rows."""
+
+
+@registry.agents("lights_agent.v1")
+class Own(ClassifierAgent):
+    """An agent with a function of its own."""
+
+    @staticmethod
+    def collate(batch, tokens):
+        return np.ones((len(batch), 3))
+
+
+def agent_of(config):
+    return resolve_config(load_config(config))["agent"]
+
+
+def test_collate_of_a_dataset_is_used_and_named_in_the_saved_model(tmp_path, monkeypatch):
+    found, _ = quietly_train(CONFIG, tmp_path)
+    assert found.scores["dev"]["accuracy"] == 1.0
+    assert evaluate(tmp_path / "model-best", split="dev")["accuracy"] == 1.0
+    saved = load_config(tmp_path / "model-best" / "config.cfg")
+    block = {"@collates": "thincdialog.OfDataset.v1", "dataset": "lights.v1"}
+    assert saved.config["agent"]["collate"] == block
+    load(tmp_path / "model-best")
+    # Without the code, the error names the class.
+    monkeypatch.delitem(catalogue.REGISTRY, ("thinc", "datasets", "lights.v1"))
+    with pytest.raises(ConfigError, match=r"\[agent.collate\] .*'lights.v1'.* needs --code FILE"):
+        load(tmp_path / "model-best")
+
+
+def test_collate_of_the_config_and_of_the_agent_come_first():
+    assert agent_of(CONFIG).collate is Lights.collate
+    null = CONFIG.replace("[agent.model]", "collate = null\n\n[agent.model]", 1)
+    assert agent_of(null).collate is None
+    own = CONFIG.replace("thincdialog.Classifier.v1", "lights_agent.v1", 1)
+    assert agent_of(own).collate is Own.collate
+
+
+def test_collate_of_several_datasets_must_be_chosen():
+    both = f"{CONFIG}{OTHER}"
+    (problem,) = check_config(both)
+    assert "the data sets ['lights.v1', 'more_lights.v1'] each have their own" in str(problem)
+    chosen = '[agent.collate]\n@collates = "thincdialog.OfDataset.v1"\ndataset = "lights.v1"\n'
+    assert agent_of(f"{both}\n{chosen}").collate is Lights.collate
+    same = both.replace("more_lights.v1", "lights.v1")
+    assert agent_of(same).collate is Lights.collate
