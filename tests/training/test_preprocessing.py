@@ -98,16 +98,25 @@ def test_preprocessing_observes_each_example_once(folder, code):
     assert n_calls > 100  # 20 examples, 3 epochs, and as many evaluations.
     assert trained(folder, code, "first", **STORED) == (40, weights)
     assert trained(folder, code, "second", **STORED) == (0, weights)
-    sizes = folder / "stores" / "colours" / "train" / "examples" / "field.sizes.npy"
+    (sizes,) = folder.glob("stores/colours/train/observed-*/examples/field.sizes.npy")
     assert len(np.load(sizes)) == 20
 
 
-def test_preprocessing_by_other_settings_is_another_store(folder, code):
-    build("own.cfg", overrides=STORED, code=code)
-    with pytest.raises(Exception, match="'preprocessed by.history_size' was 1, now it is 2"):
-        trained(folder, code, "other", **STORED, **{"agent.history_size": 2})
-    with pytest.raises(Exception, match="'preprocessed by.@agents' was 'first_word.v1'"):
-        trained(folder, code, "none", **{"loader.store": "stores"})
+def test_preprocessing_agents_with_other_settings_share_a_folder(folder, code):
+    other = {**STORED, "agent.history_size": 2}
+    plain = {"loader.store": "stores"}
+    first = trained(folder, code, "first", **STORED)
+    split = folder / "stores" / "colours" / "train"
+    before = {path: path.read_bytes() for path in split.rglob("*") if path.is_file()}
+    # Each builds its own store once, and none changes the files of another.
+    assert trained(folder, code, "other", **other)[0] == 40
+    assert trained(folder, code, "plain", **plain)[0] > 100
+    assert {path: path.read_bytes() for path in before} == before
+    assert len(list(split.glob("observed-*"))) == 2 and (split / "examples").is_dir()
+    for name, changes in (("other", other), ("first", STORED)):
+        again = trained(folder, code, f"{name} again", **changes)
+        assert again[0] == 0
+    assert again[1] == first[1]
 
 
 @pytest.mark.parametrize(

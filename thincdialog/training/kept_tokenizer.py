@@ -18,14 +18,15 @@ from ..files.growing_folder import MANIFEST, read_manifest
 from ..files.whole_folder import written_whole
 
 
-def place_of(root: Path, made_of: Any) -> Path:
-    """Return the folder of a tokenizer.
+def place_of(root: Path, kind: str, made_of: Any) -> Path:
+    """Return the folder of something in a store, such as a tokenizer.
 
-    root (Path): Folder of ``[loader] store``.
-    made_of (Any): Settings and data that the tokenizer is built from, as JSON.
+    root (Path): Folder that contains it.
+    kind (str): First part of the folder's name.
+    made_of (Any): Settings and data that it is built from, as JSON.
     """
     text = json.dumps(made_of, sort_keys=True)
-    return root / f"tokenizer-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return root / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def find(tokenizer: Tokenizer, place: Path) -> bool:

@@ -20,8 +20,8 @@ class Preprocessing:
     training, stored examples go to ``batch_act`` without another ``observe``.
 
     agent (Agent): An agent with its own ``observe``.
-    settings (Dict[str, Any]): Settings of ``[agent]``. A store that was built with other settings
-        is built again.
+    settings (Dict[str, Any]): Settings of ``[agent]``. Agents with other settings have their own
+        stores in the same folder.
     """
 
     def __init__(self, agent: Agent, settings: Dict[str, Any]):

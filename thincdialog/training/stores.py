@@ -3,6 +3,7 @@ then read instead of the data.
 
     STORE/TASK/SPLIT/examples/          the teacher's examples, after its mutators
     STORE/TASK/SPLIT/tokens-XXXXXXXX/   the token ids of one encoder
+    STORE/TASK/SPLIT/observed-XXXXXXXX/ both, after the preprocessing of one agent
     STORE/tokenizer-XXXXXXXX/           a tokenizer built from the examples (``kept_tokenizer``)
 
 A store records its sources (see ``made_of``), and is read only if they have not changed.
@@ -96,8 +97,10 @@ class Stores:
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:
-        """Return the folder of a split's store."""
-        return self.root / quote(task, safe="") / split
+        """Return the folder of a split's store. An agent that preprocesses has its own."""
+        folder = self.root / quote(task, safe="") / split
+        agent = self.preprocessing
+        return folder if agent is None else place_of(folder, "observed", agent.settings)
 
     def _all(self) -> Iterator[Tuple[str, str, Split]]:
         for task, teacher in self.tasks.items():
@@ -180,10 +183,7 @@ class Stores:
     def _settings(self, task: str, split: str) -> Dict[str, Any]:
         """Return the settings of a task that affect a split."""
         own = self.settings[task]
-        found = {name: own[name] for name in own if name not in SPLITS or name == split}
-        if self.preprocessing is not None:
-            found["preprocessed by"] = self.preprocessing.settings
-        return found
+        return {name: own[name] for name in own if name not in SPLITS or name == split}
 
     def about(self, task: str, split: str) -> str:
         """Describe the store of a split on disk, and whether training would read it."""
@@ -213,7 +213,8 @@ class Stores:
             return None
         manifests = [read_manifest(self._opened[task, "train"].folder) or {} for task in names]
         data = [manifest.get("files") for manifest in manifests]
-        return place_of(self.root, [FORMAT, settings, hashes_of(self.code), data])
+        made_of = [FORMAT, settings, hashes_of(self.code), data]
+        return place_of(self.root, "tokenizer", made_of)
 
     def use_tokens(
         self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"
