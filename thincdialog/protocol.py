@@ -245,6 +245,30 @@ class Agent(Contract):
         """
         self.reset()
 
+    def confidence(self, text: Optional[str], probability: float) -> float:
+        """Return the number that thresholds are compared with: the probability of the best
+        candidate; or 0.0 if the text is blank and the agent reads nothing else, because the best
+        candidate is then only the most frequent one.
+
+        text (Optional[str]): Text of the message; None if it has none.
+        """
+        if text and not text.isspace():
+            return probability
+        reads = self.reading()
+        return probability if reads.n_features or reads.other_fields else 0.0
+
+    def decide(
+        self, text: Optional[str], best: str, probability: float, threshold: Optional[float] = None
+    ) -> str:
+        """Return the reply: the best candidate, or ``reject_class`` if its ``confidence`` is below
+        the threshold.
+
+        text, probability: As for ``confidence``.
+        threshold (Optional[float]): Replaces ``rejects_below``.
+        """
+        least = self.rejects_below if threshold is None else threshold
+        return best if self.confidence(text, probability) >= (least or 0.0) else self.reject_class
+
     def reading(self) -> "ReadingOptions":
         """Return how the agent reads its data; by default it reads all turns whole."""
         return ReadingOptions()

@@ -1,5 +1,6 @@
 """Temperatures, calibration errors, and thresholds that are chosen at the end of a training."""
 
+import io
 import json
 import re
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.serving.conftest import Client
 from tests.training.examples import CLASSIFIER, quietly_train, weights
-from thincdialog.api import DialogError, evaluate, evaluate_in_detail, load
+from thincdialog.api import DialogError, evaluate, evaluate_in_detail, load, predict
+from thincdialog.cli.main import main
 from thincdialog.evaluation.calibration import calibration_error, fit_temperature, tempered
 from thincdialog.evaluation.coverage import shares_at
 from thincdialog.serving import app
@@ -127,6 +130,38 @@ def test_training_saves_the_threshold_that_dev_chose(folder):
     # A number replaces the chosen threshold, but not the temperature.
     by_hand = load(folder / "out", overrides={"agent.threshold": 0.0})
     assert by_hand.respond("moon 3", top=1) == [guess]
+
+
+@pytest.mark.parametrize("threshold, expected", [(0.1, "unknown"), (0.0, "greet")])
+def test_a_blank_text_is_rejected_by_any_threshold_in_each_way_to_answer(
+    folder, capsys, monkeypatch, threshold, expected
+):
+    # The classes have different frequencies, so a blank text gets the most frequent one.
+    rows = [("hello", "greet"), ("hi", "greet"), ("bye", "leave")] * 20 + [("moon", "leave")] * 9
+    lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
+    for name in ("train", "dev"):
+        Path(f"{name}.jsonl").write_text("\n".join(lines))
+    quietly_train(INTENTS, "out", agent__threshold=threshold)
+    Path("blank.jsonl").write_text("".join(
+        json.dumps({"text": text, "label": "greet"}) + "\n" for text in ("", " ", "\n\t")
+    ))  # fmt: skip
+    model = load("out")
+    said = [model.respond(""), model.respond(" ", top=2)[0].text, *model.respond_to_all(["", "\n"])]
+    said += [row["reply"] for row in predict("out", "blank.jsonl")]
+    asked = Client(app("out")).post("/classify", {"input": ["", " "]})
+    said += [each["label"] for each in asked[1]["data"]]
+    found = evaluate_in_detail(
+        "out", overrides={"tasks.intents.test": "blank.jsonl"}, n_resamples=0
+    )
+    said += [row.reply["text"] for row in found.rows]
+    assert set(said) == {expected} and len(said) == 12
+    assert found.scores["accuracy"] == (expected == "greet")
+    assert shares_at(found.guesses(), found.threshold)["answered"][0] == (expected == "greet")
+    given = model.respond("", threshold=0.0), model.respond("", threshold=0.01)
+    assert given == ("greet", "unknown")
+    monkeypatch.setattr("sys.stdin", io.StringIO(r"\n"))  # A line break.
+    assert main(["chat", "out"]) == 0
+    assert capsys.readouterr().out.startswith(expected)
 
 
 @pytest.mark.slow

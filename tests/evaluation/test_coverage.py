@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thincdialog.api import Agent
 from thincdialog.cli.coverage import show_coverage
 from thincdialog.evaluation.coverage import (
     Guesses,
@@ -45,16 +46,18 @@ def count_by_hand(rows, threshold):
 
 
 def test_guesses_contain_whether_a_guess_is_right_and_in_scope():
-    def row(label, best, p=0.5):
+    def row(label, best, text="hi"):
         classes = ["a", "b", "oos"]
-        reply = {"text_candidates": [best], "candidate_probabilities": [p], "classes": classes}
-        return Prediction("0", [label], Message(reply))
+        reply = {"text_candidates": [best], "candidate_probabilities": [0.5], "classes": classes}
+        return Prediction("0", [label], Message(reply), text)
 
     pairs = [("a", "a"), ("a", "b"), ("oos", "a"), ("oos", "oos"), ("a", "oos"), ("new", "a")]
-    found = Guesses.of([row(*pair) for pair in pairs], "oos")
-    assert found.confidence.tolist() == [0.5, 0.5, 0.5, -0.5, -0.5, 0.5]
-    assert found.is_right.tolist() == [True, False, False, False, False, False]
-    assert found.is_inside.tolist() == [True, True, False, False, True, False]
+    agent = Agent()
+    agent.reject_class = "oos"
+    found = Guesses.of([*(row(*pair) for pair in pairs), row("a", "a", " ")], agent)
+    assert found.confidence.tolist() == [0.5, 0.5, 0.5, -0.5, -0.5, 0.5, 0.0]
+    assert found.is_right.tolist() == [True, False, False, False, False, False, True]
+    assert found.is_inside.tolist() == [True, True, False, False, True, False, True]
 
 
 @given(ROWS, SHARES)

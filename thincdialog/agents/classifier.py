@@ -365,11 +365,9 @@ class ClassifierAgent(ModelAgent):
         of_ranked = np.take_along_axis(P, order, axis=1).tolist()
         for row, chosen in among.items():
             ranked[row], of_ranked[row] = ranked[row][: len(chosen)], of_ranked[row][: len(chosen)]
-        least = self.rejects_below or 0.0
+        replies = map(self.decide, batch.column("text"), (row[0] for row in ranked), best.tolist())
         columns = {
-            "text": [
-                row[0] if p >= least else self.reject_class for row, p in zip(ranked, best.tolist())
-            ],
+            "text": list(replies),
             "text_candidates": ranked,
             "candidate_scores": of_ranked,
             "candidate_probabilities": of_ranked,

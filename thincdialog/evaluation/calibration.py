@@ -98,7 +98,7 @@ def calibrate(experiment: Experiment) -> str:
     agent.temperature = fit_temperature(P, right)
     if agent.rejects_below is not None:
         return ""
-    guesses = Guesses.of(_answers(experiment), agent.reject_class)
+    guesses = Guesses.of(_answers(experiment), agent)
     wanted, share = agent.wanted
     chosen = lowest_threshold(guesses, wanted, share)
     agent.rejects_below = chosen or 0.0

@@ -7,6 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..protocol import Agent
 from .predictions import Prediction
 
 PRECISIONS = (0.90, 0.95, 0.98, 0.99)
@@ -20,7 +21,7 @@ Share = Tuple[float, float, float]
 class Guesses(NamedTuple):
     """Hold the best class of each example, in arrays of shape (n_examples,).
 
-    confidence (np.ndarray): Probability of the best class; negative if the best class is the
+    confidence (np.ndarray): ``Agent.confidence`` in the best class; negative if that class is the
         ``reject_class``, so that it is below every threshold.
     is_right (np.ndarray): Whether the best class is a label, and not the ``reject_class``.
     is_inside (np.ndarray): Whether the example is in scope: one of its labels is a class, and not
@@ -32,14 +33,14 @@ class Guesses(NamedTuple):
     is_inside: np.ndarray
 
     @classmethod
-    def of(cls, rows: Sequence[Prediction], reject_class: str) -> "Guesses":
+    def of(cls, rows: Sequence[Prediction], agent: Agent) -> "Guesses":
         """Return the best classes in a classifier's predictions, which must all have labels."""
         columns = []
         for row in rows:
-            labels = {*(row.labels or ())} - {reject_class}
+            labels = {*(row.labels or ())} - {agent.reject_class}
             best, p = row.reply["text_candidates"][0], row.reply["candidate_probabilities"][0]
-            is_inside = not labels.isdisjoint(row.reply["classes"])
-            columns.append((-p if best == reject_class else p, best in labels, is_inside))
+            p = -p if best == agent.reject_class else agent.confidence(row.text, p)
+            columns.append((p, best in labels, not labels.isdisjoint(row.reply["classes"])))
         return cls(*map(np.array, zip(*columns)))
 
 

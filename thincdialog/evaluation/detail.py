@@ -87,7 +87,7 @@ class Evaluation:
         if self.agent.temperature is None or not self.labelled:
             text = "a threshold is for classifiers with one class per text, and labelled data"
             raise DialogError(f"there is nothing to count: {text}")
-        return Guesses.of(self.labelled, self.agent.reject_class)
+        return Guesses.of(self.labelled, self.agent)
 
     def confusion(self) -> ConfusionMatrix:
         """Count how often each class was predicted for examples of each class.

@@ -100,7 +100,7 @@ class Chatbot:
             observation = self._talker.observe(message)
             try:
                 (said,) = self.model.act([self._talker], [observation], top or 1)
-                reply = self.model.read(said, top or 1, threshold)
+                reply = self.model.read(message, said, top or 1, threshold)
             except BaseException:  # A message must not remain without a reply.
                 self._talker.reset()
                 raise

@@ -94,7 +94,9 @@ class ServedModel:
         model, top, least = self.model, max((n for _, n, _ in asked), default=1), self.threshold
         try:
             said = iter(model.replies(messages, top, self.sizes.observe))
-            return [[model.read(next(said), n, least) for _ in some] for some, n, _ in asked]
+            return [
+                [model.read(each, next(said), n, least) for each in some] for some, n, _ in asked
+            ]
         except Exception as error:  # Another request of the batch may have caused it.
             return [error] if len(asked) == 1 else [self._answer([each])[0] for each in asked]
 

@@ -133,7 +133,8 @@ class TrainedModel:
         RETURNS (List[Reply]): Replies, in the order of the messages.
         RAISES (DialogError): If a threshold is given, and the model has no probabilities.
         """
-        return [self.read(reply, top, threshold) for reply in self.replies(messages, top)]
+        replies = self.replies(messages, top)
+        return [self.read(*each, top, threshold) for each in zip(messages, replies)]
 
     def replies(
         self, messages: Sequence[Message], top: int, count: Callable[[int], Any] = lambda size: None
@@ -185,10 +186,12 @@ class TrainedModel:
                 return agent.batch_act(observations)
             return [player.act() for player in players]
 
-    def read(self, message: Message, top: int, threshold: Optional[float]) -> Reply:
-        """Convert a message of the agent to a reply, and apply the threshold. Arguments are as for
-        ``answer``.
+    def read(self, message: Message, said: Message, top: int, threshold: Optional[float]) -> Reply:
+        """Convert the agent's answer to a reply, and apply the threshold.
 
+        message (Message): The message.
+        said (Message): The agent's answer to it.
+        top, threshold: As for ``answer``.
         RAISES (DialogError): If a threshold is given, and the model has no probabilities; or if the
             model's threshold is not chosen yet.
         """
@@ -196,21 +199,21 @@ class TrainedModel:
         if threshold is None and agent.rejects_below is None:
             why = f"{self.path}  has no threshold yet: it is chosen for model-best as training "
             raise DialogError(f"{why}ends. Continue with train --resume, or give a threshold.")
-        text: Optional[str] = message.get("text")
-        texts = message.get("text_candidates") or []
-        probabilities = message.get("candidate_probabilities")
+        text: Optional[str] = said.get("text")
+        texts = said.get("text_candidates") or []
+        probabilities = said.get("candidate_probabilities")
         if threshold and probabilities is None:
             raise DialogError(f"{agent.id} gives no probabilities, so there is no threshold.")
-        scores = probabilities or message.get("candidate_scores") or []
+        scores = probabilities or said.get("candidate_scores") or []
         if threshold is not None and probabilities is not None and texts:
-            text = texts[0] if scores[0] >= threshold else agent.reject_class
+            text = agent.decide(message.get("text"), texts[0], scores[0], threshold)
         shown = list(map(float, scores[:top]))
         known = shown if probabilities is not None else [None] * top
         candidates, labels, classes = list(map(Answer, texts[:top], known)), None, None
-        if "probabilities" in message:
-            classes = dict(zip(message["classes"], message["probabilities"]))
-        if classes is not None and "predicted_labels" in message:
-            found = message["predicted_labels"]
+        if "probabilities" in said:
+            classes = dict(zip(said["classes"], said["probabilities"]))
+        if classes is not None and "predicted_labels" in said:
+            found = said["predicted_labels"]
             if threshold is not None:
                 found = [label for label, p in zip(texts, scores) if p >= threshold]
             labels = [Answer(label, classes[label]) for label in found]
