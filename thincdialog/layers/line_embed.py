@@ -6,9 +6,8 @@ import numpy
 from thinc.api import Model
 from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
-from thinc.util import partial
 
-from ..ops.bags import places_in_bags, sum_by_key
+from ..ops.bags import bag_numbers, places_in_bags, sum_by_key
 from ..ops.devices import host_tokens, no_gradient, upload
 from ..ops.dialog_ops import draw_mask
 from ..ops.table_gradient import TouchedRows, add_rows
@@ -49,38 +48,32 @@ def LineEmbed(
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 4.1, with
         learned factors instead of the fixed position encoding
     """
-    if n_positions < 1 or n_segments < 1:
+    if min(n_positions, n_segments) < 1 or not 0.0 <= noise < 1.0:
+        found = f"n_positions = {n_positions}, n_segments = {n_segments} and noise = {noise}"
         raise ValueError(
-            f"LineEmbed: n_positions = {n_positions} and n_segments = {n_segments} must be above 0"
+            f"LineEmbed: {found}, expected 1 or more, and a noise from 0.0 to below 1.0"
         )
-    if not 0.0 <= noise < 1.0:
-        raise ValueError(f"LineEmbed: noise = {noise}, but it must be at least 0 and below 1")
-    return Model(
-        "line_embed",
-        forward,
-        init=init,
-        dims={"nO": nO, "nV": nV, "nJ": n_positions, "nS": n_segments},
-        params={"E": None, "P": None, "T": None},
-        attrs={"touched_rows": TouchedRows(), "noise": noise},
-    )
+    dims = {"nO": nO, "nV": nV, "nJ": n_positions, "nS": n_segments}
+    attrs = {"touched_rows": TouchedRows(), "noise": noise}
+    params = dict.fromkeys("EPT")
+    return Model("line_embed", forward, init=init, dims=dims, params=params, attrs=attrs)
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops = model.ops
     E, P, T = (cast(Floats2d, model.get_param(name)) for name in "EPT")
-    found = _lines(*host_tokens(X), P.shape[0])
-    ids, lines, places = found[:3]  # (n_tokens,) each
-    segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
+    ids, sizes, segments, n_lines = _lines(*host_tokens(X))
     if is_train and model.attrs["noise"]:
         # A gap makes its line and all older lines older by one. So a line gets older by the
         # number of gaps from itself to its example's current line.
         is_gap = draw_mask(ops, segments.shape, model.attrs["noise"]) == 0
-        last = lines_of_examples.cumsum() - 1
+        last = n_lines.cumsum() - 1
         is_gap[last] = False
         n_before = is_gap.cumsum()
-        segments = segments + n_before[last].repeat(lines_of_examples) - n_before + is_gap
+        segments = segments + n_before[last].repeat(n_lines) - n_before + is_gap
     segments = numpy.minimum(segments, T.shape[0] - 1)
-    rows, rows_of_P, rows_of_T, owners = upload(ops, ids, places, segments, lines)
+    places = numpy.minimum(places_in_bags(sizes), P.shape[0] - 1)
+    rows, rows_of_P, rows_of_T, owners = upload(ops, ids, places, segments, bag_numbers(sizes))
     words, factors = E[rows], P[rows_of_P]  # (n_tokens, nO) each
     Y = T[rows_of_T]  # (n_lines, nO)
     if ids.shape[0]:
@@ -94,35 +87,25 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         add_rows(model, "T", *sum_by_key(ops, d_lines, segments))
         return no_gradient(X)
 
-    return Ragged(Y, lines_of_examples), backprop
+    return Ragged(Y, n_lines), backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    ops, nO = model.ops, model.get_dim("nO")
-    # Uniform with a standard deviation of 0.1.
-    draw = partial(uniform_init, ops, lo=-0.173, hi=0.173)
-    model.set_param("E", draw((model.get_dim("nV"), nO)))
-    # Factors around 1: at first nearly a bag of words, in which positions differ a little.
-    model.set_param("P", 1 + draw((model.get_dim("nJ"), nO)))
-    model.set_param("T", draw((model.get_dim("nS"), nO)))
+    # Uniform with a standard deviation of 0.1. The factors P are around 1: at first, a line is
+    # nearly a bag of words, in which positions differ a little.
+    for name, dim, mean in (("E", "nV", 0), ("P", "nJ", 1), ("T", "nS", 0)):
+        shape = (model.get_dim(dim), model.get_dim("nO"))
+        model.set_param(name, mean + uniform_init(model.ops, shape, lo=-0.173, hi=0.173))
 
 
-def _lines(tokens: Any, lengths: Any, n_positions: int) -> Tuple[Any, ...]:
-    """Sort the tokens by line. Return the ids of the tokens, their lines and positions in the
-    line; the segments of the lines and their numbers of tokens; and the number of lines of each
-    example."""
-    ids, segments = tokens[:, 0], tokens[:, 1].astype("int64")
-    # Keys sort lines by example, then from the oldest segment to the current one.
-    examples = numpy.arange(len(lengths), dtype="int64")
-    keys = examples.repeat(lengths) << 32 | (_OLDEST - segments)
-    distinct = numpy.unique(numpy.concatenate([keys, examples << 32 | _OLDEST]))
+def _lines(tokens: Any, lengths: Any) -> Tuple[Any, ...]:
+    """Sort the tokens by example and line, the oldest line first. Return their ids; the numbers of
+    tokens and the segments of the lines; and the number of lines of each example."""
+    examples = numpy.arange(len(lengths)) << 32
+    keys = examples.repeat(lengths) | (_OLDEST - tokens[:, 1].astype("int64"))
+    # Each example has a current line, even if it has no tokens.
+    distinct = numpy.unique(numpy.append(keys, examples | _OLDEST))
     sizes = numpy.bincount(numpy.searchsorted(distinct, keys), minlength=len(distinct))
-    places = places_in_bags(sizes)
-    return (
-        ids[numpy.argsort(keys, kind="stable")],
-        numpy.arange(len(distinct)).repeat(sizes),
-        numpy.minimum(places, n_positions - 1),
-        _OLDEST - (distinct & 0xFFFFFFFF),
-        sizes.astype("int32"),
-        numpy.bincount(distinct >> 32, minlength=len(lengths)).astype("int32"),
-    )
+    n_lines = numpy.bincount(distinct >> 32, minlength=len(lengths))
+    ids = tokens[numpy.argsort(keys, kind="stable"), 0]
+    return ids, sizes.astype("i"), _OLDEST - (distinct & 0xFFFFFFFF), n_lines.astype("i")

@@ -1,12 +1,13 @@
 """Attention to memories in several hops, led by a question."""
 
-from typing import Any, Callable, List, Optional, Tuple, cast
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
-from thinc.api import Model, Ops
-from thinc.types import Floats2d, Ints1d, Ragged
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
 from thinc.util import get_width
 
+from ..ops.bags import bag_numbers
 from ..ops.devices import on_host, upload
 from ..ops.dialog_ops import training_step
 from ..registry import registry
@@ -51,42 +52,45 @@ def MemoryHops(
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
-    rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
-    # The rows of memories and questions, the number of memories of each example, and the
-    # example of each memory.
+    rows: Any = X.dataXd  # (n_rows, (n_hops + 1) * nO)
     lengths: Any = on_host(X.lengths)
-    last, sizes = lengths.cumsum() - 1, lengths - 1
-    numbers = numpy.delete(numpy.arange(lengths.sum()), last)
-    memory, question, owners = upload(ops, numbers, last, numpy.arange(len(sizes)).repeat(sizes))
+    last, n_memories = lengths.cumsum() - 1, lengths - 1
+    # The question of an example is also a memory, of zeros. Its weight in the softmax is the number
+    # of empty memories.
+    n_empty = numpy.maximum(model.attrs["n_memories"] - n_memories, n_memories == 0)
+    question, owners, n_empty = upload(ops, last, bag_numbers(lengths), n_empty.astype("f"))
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
-    memories = vectors[memory]  # (n_memories, n_hops + 1, nO)
     u = vectors[question, 0]  # (n_examples, nO)
-    n_empty = numpy.maximum(model.attrs["n_memories"] - sizes, 0)
+    memories = vectors.copy()  # (n_rows, n_hops + 1, nO)
+    memories[question] = 0.0
     is_linear = is_train and 1 <= training_step(ops) <= model.attrs["linear_start"]
     readings: List[Tuple[Any, Any]] = []
     for k in range(n_hops):
-        logits = (u[owners] * memories[:, k]).sum(axis=1)  # (n_memories,)
-        P: Any = logits if is_linear else _softmax(ops, logits, owners, sizes, n_empty)
+        P: Any = (u[owners] * memories[:, k]).sum(axis=1)  # (n_rows,)
+        if not is_linear:
+            P[question] = xp.where(n_empty > 0, xp.float32(0.0), xp.float32(-numpy.inf))
+            P = xp.exp(P - ops.reduce_max(P[:, None], lengths)[0][:, 0][owners])
+            P[question] *= n_empty
+            P /= ops.reduce_sum(P[:, None], lengths)[:, 0][owners]
         readings.append((u, P))
-        u = u + _sum(ops, P[:, None] * memories[:, k + 1], sizes)
+        u = u + ops.reduce_sum(P[:, None] * memories[:, k + 1], lengths)
 
     def backprop(dY: OutT) -> InT:
-        d_memories = xp.zeros_like(memories)
+        dX = xp.zeros_like(memories)
         du = dY
         for k in reversed(range(n_hops)):
             u, P = readings[k]
-            d_read = du[owners]  # (n_memories, nO)
-            d_memories[:, k + 1] += P[:, None] * d_read
-            dP = (d_read * memories[:, k + 1]).sum(axis=1)  # (n_memories,)
+            d_read = du[owners]  # (n_rows, nO)
+            dX[:, k + 1] += P[:, None] * d_read
+            dP = (d_read * memories[:, k + 1]).sum(axis=1)  # (n_rows,)
             if not is_linear:
-                mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]  # (n_examples,)
+                mean = ops.reduce_sum((P * dP)[:, None], lengths)[:, 0]  # (n_examples,)
                 dP = P * (dP - mean[owners])
-            d_logits = dP[:, None]  # (n_memories, 1)
-            d_memories[:, k] += d_logits * u[owners]
-            du = du + _sum(ops, d_logits * memories[:, k], sizes)
-        dX = xp.zeros_like(vectors)
-        dX[memory] = d_memories
-        dX[question, 0] += du
+            d_logits = dP[:, None]  # (n_rows, 1)
+            dX[:, k] += d_logits * u[owners]
+            du = du + ops.reduce_sum(d_logits * memories[:, k], lengths)
+        dX[question] = 0.0
+        dX[question, 0] = du
         return Ragged(dX.reshape(rows.shape), X.lengths)
 
     return u, backprop
@@ -96,25 +100,3 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     if X is not None:
         model.set_dim("nI", get_width(X))
         model.set_dim("nO", get_width(X) // (model.attrs["n_hops"] + 1))
-
-
-def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
-    """Return the sum of each example's rows; zeros for an example without rows."""
-    if not X.shape[0]:
-        return ops.alloc2f(lengths.shape[0], X.shape[1])
-    return ops.reduce_sum(ops.as_contig(X), lengths)
-
-
-def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d, n_empty: Any) -> Any:
-    """Return the softmax over the memories of each example and its empty ones, whose logit is 0."""
-    if not logits.shape[0]:
-        return logits
-    is_read = sizes > 0
-    among = numpy.arange(is_read.sum()).repeat(sizes[is_read])
-    among, n_empty = upload(ops, among, n_empty[is_read].astype("f"))
-    highest = ops.reduce_max(logits[:, None], sizes[is_read])[0][:, 0]
-    at_least_0 = ops.xp.maximum(highest, 0)
-    highest = ops.xp.where(n_empty > 0, at_least_0, highest)
-    P = ops.xp.exp(logits - highest[among])
-    total = _sum(ops, P[:, None], sizes[is_read])[:, 0] + n_empty * ops.xp.exp(-at_least_0)
-    return P / total[among]
