@@ -365,6 +365,13 @@ def told_of_code(error: BaseException) -> str:
     return f"{place}: {error_line(error)}" if place else ""
 
 
+def reason(error: BaseException) -> str:
+    """Describe any error to the user: by its own text if it is of this package, otherwise in one
+    line."""
+    is_ours = isinstance(error, DialogError)
+    return str(error) if is_ours else told_of_code(error) or error_line(error)
+
+
 # --- checks for several contracts -----------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..metrics.auc import area
 from ..protocol import Agent
 from .predictions import Prediction
 
@@ -109,20 +110,17 @@ def coverage(guesses: Guesses, threshold: float) -> Dict[str, Optional[Dict[str,
         ("model"), with the `AUROC`.
     """
     chosen = {f"{p:.0%}": lowest_threshold(guesses, "precision", p) for p in PRECISIONS}
-    found: Dict[str, Optional[Dict[str, Any]]] = {
+    chosen["model"] = threshold
+    found: Dict[str, Any] = {
         name: None if t is None else {"threshold": t, **shares_at(guesses, t)}
         for name, t in chosen.items()
     }
-    own = {"threshold": threshold, **shares_at(guesses, threshold), "AUROC": auroc(guesses)}
-    return {**found, "model": own}
+    found["model"]["AUROC"] = auroc(guesses)
+    return found
 
 
 def auroc(guesses: Guesses) -> float:
     """Compute the area under the ROC curve: how often an example in scope has a higher confidence
     than an example out of scope, with ties counted half. Return nan if there are no such pairs."""
-    values, ranks = np.unique(guesses.confidence, return_inverse=True)
-    inside = np.bincount(ranks[guesses.is_inside], minlength=len(values))
-    outside = np.bincount(ranks[~guesses.is_inside], minlength=len(values))
-    n_pairs = inside.sum() * outside.sum()
-    higher = (inside * (outside.cumsum() - outside / 2)).sum()
-    return float(higher / n_pairs) if n_pairs else nan
+    inside, outside = (guesses.confidence[guesses.is_inside == side] for side in (True, False))
+    return area(inside, np.sort(outside)) if len(inside) and len(outside) else nan

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from typing import Dict, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 import numpy
 
@@ -84,11 +84,11 @@ class AUCValue(Metric):
         return type(self)(merged(self.inside, other.inside), merged(self.outside, other.outside))
 
 
-def area(inside: Sequence[float], outside: Sequence[float]) -> float:
+def area(inside: Any, outside: Any) -> float:
     """Return the fraction of all pairs in which the value inside is higher; ties count half.
 
-    inside (Sequence[float]): At least one value.
-    outside (Sequence[float]): At least one value, sorted.
+    inside (Sequence[float]): Values inside, at least one.
+    outside (Sequence[float]): Values outside, at least one, sorted.
     """
     below = numpy.searchsorted(outside, inside, side="left")
     not_above = numpy.searchsorted(outside, inside, side="right")

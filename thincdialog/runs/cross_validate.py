@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Opti
 import numpy as np
 
 from ..config import ConfigLike
-from ..contract import error_line, told_of_code
-from ..errors import DataError, DialogError, OutputError
+from ..contract import reason
+from ..errors import DataError, OutputError
 from ..evaluation.detail import agent_in_detail
 from ..examples.split import Split
 from ..loader.starting import starting_processes
@@ -63,15 +63,12 @@ class CrossValidation:
     def scores(self) -> Dict[str, Tuple[float, float]]:
         """Metric to its mean and standard deviation over the folds that did not fail; without
         metrics that only some of these folds have."""
-        columns: Dict[str, List[float]] = {}
         good = [fold.scores for fold in self.folds if not fold.error]
-        for scores in good:
-            for name, value in scores.items():
-                columns.setdefault(name, []).append(value)
+        names = [name for name in next(iter(good), {}) if all(name in each for each in good)]
+        columns = {name: [scores[name] for scores in good] for name in names}
         return {
             name: (statistics.fmean(values), statistics.stdev(values) if values[1:] else 0.0)
             for name, values in columns.items()
-            if len(values) == len(good)
         }
 
     @property
@@ -157,8 +154,7 @@ def _survived(*given: Any) -> Fold:
     try:
         fold = run_fold(written, *given)
     except Exception as error:  # After any error, the other folds may still succeed.
-        is_ours = isinstance(error, DialogError)
-        fold = Fold(str(error) if is_ours else told_of_code(error) or error_line(error))
+        fold = Fold(reason(error))
     # A line that begins with a space continues the note above it.
     fold.notes = re.findall(r"^\S.*(?:\n .*)*", written.getvalue(), re.MULTILINE)
     return fold

@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..config import ConfigLike, check_config, load_code, load_config
 from ..config.diff import diff_config
-from ..contract import error_line, told_of_code
-from ..errors import ConfigError, DialogError, OutputError, Problem
+from ..contract import reason
+from ..errors import ConfigError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import not_plain
 from ..files.whole_file import whole_file, writing
@@ -150,8 +150,7 @@ def _train(
         run.state = FINISHED
     except Exception as error:  # After any error, the other runs may still succeed.
         run.state = FAILED
-        is_ours = isinstance(error, DialogError)
-        run.error = str(error) if is_ours else told_of_code(error) or error_line(error)
+        run.error = reason(error)
         stream.write(f"Failed: {run.error}\n")
 
 
