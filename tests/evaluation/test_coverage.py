@@ -118,6 +118,8 @@ def test_coverage_of_texts_out_of_scope_alone_shows_their_recall():
     text = stream.getvalue()
     assert text.count("not reached") == 4
     assert "out-of-scope recall     0.5000" in text and "AUROC" not in text and "nan" not in text
+    show_coverage(coverage(guesses_of([(0.5, True, True)]), 0.6), stream)
+    assert "nan" not in stream.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -136,3 +136,8 @@ def test_table_with_old_line_ends_says_how_to_save_it(written, text):
 def test_table_skips_the_line_of_excel_before_the_header(written, sign):
     path = written(f"\ufeffsep={sign}\r\ntext{sign}label\r\nhi{sign}x\r\n", "a.csv")
     assert rows(path, fields=["text", "label"]) == [{"text": "hi", "label": "x"}]
+
+
+def test_table_of_one_column_keeps_quoted_empty_cells(written):
+    path = written(b'text\nhi\n""\n\nbye\n', "a.csv")
+    assert [row["text"] for row in rows(path)] == ["hi", "", "bye"]

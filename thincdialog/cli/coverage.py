@@ -31,4 +31,6 @@ def show_coverage(found: Any, stream: TextIO) -> None:
 
 
 def _cells(share: Any) -> List[str]:
+    if isnan(share[0]):  # The share of no texts.
+        return ["-", ""]
     return [f"{share[0]:.4f}", f"{share[1]:.4f} to {share[2]:.4f}"]

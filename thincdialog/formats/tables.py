@@ -74,7 +74,9 @@ def read_table(
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
         is_sep = at.end[1] == 1 and cells == ["sep=", ""]  # Written by Excel before the header.
-        if not error and (not cells or cells == [""] or is_sep):
+        # In a table of one column, a quoted empty cell is a row, unlike a blank line.
+        is_blank = not cells or (cells == [""] and len(header) != 1)
+        if not error and (is_blank or is_sep):
             continue
         if not error and header and len(cells) != len(header):
             error = f"expected {len(header)} columns, found {len(cells)}: {hint}"
