@@ -1,6 +1,7 @@
 """Orders of mixtures: shares that are exact to within an episode, repeats, endless tasks."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from tests.examples.talk import (
 from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError
 from thincdialog.messages import Message
-from thincdialog.teachers import mix_tasks
+from thincdialog.teachers import IterableTeacher, mix_tasks
 from thincdialog.training.progress import Epochs, Position
 
 MANY_SIZES = st.lists(SIZES, min_size=2, max_size=3)
@@ -124,6 +125,29 @@ def test_mixture_shows_a_repeated_task_in_another_order():
     said = rounds([mixture])
     passes = [name for name in said if name.startswith("a/")]
     assert len(passes) == 60 and len({tuple(passes[i : i + 20]) for i in (0, 20, 40)}) == 3
+
+
+def test_threads_read_a_repeated_stream_together():
+    begun = Counter()
+
+    def stream(name, n):
+        begun[name] += 1
+        yield from ([Message(text=f"{name} {number}", labels=["b"])] for number in range(n))
+
+    tasks = {
+        name: IterableTeacher({"train": partial(stream, name, n)}, streaming=True)
+        for name, n in (("short", 30), ("long", 100))
+    }
+    shown = {name: task.for_split("train", training=True) for name, task in tasks.items()}
+    shares = mix_tasks(shown, weights=dict.fromkeys(tasks, 1), repeat=True).shares(3)
+    expected = Counter()
+    for epoch in range(2):
+        for share in shares:  # One thread after the other, the furthest apart that threads can be.
+            share.start_epoch(epoch, 7)
+            rounds([share])
+        expected["long"] += 1
+        expected["short"] += 1 + max(share.order.parts[0].again for share in shares)
+        assert begun == expected and expected["short"] > 3 * expected["long"]
 
 
 @pytest.mark.parametrize("unit", ["episodes", "examples", "words"])

@@ -258,9 +258,10 @@ class Order:
         start (Optional[Start]): Where to begin in a stream; None for its beginning.
         """
         read = partial(self.data.blocks, self.picked, start)
-        # Each thread reads on its own if the epoch resumes from a state, or repeats the data.
-        if self.passes is not None and self.data.streaming and start is None and not again:
-            blocks: Iterable[Block] = self.passes.blocks(self.n_started, self.thread, read)
+        # Each thread reads on its own if the epoch resumes from a state.
+        if self.passes is not None and self.data.streaming and start is None:
+            number = self.n_started, again
+            blocks: Iterable[Block] = self.passes.blocks(number, self.thread, read)
         else:
             blocks = read()
         if self.training and not self.data.window and not self.data.streaming:
