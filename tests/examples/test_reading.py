@@ -355,6 +355,27 @@ def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
             rounds([share])
 
 
+@pytest.mark.parametrize("speakers", [["bot"] * 50, ["bot"] * 49 + ["agent"], []])
+def test_reading_processes_name_a_file_without_examples_once(tmp_path, monkeypatch, speakers):
+    """As in a single process. An example in another process's section is enough."""
+    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    paths = [write_spoken(tmp_path / f"{n}.jsonl", *["agent"] * 50) for n in range(3)]
+    write_spoken(tmp_path / "1.jsonl", *speakers)
+    teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")
+    said, errors = [], []
+    for share in (teacher.share_of(n, 3, reads_apart=True) for n in range(3)):
+        try:
+            said += rounds([share])
+        except DataError as error:
+            errors.append(str(error))
+    if speakers[-1:] == ["agent"]:
+        assert not errors and len(said) == 101
+    else:
+        with pytest.raises(DataError) as error:
+            rounds([teacher])
+        assert errors == [str(error.value)] and "1.jsonl" in errors[0]
+
+
 def noting(parsed, read, path, at):
     for episode in read(path, at=at):
         parsed.append((path, at.end))

@@ -230,11 +230,12 @@ class FileSource:
         """
         cutting = Bookmark(at.mark(), encoding=at.encoding)
         place = own  # A position within a file is the beginning of a piece of this section.
-        starts = self._starts()
+        starts, seems_empty = self._starts(), False
         for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
             # Count the pieces of all files together, so that sections of small files are even.
             if not mark["byte"]:
                 place = starts[mark["file"]] // PIECE
+                seems_empty = place % n == own  # Only one section checks each file.
             if letters and place % n == own:
                 at.open(mark["file"])
                 at.spot = mark["byte"], mark["line"]
@@ -242,6 +243,10 @@ class FileSource:
                 piece.piece = letters, encoding
                 yield piece
                 self.compare(piece.counts)
+                seems_empty &= piece.counts.n_without == piece.counts.n_read
+            elif not letters and seems_empty:  # Look for an example in the other sections.
+                whole = Bookmark({"file": mark["file"]}, encoding=at.encoding)
+                next(self._read(self.paths[mark["file"]], whole), None)
             place += 1
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
