@@ -286,19 +286,24 @@ def test_train_refuses_a_file_without_the_label_speaker(tmp_path, spoken):
     assert "b.jsonl" not in said.getvalue()
 
 
+WORDS = '"thincdialog.Words.v1"'
+HASHED = '"thincdialog.HashNgrams.v1"\nn_rows = 100'
+
+
 @pytest.mark.parametrize(
-    "runner, more, of_dev, of_test",
+    "runner, tokenizer, more, of_dev, of_test",
     [
-        ("Alone", {}, 0, 0),
-        ("Hogwild", {}, 0, 0),
+        ("Alone", HASHED, {}, 0, 0),
+        ("Alone", WORDS, {}, 0, 0),
+        ("Hogwild", HASHED, {}, 0, 0),
         # Both splits are read once more, to draw the sample and the candidates from, and test data
         # again, to count the candidates of each sampled example.
-        ("Alone", {"evaluation.max_examples": 200, "evaluation.n_candidates": 20}, 1, 2),
-        ("Alone", {"loader.shuffle_window": 100}, 0, 0),
+        ("Alone", HASHED, {"evaluation.max_examples": 200, "evaluation.n_candidates": 20}, 1, 2),
+        ("Alone", HASHED, {"loader.shuffle_window": 100}, 0, 0),
     ],
 )
 def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
-    tmp_path, monkeypatch, runner, more, of_dev, of_test
+    tmp_path, monkeypatch, runner, tokenizer, more, of_dev, of_test
 ):
     for module, name in (
         (examples_split, "BEGINNING"),
@@ -313,13 +318,13 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
         rows = ({"text": f"a {n}", "labels": [f"b {n % 50}"], "id": str(n)} for n in range(500))
         yield from ([row] for row in rows)
 
-    @registry.teachers(f"test_train.Counting{runner}{len(more)}.v1")
+    @registry.teachers(f"test_train.Counting.{tmp_path.name}.v1")
     def counting():
         splits = {name: partial(stream, name) for name in ("train", "dev", "test")}
         return IterableTeacher(splits, streaming=True)
 
-    config = f'[tasks.it]\n@teachers = "test_train.Counting{runner}{len(more)}.v1"\n' + REPLIES
-    config = config.replace('"thincdialog.Words.v1"', '"thincdialog.HashNgrams.v1"\nn_rows = 100')
+    config = f'[tasks.it]\n@teachers = "test_train.Counting.{tmp_path.name}.v1"\n' + REPLIES
+    config = config.replace(WORDS, tokenizer)
     config += f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
     more = {"training.max_epochs": 2.0, "world.batcher.size": 100, **more}
     quietly_train(config, tmp_path / "out", **more)

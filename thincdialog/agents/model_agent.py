@@ -70,6 +70,7 @@ from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .judged import RETURNED, Inputs, Judged
+from .single_pass import surveyed
 from .tally import REPORTED, Tally, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
@@ -189,10 +190,13 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If the agent reads text and there is no tokenizer.
         """
-        self.survey(train)
-        self.check_tokenizer(tokenizer)
-        if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
-            tokenizer.build(train.texts(), progress)
+        if tokenizer is None or not tokenizer.needs_texts:
+            self.survey(train)
+            self.check_tokenizer(tokenizer)
+        else:
+            build = surveyed(self.survey, train, lambda texts: tokenizer.build(texts, progress))
+            if self.needs_text:
+                build()
         self.beginning = self.draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(

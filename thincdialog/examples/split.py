@@ -71,7 +71,11 @@ class Split:
     built_store (Optional[MappedStore]): Store that replaces the source, if any.
     beginning (Optional[MemoryStore]): The first episodes of a stream, once they were read.
     is_short (bool): Whether ``beginning`` has all episodes of the stream.
+    listener (Optional[Callable]): Called with this split and each store of the next reading of the
+        whole stream; with None instead of a store at its end.
     """
+
+    listener: Optional[Callable[["Split", Optional[Store]], None]] = None
 
     def __init__(
         self,
@@ -307,12 +311,16 @@ class Split:
 
         n_blocks (Optional[int]): Number of blocks of a stream to read; None for all.
         """
+        streamed = (block.store for block in islice(self._streamed(None, BEGIN), n_blocks))
+        return self.texts_of(streamed if self.streaming else [self.store()])
+
+    def texts_of(self, stores: Iterable[Store]) -> Iterator[str]:
+        """Yield every text and label of stores that together have all episodes."""
         use_text, use_labels, use_system = (
             name in self.text_fields for name in ("text", "labels", "system")
         )
         before = None
-        streamed = (block.store for block in islice(self._streamed(None, BEGIN), n_blocks))
-        for store in streamed if self.streaming else [self.store()]:
+        for store in stores:
             columns = (store.all_cells(name) for name in ("text", "labels", "system"))
             for text, answers, system in zip(*columns):
                 if use_system and system is not None and system != before:
@@ -333,9 +341,19 @@ class Split:
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         found = blocks.streamed_blocks(self, self._readers, picked, start)
-        if self.beginning is None and picked is None and start == BEGIN:
-            return self._remembering(found)
-        return found
+        if picked is not None or start != BEGIN:
+            return found
+        if self.listener is not None:
+            found = self._overheard(found)
+        return self._remembering(found) if self.beginning is None else found
+
+    def _overheard(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        tell, self.listener = self.listener, None
+        assert tell is not None
+        for block in blocks:
+            tell(self, block.store)
+            yield block
+        tell(self, None)
 
     def _remembering(self, blocks: Iterator[Block]) -> Iterator[Block]:
         beginning, n_read = MemoryStore(), 0

@@ -1,0 +1,64 @@
+"""Survey the training data and use its texts in a single pass over streams."""
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from typing import Any, Callable, Iterable, Iterator, List
+
+from ..examples.split import Split
+from ..examples.store import Store
+from ..teachers import Teacher
+
+
+def surveyed(
+    survey: Callable[[Teacher], None], train: Teacher, use: Callable[[Iterable[str]], None]
+) -> Callable[[], None]:
+    """Survey the training data. A thread uses the texts of streams as the survey reads them, so
+    that their sources are not read again.
+
+    survey (Callable): Reads the data, usually once and completely.
+    train (Teacher): Teacher of the training data.
+    use (Callable): Takes all texts of the data, in their order.
+    RETURNS (Callable): Waits for the thread, and raises the error of ``use``, if any. If the survey
+        has not read every stream completely, it calls ``use`` again, and reads all texts for it.
+    """
+    splits: List[Split] = [task.data[task.split] for task in train.by_task().values()]
+    if not any(split.streaming for split in splits):
+        survey(train)
+        return lambda: use(train.texts())
+    parts: "Queue[Any]" = Queue(1)
+    arriving = iter(parts.get, None)
+    unread: List[Split] = []
+
+    def heard(split: Split) -> Iterator[Store]:
+        for source, store in arriving:
+            if source is not split:
+                break
+            if store is None:
+                return
+            yield store
+        unread.append(split)
+        raise EOFError
+
+    def texts() -> Iterator[str]:
+        for split in splits:
+            yield from split.texts_of(heard(split) if split.streaming else [split.store()])
+
+    def use_parts() -> None:
+        try:
+            use(texts())
+        finally:
+            for _ in arriving:  # The survey must not wait for a thread that needs no more texts.
+                pass
+
+    train.n_examples  # noqa: B018  # Read data in memory here, not in the thread.
+    with ThreadPoolExecutor(1) as pool:
+        used = pool.submit(use_parts)
+        for split in splits:
+            split.listener = lambda *part: parts.put(part)
+        try:
+            survey(train)
+        finally:
+            for split in splits:
+                split.listener = None
+            parts.put(None)
+    return lambda: use(train.texts()) if unread else used.result()
