@@ -733,3 +733,33 @@ def test_a_store_is_not_built_of_a_file_without_the_label_speaker(tmp_path, monk
             overrides={**changes, "tasks.talk.label_speaker": "agent"},
             stderr=io.StringIO(),
         )
+
+
+def test_a_store_is_not_built_of_examples_with_the_same_id(tmp_path, monkeypatch):
+    """They are found in different shards, also if a build continues another one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 10)
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    path = tmp_path / "a.jsonl"
+    said = [
+        [{"speaker": who, "text": f"{who} {n}"} for who in ("user", "agent")] for n in range(35)
+    ]
+    rows = [{"id": str(number % 32), "turns": turns} for number, turns in enumerate(said)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = {"tasks.talk.train": [str(path)], "paths.dev": None, "paths.test": None, **STORED}
+    changes["tasks.talk.label_speaker"] = "agent"
+    add = StoreWriter.add
+
+    def add_and_stop(self, *arguments):
+        add(self, *arguments)
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoreWriter, "add", add_and_stop)
+        with pytest.raises(Stop):
+            build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())
+    for _ in range(2):
+        with pytest.raises(DialogError, match="a.jsonl:33  this line has the id '0/0', as line 1"):
+            build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:32]))
+    build(TALKS + REPLIES, overrides=changes, stderr=io.StringIO())

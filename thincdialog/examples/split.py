@@ -396,15 +396,21 @@ class Split:
         """Check that no two examples of a store have the same id, unless bad data is only
         collected, and that no labels that are classes differ only by case or blanks.
 
-        RAISES (DataError): If a check fails. For ids, the data is read again, to name both places
-            in the error.
+        RAISES (DataError): If a check fails.
         """
         self.compare_labels(store)
         # Compare hashes, which take less memory than the ids.
         hashes = np.fromiter(map(hash, store.all_cells("id")), np.int64, store.n_examples)
         if len(np.unique(hashes)) == len(hashes) or tolerance().bad_data is not None:
             return
-        ((name, n_times),) = Counter(store.all_cells("id")).most_common(1)
+        self.refuse_repeated(store.all_cells("id"))
+
+    def refuse_repeated(self, ids: Iterable[str]) -> None:
+        """Raise an error if an id occurs several times.
+
+        RAISES (DataError): If so. The data is read again, to name both places.
+        """
+        ((name, n_times),) = Counter(ids).most_common(1)
         if n_times == 1:
             return
         at = Bookmark()

@@ -3,7 +3,7 @@
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List, Sequence
 
 import numpy as np
 from preshed.maps import PreshMap
@@ -52,6 +52,7 @@ class StoreWriter:
         known = np.fromfile(self._label_keys.path, dtype="<u8", offset=HEADER)
         for number, key in enumerate(known.tolist()):
             self._label_numbers[key] = number
+        self._id_keys = array("id_keys", "<u8")
 
     @property
     def n_rows(self) -> int:
@@ -72,13 +73,14 @@ class StoreWriter:
             column.append(self._cells.column(store, name))
         several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
         self.has_several_labels = self.has_several_labels or any(several)
-        numbers = self._number_labels(list(map(in_utf8, store.label_texts)))
+        numbers = self._number_labels(store.label_texts)
         # Index -1 (no label) selects the appended NO_LABEL.
         self._label_ids.append(np.array([*numbers, NO_LABEL])[store.label_ids])
         self._cells.strings.flush()
         self._cells.lists.flush()
         self._starts.append(self.n_rows + np.asarray(store.starts)[1:])
         self._n_words.append(store.n_words)
+        self._id_keys.append(keys_of(store.all_cells("id")))
         self.next = next
         has_several_labels, fields = self.has_several_labels, list(self._columns)
         state = {"fields": fields, "has_several_labels": has_several_labels, "next": next}
@@ -91,20 +93,28 @@ class StoreWriter:
             column.append(np.full(min(_CHUNK, self.n_rows - first), NO_CELL))
         self._columns[name] = column
 
-    def _number_labels(self, labels: List[bytes]) -> List[int]:
+    def _number_labels(self, labels: Sequence[str]) -> List[int]:
         """Return the number of each label, and add new labels."""
         numbers, strings = [], []
         new: List[int] = []
-        for label, key in zip(labels, _keys(labels).tolist()):
+        for label, key in zip(labels, keys_of(labels).tolist()):
             number = self._label_numbers[key]
             if number is None:
                 number = self._label_numbers[key] = self._labels.n_rows + len(new)
-                strings.append(self._cells.strings.numbers[label])
+                strings.append(self._cells.strings.numbers[in_utf8(label)])
                 new.append(key)
             numbers.append(number)
         self._labels.append(strings)
         self._label_keys.append(new)
         return numbers
+
+    def repeated_keys(self) -> np.ndarray:
+        """Return the keys (see ``keys_of``) that the ids of several rows have. This takes 9 bytes
+        of memory per row; call it before ``finish``."""
+        self._id_keys.sync()
+        keys = np.fromfile(self._id_keys.path, dtype="<u8", offset=HEADER)
+        keys.sort()
+        return keys[1:][keys[1:] == keys[:-1]]
 
     def finish(self, about: Dict[str, Any]) -> None:
         """Complete the store, and move it to its final path.
@@ -121,7 +131,8 @@ class StoreWriter:
             "has_several_labels": self.has_several_labels,
             "fields": {field: column_name(n, field) for n, field in enumerate(self._columns)},
         }
-        self.files.finish(manifest, ["label_keys"] + ["starts"] * (n_episodes == self.n_rows))
+        gone = ["label_keys", "id_keys"] + ["starts"] * (n_episodes == self.n_rows)
+        self.files.finish(manifest, gone)
 
 
 def column_name(number: int, field: str) -> str:
@@ -130,7 +141,8 @@ def column_name(number: int, field: str) -> str:
     return f"field.{field}" if is_plain else f"field.{number}"
 
 
-def _keys(texts: List[bytes]) -> np.ndarray:
+def keys_of(texts: Iterable[str]) -> np.ndarray:
     """Return a hash of each text, uint64. Among ten million texts, the probability that two have
     the same hash is 1 in 370,000."""
-    return np.frombuffer(b"".join(blake2b(text, digest_size=8).digest() for text in texts), "<u8")
+    hashes = (blake2b(text, digest_size=8).digest() for text in map(in_utf8, texts))
+    return np.frombuffer(b"".join(hashes), "<u8")

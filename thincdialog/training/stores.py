@@ -35,7 +35,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..examples.mapped_store import MappedStore
 from ..examples.mapped_tokens import MappedTokens
 from ..examples.split import Split
-from ..examples.store_writer import StoreWriter
+from ..examples.store_writer import StoreWriter, keys_of
 from ..files.checksums import find_damage
 from ..files.growing_folder import read_manifest
 from ..files.whole_file import writing
@@ -168,6 +168,9 @@ class Stores:
                         progress(writer.n_rows)
                 if facts != facts_of(files_of(data, settings)):
                     raise DataError(folder, "its data changed while it was built: build it again")
+                if len(repeated := writer.repeated_keys()):
+                    ids = (message["id"] for episode in data.episodes() for message in episode)
+                    data.refuse_repeated(one for one in ids if keys_of([one])[0] in repeated)
                 about = {"facts": facts, "hashed": time.time_ns()}
                 writer.finish({**about, "left_out": _left_out(data, writer)})
         for path in folder.parent.glob("tokens-*"):
