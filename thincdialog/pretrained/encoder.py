@@ -187,16 +187,12 @@ def _init_tokens(
     _, embed, *others = model.layers
     _check_ids(folder, embed)
     embed.set_dim("nV", N_SPECIAL + folder.sizes.n_pieces)
-    for layer in (embed, *others):
-        layer.initialize()
     tensors = folder.tensors()
-    _put(embed, E=np.pad(tensors[WORDS], ((N_SPECIAL, 0), (0, 0))))
+    types = tensors.get("embeddings.token_type_embeddings.weight", 0 * tensors[WORDS][:1])
+    _put(embed, E=np.pad(tensors[WORDS], ((N_SPECIAL, 0), (0, 0))), S=types[:1])
     if not others:  # A table.
         return
     places, norm, _, *blocks = others
-    types = tensors.get("embeddings.token_type_embeddings.weight")
-    if types is not None:
-        _put(embed, S=types[:1])
     _put(places, P=tensors["embeddings.position_embeddings.weight"][folder.sizes.first_place :])
     named: List[Tuple] = [(norm.layers[0], "embeddings.LayerNorm")]
     for i, block in enumerate(blocks):

@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Collection, Dict, Iterator, Tuple
+from typing import Any, Collection, Dict, Iterator, Sequence, Tuple
 
 from ..errors import ModelError
 
@@ -14,14 +14,14 @@ FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 TABLE = "model2vec"
 WORDS = "embeddings.word_embeddings.weight"
 LARGEST = 1 << 20  # Largest number allowed in config.json.
-# BERT's names in config.json, and DistilBERT's.
+# Names of the sizes in config.json: BERT's, and DistilBERT's if it is another.
 _NUMBERS = {
-    "n_pieces": ("vocab_size", "vocab_size"),
+    "n_pieces": ("vocab_size",),
     "width": ("hidden_size", "dim"),
     "depth": ("num_hidden_layers", "n_layers"),
     "n_heads": ("num_attention_heads", "n_heads"),
     "hidden": ("intermediate_size", "hidden_dim"),
-    "n_places": ("max_position_embeddings", "max_position_embeddings"),
+    "n_places": ("max_position_embeddings",),
 }
 # Parameters of a layer, in the order of our layers: BERT's name, DistilBERT's, and the shape.
 LAYER = (
@@ -36,11 +36,11 @@ LAYER = (
 )
 # Names of a table: Model2Vec's; sentence-transformers' and WordLlama's.
 _TABLES = ("embeddings", "embedding.weight")
-# Other parts of names, in DistilBERT and in the first BERTs, with their names in BERT.
+# BERT's names of other parts, with their names in DistilBERT and in the first BERTs.
 _OTHERS = (
-    ("transformer.layer.", "encoder.layer."),
-    ("LayerNorm.gamma", "LayerNorm.weight"),
-    ("LayerNorm.beta", "LayerNorm.bias"),
+    ("encoder.layer.", "transformer.layer."),
+    ("LayerNorm.weight", "LayerNorm.gamma"),
+    ("LayerNorm.bias", "LayerNorm.beta"),
 )
 
 
@@ -81,37 +81,41 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
     """
     family = str(config.get("model_type"))
     check_known(path, "model_type", family, (*FAMILIES, TABLE))
-    is_distil = family == "distilbert"
-    activation = config.get("activation" if is_distil else "hidden_act", "gelu")
+    activation = config.get("hidden_act", config.get("activation", "gelu"))
     check_known(path, "activation", activation, ("gelu", "relu"))
     positions = config.get("position_embedding_type", "absolute")
     check_known(path, "position_embedding_type", positions, ("absolute",))
-    numbers = {
-        ours: read_number(path, config, names[is_distil], None, LARGEST)
-        for ours, names in _NUMBERS.items()
-    }
+    numbers = {ours: read_number(path, config, names) for ours, names in _NUMBERS.items()}
     if numbers["width"] % numbers["n_heads"]:
         text = f"{path}  the width, {numbers['width']}, is no multiple of"
         raise ModelError(f"{text} {numbers['n_heads']} heads.")
     # RoBERTa's first position is the row after the id of the padding token.
     first_place = 0
     if "roberta" in family:
-        first_place = 1 + read_number(path, config, "pad_token_id", 1, numbers["n_places"] - 2)
+        most = numbers["n_places"] - 2
+        first_place = 1 + read_number(path, config, ["pad_token_id"], 1, most)
     numbers["n_places"] -= first_place
-    eps = read_number(path, config, "layer_norm_eps", 1e-12, 1.0)
+    eps = read_number(path, config, ["layer_norm_eps"], 1e-12, 1.0)
     return Sizes(family, **numbers, first_place=first_place, activation=activation, eps=eps)
 
 
-def read_number(path: Path, config: Dict[str, Any], name: str, default: Any, most: Any) -> Any:
+def read_number(
+    path: Path,
+    config: Dict[str, Any],
+    names: Sequence[str],
+    default: Any = None,
+    most: Any = LARGEST,
+) -> Any:
     """Read a number above 0 of the same type as ``most``.
 
     path (Path): Path of config.json, for errors.
     config (Dict[str, Any]): Contents of the file.
-    name (str): Name of the setting.
+    names (Sequence[str]): Names that the setting has in different families.
     default (Any): The number if the setting is missing or null.
     most (Any): The largest number allowed.
     RAISES (ModelError): If the value is not such a number.
     """
+    name = next((name for name in names if config.get(name) is not None), names[0])
     value = default if config.get(name) is None else config[name]
     if type(value) is not type(most) or not 0 < value <= most:
         kind = "a whole number" if isinstance(most, int) else "a number"
@@ -154,7 +158,6 @@ def name_of_bert(name: str) -> str:
     if name in _TABLES:
         return WORDS
     name = re.sub(r"^(distilbert|bert|roberta)\.", "", name)
-    pairs = [(f".{distil}.", f".{bert}.") for bert, distil, *_ in LAYER]
-    for other, bert in (*pairs, *_OTHERS):
+    for bert, other, *_ in (*LAYER, *_OTHERS):
         name = name.replace(other, bert)
     return name

@@ -11,19 +11,18 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..errors import ModelError
-from ..files.fingerprint import checksum_of
+from ..files.fingerprint import fingerprint
 from ..files.json_file import read_json
 from ..files.json_text import parse_json
-from ..files.plain_file import open_plain, read_plain
-from .families import LARGEST, TABLE, WORDS, Sizes, check_known, read_number, read_sizes, shapes_of
-from .weights import check_depth, find_tensors, read_tensors, reading
+from ..files.plain_file import read_plain
+from .families import TABLE, WORDS, Sizes, check_known, read_number, read_sizes, shapes_of
+from .weights import find_tensors, read_tensors, reading
 
 POOLINGS = {"cls": "first", "mean": "mean", "max": "max"}
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 # Files of sentence-transformers.
-MODULES, LIMITS, PROMPTS = (
-    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
-)  # fmt: skip
+MODULES, LIMITS = "modules.json", "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 FILES = (CONFIG, WEIGHTS, TOKENIZER, MODULES, LIMITS, PROMPTS)
 
 
@@ -76,11 +75,8 @@ class PretrainedFolder:
     def checksum(self) -> str:
         """SHA-256 of all files, as hexadecimal digits. Another checksum means that ids or vectors
         may differ."""
-        found = sha256()
-        for name in self.files:
-            with reading(self.path / name) as path, open_plain(path) as file:
-                found.update(f"{name} {checksum_of(file)}\n".encode())
-        return found.hexdigest()
+        prints = (f"{name} {fingerprint(str(self.path / name))[1]}\n" for name in self.files)
+        return sha256("".join(prints).encode()).hexdigest()
 
     def tensors(self) -> Dict[str, np.ndarray]:
         """Read the weights as float32 arrays, by BERT's names, such as
@@ -115,25 +111,24 @@ def _read_table(folder: Path) -> Optional[PretrainedFolder]:
     SOURCE: https://github.com/MinishLab/model2vec, https://github.com/dleemiller/WordLlama
     """
     config = _read_json(folder / CONFIG)
-    weights, pieces = Path(WEIGHTS), Path(TOKENIZER)
+    weights, pieces = [folder / WEIGHTS], [folder / TOKENIZER]
     if not config:
-        tables = [*folder.glob("*_*.safetensors"), *folder.glob("weights/*_*.safetensors")]
-        tokenizers = [*folder.glob("*tokenizer*.json"), *folder.glob("tokenizers/*.json")]
-        if not tables:
-            return None
-        if len(tables) > 1 or len(tokenizers) != 1:
-            text = f"has {len(tables)} tables (*_*.safetensors) and {len(tokenizers)} tokenizers"
-            raise ModelError(f"{folder}  {text} (*tokenizer*.json). Keep one of each.")
-        weights, pieces = (each[0].relative_to(folder) for each in (tables, tokenizers))
+        weights = [*folder.glob("*_*.safetensors"), *folder.glob("weights/*_*.safetensors")]
+        pieces = [*folder.glob("*tokenizer*.json"), *folder.glob("tokenizers/*.json")]
     elif config.get("model_type") != TABLE:
         return None
+    if not weights:
+        return None
+    if len(weights) > 1 or len(pieces) != 1:
+        text = f"has {len(weights)} tables (*_*.safetensors) and {len(pieces)} tokenizers"
+        raise ModelError(f"{folder}  {text} (*tokenizer*.json). Keep one of each.")
     setting = "vocabulary_quantization"
     check_known(folder / CONFIG, setting, config.get(setting), (None,))
-    ((_, table),) = find_tensors(folder / weights, [(WORDS, (-1, -1))])
-    sizes = Sizes(TABLE, *table.get_shape())
-    found = PretrainedFolder(folder, sizes, str(weights), str(pieces))
+    ((_, table),) = find_tensors(weights[0], [(WORDS, (-1, -1))])
+    names = [str(path.relative_to(folder)) for path in (*weights, *pieces)]
+    found = PretrainedFolder(folder, Sizes(TABLE, *table.get_shape()), names[0], names[1])
     found.normalise = config.get("normalize") is True
-    found.files = [found.weights, found.pieces, *([CONFIG] if config else [])]
+    found.files = [*names, *([CONFIG] if config else [])]
     return found
 
 
@@ -147,9 +142,8 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
                 f"{folder / place}  has no {name}. {text}, which may run code, and is never read."
             )
     sizes = read_sizes(folder / place / CONFIG, _read_json(folder / place / CONFIG))
-    for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes)):
+    for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes), sizes.depth):
         pass  # The loop checks each parameter, and reads none.
-    check_depth(folder / place / WEIGHTS, sizes.depth)
     found = PretrainedFolder(folder, sizes, str(place / WEIGHTS), str(place / TOKENIZER))
     for kind, part in modules:
         if kind == "Pooling":
@@ -159,7 +153,7 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
         else:
             found.normalise = True
     path = folder / place / LIMITS
-    most = read_number(path, _read_json(path), "max_seq_length", sizes.n_places, LARGEST)
+    most = read_number(path, _read_json(path), ["max_seq_length"], sizes.n_places)
     found.max_tokens = min(most, sizes.n_places)
     found.prompt = _read_prompt(folder / PROMPTS)
     places = (PurePath(), place, *(part for _, part in modules))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DialogError, MissingPackageError, ModelError
 from ..files.plain_file import open_plain
-from .families import check_known, name_of_bert
+from .families import LARGEST, check_known, name_of_bert
 
 Shapes = Iterable[Tuple[str, Tuple[int, ...]]]
 
@@ -27,17 +27,26 @@ def read_tensors(path: Path, shapes: Shapes) -> Dict[str, np.ndarray]:
     return found
 
 
-def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
+def find_tensors(path: Path, shapes: Shapes, depth: int = LARGEST) -> Iterator[Tuple[str, Any]]:
     """Check the names, shapes and types of parameters, and yield each without reading it.
 
     path (Path): Path of the file.
     shapes (Shapes): BERT's name and the expected shape of each parameter; -1 means any size.
+    depth (int): Largest number of layers in the file.
     RETURNS (Iterator[Tuple[str, Any]]): BERT's name of each parameter, and a slice that reads it.
-    RAISES (ModelError): If the file is damaged, or a parameter is missing or has another shape or
-        an unsupported type.
+    RAISES (ModelError): If the file is damaged or has more layers, or a parameter is missing or has
+        another shape or an unsupported type.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
-    file, keys = _open_tensors(path)
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
+    with reading(path) as real:
+        open_plain(real).close()
+        file: Any = safe_open(real, framework="numpy")
+    # BERT's name of each parameter to its name in the file.
+    keys = {name_of_bert(key): key for key in file.keys()}
     for name, shape in shapes:
         if name not in keys:
             raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
@@ -48,28 +57,9 @@ def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
             raise ModelError(f"{text}, but by config.json it is {shape}.")
         check_known(path, f"the type of {keys[name]}", part.get_dtype(), ("F16", "F32", "F64"))
         yield name, part
-
-
-def check_depth(path: Path, depth: int) -> None:
-    """Check that a file has no more layers than config.json says.
-
-    RAISES (ModelError): If it has.
-    """
-    if any(name.startswith(f"encoder.layer.{depth}.") for name in _open_tensors(path)[1]):
+    if any(name.startswith(f"encoder.layer.{depth}.") for name in keys):
         text = f"{path}  has more layers than config.json says ({depth})"
         raise ModelError(f"{text}. Download both again.")
-
-
-def _open_tensors(path: Path) -> Tuple[Any, Dict[str, str]]:
-    """Return an open file, and BERT's name of each parameter to its name in the file."""
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
-    with reading(path) as real:
-        open_plain(real).close()
-        file: Any = safe_open(real, framework="numpy")
-    return file, {name_of_bert(key): key for key in file.keys()}
 
 
 @contextmanager
