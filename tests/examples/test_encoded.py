@@ -27,12 +27,12 @@ class ReadyStore(Rows):
         columns = {name: list(store.all_cells(name)) for name in store.names}
         super().__init__(columns, store.n_examples)
         batch = Batch(store, np.arange(store.n_examples))
-        found, numbers, labels = encoder._look_up(batch, batch)
-        self._ready, self._numbers, self._label_entries = found, numbers, labels
+        self._ready = encoder._look_up(batch, batch)
         self.encoder_keys = [encoder.key]
 
     def encoded(self, key, rows):
-        return Encoded(*self._ready, self._numbers[rows], self._label_entries[rows])
+        numbers, labels = self._ready.conversations[rows], self._ready.labels[rows]
+        return self._ready._replace(conversations=numbers, labels=labels)
 
     def cells(self, name, rows):
         assert name not in ("text", "context")

@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from threading import Lock
-from typing import Any, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
-from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
 from .counting import count
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
@@ -27,8 +26,10 @@ from .tokenizers.key import tokenizer_key
 from .turn_store import (
     ONE_SEGMENT,
     UNKNOWN,
+    CompiledConversations,
     Conversations,
-    StoredTurns,
+    FirstSight,
+    PackedTexts,
     TurnStore,
     lay_out_turns,
 )
@@ -122,13 +123,11 @@ class TextEncoder:
 
     def contexts(self, conversations: Contexts) -> TokenRows:
         """Encode conversations. If a batch has limits, its conversations are cut to them, too."""
-        store, numbers, _ = self._look_up(conversations)
-        return self._encode_contexts(store, numbers, _limits(conversations))
+        return self._encode_contexts(self._look_up(conversations), _limits(conversations))
 
     def context_lengths(self, conversations: Contexts) -> np.ndarray:
         """Return the number of tokens of each conversation in ``contexts``; shape (n,), int64."""
-        store, numbers, _ = self._look_up(conversations)
-        totals = self._conversations(store, numbers).totals
+        totals = self._conversations(self._look_up(conversations)).totals
         return _shortened(totals, self.max_context, _limits(conversations))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> TokenRows:
@@ -137,14 +136,15 @@ class TextEncoder:
         limits (Optional[np.ndarray]): Maximum number of tokens of each reply, 0 or more; shape
             (n,), int64. ``max_label`` applies in addition.
         """
-        store, _, entries = self._look_up((), texts)
-        return self._encode_labels(store, entries, limits)
+        found = self._look_up((), texts)
+        return self._encode_labels(found, found.labels, limits)
 
     def label_lengths(self, texts: Replies) -> np.ndarray:
         """Return the number of tokens of each reply in ``labels``; for a batch, within its limits.
         Shape (n,), int64."""
-        store, _, entries = self._look_up((), texts)
-        return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
+        found = self._look_up((), texts)
+        lengths = self._slices(found, found.labels)[1]
+        return _shortened(lengths, self.max_label, _limits(texts, LABEL))
 
     def pairs(self, batch: Batch) -> Tuple[TokenRows, TokenRows, np.ndarray]:
         """Encode the conversations of a batch, and the distinct labels of its ``choices``.
@@ -153,12 +153,12 @@ class TextEncoder:
             ordered by first occurrence; and for each example of the ``choices``, which begin with
             the batch's examples, the number of its label among the distinct labels, int32.
         """
-        store, conversations, entries = self._look_up(batch, batch.choices)
-        contexts = self._encode_contexts(store, conversations, _limits(batch))
+        found = self._look_up(batch, batch.choices)
+        contexts = self._encode_contexts(found, _limits(batch))
         number = self._first_sight if self.is_compiled else by_first_sight
-        numbers, firsts = number(entries)
+        numbers, firsts = number(found.labels)
         limits = lowest_limits(batch.choices, numbers, len(firsts))
-        return contexts, self._encode_labels(store, entries[firsts], limits), numbers
+        return contexts, self._encode_labels(found, found.labels[firsts], limits), numbers
 
     def pack(
         self,
@@ -177,14 +177,12 @@ class TextEncoder:
         has_labels (bool): Whether to encode labels.
         """
         labels: Replies = batch if has_labels else ()
-        store, conversations, entries = self._look_up(batch, labels, replies)
+        found = self._look_up(batch, labels, replies)
         limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
         if label_limits is not None:
             label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
-            store,
-            conversations,
-            entries,
+            found,
             self.speaker_tokens,
             self.delimiter,
             ONE_SEGMENT,
@@ -194,10 +192,10 @@ class TextEncoder:
                 _NO_LIMITS if limits is None else limits,
                 _NO_LIMITS if label_limits is None else label_limits,
             ),
-            self._first_sight.slots(store.entries.shape[1]),
+            self._first_sight.slots(found.entries.shape[1]),
         )
         texts = PackedTexts(*packed)
-        _count("context", len(conversations), *cut)
+        _count("context", len(found.conversations), *cut)
         _count("label", len(texts.label_starts) - 1, *label_cut)
         return texts
 
@@ -226,89 +224,86 @@ class TextEncoder:
         replica._first_sight = FirstSight()
         return replica
 
-    def _encode_contexts(
-        self, store: StoredTurns, numbers: np.ndarray, limits: Optional[np.ndarray]
-    ) -> TokenRows:
-        found = self._conversations(store, numbers)
-        totals = _shortened(found.totals, self.max_context, limits)
-        _count_cut("context", found.totals, totals)
-        return found.gather(totals), totals.astype(np.int32)
+    def _encode_contexts(self, found: Encoded, limits: Optional[np.ndarray]) -> TokenRows:
+        read = self._conversations(found)
+        totals = _shortened(read.totals, self.max_context, limits)
+        _count_cut("context", read.totals, totals)
+        return read.gather(totals), totals.astype(np.int32)
 
-    def _conversations(
-        self, store: StoredTurns, numbers: np.ndarray
-    ) -> Union[Conversations, CompiledConversations]:
+    def _conversations(self, found: Encoded) -> Union[Conversations, CompiledConversations]:
         kind = CompiledConversations if self.is_compiled else Conversations
-        return kind(store, numbers, self.delimiter)
+        return kind(found, self.delimiter)
 
     def _encode_labels(
-        self, store: StoredTurns, entries: np.ndarray, limits: Optional[np.ndarray]
+        self, found: Encoded, entries: np.ndarray, limits: Optional[np.ndarray]
     ) -> TokenRows:
-        starts, whole = self._slices(store, entries)
+        starts, whole = self._slices(found, entries)
         lengths = _shortened(whole, self.max_label, limits)
         _count_cut("label", whole, lengths)
         if self.is_compiled:
             rows = np.empty(int(lengths.sum()), dtype=np.int64)
             nothing = np.zeros_like(lengths)
-            load_kernels("texts").gather_slices(store.tokens, starts, lengths, nothing, rows)
+            load_kernels("texts").gather_slices(found.tokens, starts, lengths, nothing, rows)
         else:
-            rows = store.tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
+            rows = found.tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
         return rows.view(np.int32).reshape(-1, 2), lengths.astype(np.int32)
 
-    def _slices(self, store: StoredTurns, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the start and the number of tokens of each reply in the store; int64."""
-        starts, lengths, _ = store.entries[:, entries]
+    def _slices(self, found: Encoded, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Return the start and the number of tokens of each reply; int64."""
+        starts, lengths, _ = found.entries[:, entries]
         # Leave out the delimiter and the speaker token.
         return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
 
     def _look_up(
         self, conversations: Contexts, labels: Replies = (), texts: Sequence[str] = ()
-    ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
-        """Look up conversations, labels and further replies in a store, and add new ones to it.
+    ) -> Encoded:
+        """Look up the tokens of conversations, of labels and of further replies. Make those of new
+        texts.
 
-        RETURNS (Tuple[StoredTurns, np.ndarray, np.ndarray]): The state of the store; the number of
-            each conversation, int64; and the entry of each label and then of each further reply,
-            int64.
+        RETURNS (Encoded): The conversations, and the entries of the labels and then of the further
+            replies.
         """
         batches = [each for each in (conversations, labels) if isinstance(each, Batch)]
-        for examples in batches[:1]:
-            if examples.store.encoder_keys and self.key in examples.store.encoder_keys:
-                return self._look_up_ready(examples, conversations, labels, texts)
-            if examples.store.is_mapped:  # Nothing about the rows of such a store is cached.
+        if batches and batches[0].store.encoder_keys and self.key in batches[0].store.encoder_keys:
+            found = self._look_up_ready(batches[0], conversations, labels)
+            if texts:
+                found = side_by_side([found, self._look_up((), texts)])
+        else:
+            if batches and batches[0].store.is_mapped:  # Nothing about its rows is cached.
+                batches, labels = [], _labels_of(labels)
                 if isinstance(conversations, Batch):
                     conversations = conversations.turns(self.history_size)
-                return self._look_up(conversations, _labels_of(labels), texts)
-        store = self._kept if any(batch.store.is_held for batch in batches) else self._passing
-        with store.lock:
-            store.trim()
-            numbers = self._conversation_numbers(store, conversations)
-            entries = self._label_numbers(store, labels)
-            if texts:
-                others = self._label_numbers(store, texts)
-                entries = _joined(_labels_of(labels), entries, texts, others)
-            return store.now(), numbers, entries
+            is_held = any(batch.store.is_held for batch in batches)
+            store = self._kept if is_held else self._passing
+            with store.lock:
+                store.trim()
+                numbers = self._conversation_numbers(store, conversations)
+                entries = self._label_numbers(store, labels)
+                if texts:
+                    entries = np.concatenate((entries, self._label_numbers(store, texts)))
+                found = store.found(numbers, entries)
+        if texts:
+            # A text that equals a label gets its entry, so that kernels treat both as one reply.
+            known: Dict[str, int] = {}
+            replies = zip(chain(_labels_of(labels), texts), found.labels.tolist())
+            of_replies = [known.setdefault(text, entry) for text, entry in replies]
+            found = found._replace(labels=np.array(of_replies, dtype=np.int64))
+        return found
 
-    def _look_up_ready(
-        self, batch: Batch, conversations: Contexts, labels: Replies, texts: Sequence[str]
-    ) -> Tuple[StoredTurns, np.ndarray, np.ndarray]:
-        """Do the same for a batch whose store has its tokens, and for further replies.
+    def _look_up_ready(self, batch: Batch, conversations: Contexts, labels: Replies) -> Encoded:
+        """Do the same for a batch whose store has its tokens.
 
         conversations (Contexts): The batch, or nothing.
         labels (Replies): The batch, its ``choices`` (which begin with its rows), or nothing.
         """
         assert self.key is not None
         labelled = labels if isinstance(labels, Batch) else batch
-        ready = batch.store.encoded(self.key, labelled.rows)
-        entries = ready.labels if isinstance(labels, Batch) else ready.labels[:0]
-        if texts:
-            store, _, own = self._look_up((), texts)
-            nothing = own[:0]
-            of_texts = Encoded(nothing, nothing, store.entries, store.tokens, nothing, own)
-            known, ready = _labels_of(labels), ready._replace(labels=entries)
-            ready = side_by_side([ready, of_texts])
-            entries, others = np.split(ready.labels, [len(known)])
-            entries = _joined(known, entries, texts, others)
+        found = batch.store.encoded(self.key, labelled.rows)
         n_rows = len(batch.rows) if isinstance(conversations, Batch) else 0
-        return StoredTurns(*ready[:4]), ready.conversations[:n_rows], entries
+        n_labels = len(labelled.rows) if isinstance(labels, Batch) else 0
+        return found._replace(
+            conversations=found.conversations[:n_rows], labels=found.labels[:n_labels]
+        )
 
     # The caller of the following methods holds the store's lock.
 
@@ -377,12 +372,14 @@ class TextEncoder:
         If the table is held in memory, a text is looked up by its number alone, because the string
         would take more memory than its tokens."""
         known = store.known_turns(table)
-        new = np.unique(keys[known[keys] == UNKNOWN])
-        if len(new):
+        entries: np.ndarray = known[keys]
+        if (entries == UNKNOWN).any():
+            new = np.unique(keys[entries == UNKNOWN])
             turns = list(zip((new & 1).tolist(), table.strings.take(new >> 1)))
             is_held = table.is_held
             known[new] = store.add(*self.lay_out(turns)) if is_held else self._entries(store, turns)
-        return known[keys]
+            entries = known[keys]
+        return entries
 
     def _entries(self, store: TurnStore, turns: Sequence[Turn]) -> np.ndarray:
         """Return the entry of each turn in the store; shape (n_turns,), int64."""
@@ -396,16 +393,6 @@ class TextEncoder:
             known.update(zip(new, store.add(*self.lay_out(list(new.values()))).tolist()))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
-
-
-def _joined(
-    labels: Sequence[str], of_labels: np.ndarray, texts: Sequence[str], of_texts: np.ndarray
-) -> np.ndarray:
-    """Join the entries of labels and of texts; shape (n_labels + n_texts,), int64. A text that
-    equals a label gets the label's entry, so that kernels treat both as the same reply."""
-    known = dict(zip(labels, of_labels.tolist()))
-    found = [known.get(text, entry) for text, entry in zip(texts, of_texts.tolist())]
-    return np.concatenate((of_labels, np.array(found, dtype=np.int64)))
 
 
 def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:

@@ -1,6 +1,7 @@
 """A cache of the tokens of turns. A turn is tokenized when it first occurs; all tokens are in one
 array, so that a batch needs only one gather."""
 
+from functools import cached_property
 from itertools import chain
 from threading import Lock
 from typing import (
@@ -18,10 +19,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..examples.encoded import Encoded
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..examples.store import Store
 from ..messages import SELF, Turn
+from ..ops.compiled import load_kernels
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
@@ -29,21 +32,6 @@ EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
 UNKNOWN = -1
 # Adding this number to a token row adds 1 to its segment, on machines of either byte order.
 ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
-
-
-class StoredTurns(NamedTuple):
-    """Hold a snapshot of a store. Its rows and entries never change, because the store replaces its
-    arrays with larger ones.
-
-    bounds (np.ndarray): Start of each conversation's turns, and the end of the last; int64.
-    turns (np.ndarray): Entries of the turns of all conversations, int32.
-    entries, tokens (np.ndarray): As in ``TurnStore``, or as in ``examples.encoded.Encoded``.
-    """
-
-    bounds: np.ndarray
-    turns: np.ndarray
-    entries: np.ndarray
-    tokens: np.ndarray
 
 
 class TurnStore:
@@ -54,8 +42,8 @@ class TurnStore:
     ``max_rows`` rows. Turns are then encoded again when they are used, so memory is limited and
     results do not change.
 
-    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries,
-    and takes a snapshot (``now``) to read from after that.
+    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries. What
+    it has ``found`` never changes, because the store replaces its arrays with larger ones.
 
     max_rows (Optional[int]): Maximum number of token rows to keep; None for no limit.
     lock (Optional[Lock]): Lock that all stores of a tokenizer share, so that only one thread at a
@@ -160,26 +148,25 @@ class TurnStore:
         self._n_conversations = first + n
         return np.arange(first, first + n)
 
-    def now(self) -> StoredTurns:
-        """Return a snapshot that can be read without the lock."""
-        return StoredTurns(self._bounds, self._turns, self.entries, self.tokens)
+    def found(self, conversations: np.ndarray, labels: np.ndarray) -> Encoded:
+        """Return conversations and labels by their numbers, to be read without the lock."""
+        arrays = self._bounds, self._turns, self.entries, self.tokens
+        return Encoded(*arrays, conversations, labels)
 
 
 class Conversations:
-    """Read conversations of a store by number. (``CompiledConversations`` does the same with
-    compiled kernels.)
+    """Read conversations. (``CompiledConversations`` does the same with compiled kernels.)
 
-    store (StoredTurns): Snapshot of the store.
-    numbers (np.ndarray): Numbers of the conversations, shape (n,), int64.
+    found (Encoded): The conversations.
     delimiter (bool): Whether all turns except the last end with a delimiter token.
     totals (np.ndarray): Number of tokens of each conversation before truncation, shape (n,), int64.
     """
 
-    def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
-        starts = store.bounds[numbers]
-        n_turns = self._n_turns = store.bounds[numbers + 1] - starts
-        self._tokens = store.tokens
-        entries = store.entries[:, store.turns[slice_places(starts, n_turns)]]
+    def __init__(self, found: Encoded, delimiter: bool):
+        starts = found.bounds[found.conversations]
+        n_turns = self._n_turns = found.bounds[found.conversations + 1] - starts
+        self._tokens = found.tokens
+        entries = found.entries[:, found.turns[slice_places(starts, n_turns)]]
         self._starts, self._lengths, self._n_units = entries
         # Number of turns before each conversation, then the number of all turns.
         self._bounds = np.append(0, n_turns.cumsum())
@@ -208,6 +195,73 @@ class Conversations:
         rows = self._tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
         rows += (segments * ONE_SEGMENT).repeat(lengths)
         return rows.view(np.int32).reshape(-1, 2)
+
+
+class CompiledConversations:
+    """Read conversations as ``Conversations`` does, with compiled kernels."""
+
+    def __init__(self, found: Encoded, delimiter: bool):
+        self.found, self.delimiter = found, delimiter
+
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """Number of tokens of each conversation before truncation; shape (n,), int64."""
+        totals = np.empty(len(self.found.conversations), dtype=np.int64)
+        load_kernels("texts").measure_conversations(self.found, self.delimiter, totals)
+        return totals
+
+    def gather(self, totals: np.ndarray) -> np.ndarray:
+        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
+
+        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
+        """
+        rows = np.empty(int(totals.sum()), dtype=np.int64)
+        kept = (self.delimiter, ONE_SEGMENT, totals, rows)
+        load_kernels("texts").gather_conversations(self.found, *kept)
+        return rows.view(np.int32).reshape(-1, 2)
+
+
+class PackedTexts(NamedTuple):
+    """Hold conversations and distinct replies as rows of embedding tables.
+
+    contexts (np.ndarray): Rows of the tokens of all conversations, int32.
+    context_starts (np.ndarray): Start of each conversation in ``contexts``, and the end of the
+        last one; int64.
+    labels (np.ndarray): Rows of the tokens of the distinct replies, ordered by first occurrence;
+        int32.
+    label_starts (np.ndarray): Start of each reply in ``labels``, and the end of the last one;
+        int64.
+    numbers (np.ndarray): For each label and further reply, the number of its distinct reply; int32.
+    """
+
+    contexts: np.ndarray
+    context_starts: np.ndarray
+    labels: np.ndarray
+    label_starts: np.ndarray
+    numbers: np.ndarray
+
+
+class FirstSight:
+    """Number keys in the order in which they first occur, as ``by_first_sight`` does. Keys must be
+    small integers. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(0, dtype=np.int32)
+
+    def slots(self, n: int) -> np.ndarray:
+        """Return an array of zeros, one for each key below n or more. A caller that writes to the
+        array must reset it to zeros."""
+        if n > len(self._slots):
+            self._slots = np.zeros(n, dtype=np.int32)
+        return self._slots
+
+    def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        highest = int(keys.max(initial=-1))
+        slots = self._slots if highest < len(self._slots) else self.slots(2 * highest + 1)
+        numbers = np.empty(len(keys), dtype=np.int32)
+        firsts = np.empty(len(keys), dtype=np.int64)
+        n = load_kernels("texts").number_by_first_sight(keys, slots, numbers, firsts)
+        return numbers, firsts[:n]
 
 
 def lay_out_turns(

@@ -67,41 +67,28 @@ class Encoded(NamedTuple):
     labels: np.ndarray
 
 
-def copied(encoded: Encoded) -> Encoded:
-    """Copy the examples into new arrays without the turns and tokens of other examples."""
-    bounds, turns, entries, tokens, conversations, labels = encoded
-    starts = bounds[conversations].astype(np.int64)
-    n_turns = bounds[conversations + 1] - starts
-    used = np.concatenate((turns[slice_places(starts, n_turns)], labels)).astype(np.int64)
-    places, numbers = np.unique(used, return_inverse=True)
-    firsts, lengths, units = entries[:, places].astype(np.int64)
-    n = int(n_turns.sum())
-    return Encoded(
-        np.append(0, n_turns.cumsum()),
-        numbers[:n].astype(np.int32),
-        np.stack((lengths.cumsum() - lengths, lengths, units)),
-        tokens[slice_places(firsts, lengths)].astype(np.int64),
-        np.arange(len(conversations)),
-        numbers[n:],
-    )
-
-
 def side_by_side(parts: Sequence[Encoded]) -> Encoded:
-    """Join the examples of several parts, one part after the other."""
-    whole = [copied(part) for part in parts]
-    n_turns, n_entries, n_tokens, n_examples = (
-        np.cumsum([0, *sizes])
-        for sizes in zip(
-            *((len(w.turns), w.entries.shape[1], len(w.tokens), len(w.labels)) for w in whole)
-        )
-    )
-    bounds = [part.bounds[:-1] + first for part, first in zip(whole, n_turns)]
-    entries = [part.entries + np.array([[first], [0], [0]]) for part, first in zip(whole, n_tokens)]
+    """Join the examples of several parts in new arrays, one part after the other, without the turns
+    and tokens of other examples."""
+    n_turns, turns, entries, tokens, labels = [], [], [], [], []
+    n_entries = n_tokens = 0
+    for part in parts:
+        starts = part.bounds[part.conversations].astype(np.int64)
+        n_turns.append(part.bounds[part.conversations + 1] - starts)
+        own = part.turns[slice_places(starts, n_turns[-1])]
+        used, numbers = np.unique(np.concatenate((own, part.labels)), return_inverse=True)
+        firsts, lengths, units = part.entries[:, used].astype(np.int64)
+        turns.append(n_entries + numbers[: len(own)])
+        labels.append(n_entries + numbers[len(own) :])
+        entries.append((n_tokens + lengths.cumsum() - lengths, lengths, units))
+        tokens.append(part.tokens[slice_places(firsts, lengths)].astype(np.int64))
+        n_entries, n_tokens = n_entries + len(used), n_tokens + len(tokens[-1])
+    bounds = np.append(0, np.concatenate(n_turns).cumsum())
     return Encoded(
-        np.concatenate([*bounds, n_turns[-1:]]),
-        np.concatenate([part.turns + first for part, first in zip(whole, n_entries)]),
+        bounds,
+        np.concatenate(turns).astype(np.int32),
         np.concatenate(entries, axis=1),
-        np.concatenate([part.tokens for part in whole]),
-        np.concatenate([part.conversations + first for part, first in zip(whole, n_examples)]),
-        np.concatenate([part.labels + first for part, first in zip(whole, n_entries)]),
+        np.concatenate(tokens),
+        np.arange(len(bounds) - 1),
+        np.concatenate(labels),
     )

@@ -1,4 +1,4 @@
-"""Texts from a store of tokens, gathered for a batch (see ``data.turn_store``)."""
+"""Texts from a store of tokens, gathered for a batch (see ``examples.encoded``)."""
 
 from typing import Any
 
@@ -25,21 +25,17 @@ def gather_slices(values: Any, starts: Any, lengths: Any, added: Any, gathered: 
 
 
 @kernel
-def measure_conversations(
-    conversations: Any, bounds: Any, turns: Any, entries: Any, delimiter: bool, totals: Any
-) -> None:
+def measure_conversations(found: Any, delimiter: bool, totals: Any) -> None:
     """Count the tokens of conversations.
 
-    conversations (Ints1d): Numbers of the conversations, int64.
-    bounds (Ints1d): Begin and end of each conversation of the store in ``turns``.
-    turns (Ints1d): Entry of each turn.
-    entries (Ints2d): For each entry its first token row, the number of its rows, and of its units;
-        the last row is the delimiter; shape (3, n_entries), int64.
+    found (Encoded): The conversations. The last row of each of its entries is the delimiter.
     delimiter (bool): Whether all turns except the last keep their delimiter.
     totals (Ints1d): Number of tokens of each conversation, int64; written.
     """
-    for c in range(len(conversations)):
-        begin, end = bounds[conversations[c]], bounds[conversations[c] + 1]
+    turns, entries = found.turns, found.entries
+    for c in range(len(found.conversations)):
+        number = found.conversations[c]
+        begin, end = found.bounds[number], found.bounds[number + 1]
         total = np.int64(0)
         for k in range(begin, end):
             total += entries[1, turns[k]] - (not delimiter or k == end - 1)
@@ -48,20 +44,20 @@ def measure_conversations(
 
 @kernel
 def gather_conversations(
-    conversations: Any, bounds: Any, turns: Any, entries: Any, tokens: Any, delimiter: bool,
-    one_segment: int, totals: Any, gathered: Any
-) -> None:  # fmt: skip
+    found: Any, delimiter: bool, one_segment: int, totals: Any, gathered: Any
+) -> None:
     """Copy the last token rows of each conversation.
 
-    conversations, bounds, turns, entries, delimiter: As for ``measure_conversations``.
-    tokens (Ints1d): Token rows of the store, int64.
+    found, delimiter: As for ``measure_conversations``.
     one_segment (int): Number that adds one to the segment of a row.
     totals (Ints1d): Number of rows to keep of each conversation, at most its number of rows; int64.
     gathered (Ints1d): As long as all kept rows together; written.
     """
+    turns, entries, tokens = found.turns, found.entries, found.tokens
     start = 0
-    for c in range(len(conversations)):
-        begin, k = bounds[conversations[c]], bounds[conversations[c] + 1]
+    for c in range(len(found.conversations)):
+        number = found.conversations[c]
+        begin, k = found.bounds[number], found.bounds[number + 1]
         is_last, units = True, np.int64(0)
         at = stop = start + totals[c]  # Copy backwards, from the newest turn.
         while k > begin and at > start:
@@ -102,14 +98,12 @@ def number_by_first_sight(keys: Any, slots: Any, numbers: Any, firsts: Any) -> i
 
 @kernel
 def pack_texts(
-    store: Any, conversations: Any, labels: Any, speaker_tokens: bool, delimiter: bool,
-    one_segment: int, n_segments: int, most: Any, limits: Any, slots: Any
+    found: Any, speaker_tokens: bool, delimiter: bool, one_segment: int, n_segments: int,
+    most: Any, limits: Any, slots: Any
 ) -> Any:  # fmt: skip
     """Gather conversations and distinct replies as rows of tables, one text after another.
 
-    store (StoredTurns): Has the arrays bounds, turns, entries and tokens.
-    conversations (Ints1d): Numbers of the conversations, int64.
-    labels (Ints1d): Entries of replies, some of them equal, int64.
+    found (Encoded): The conversations, and the entries of replies, some of them equal.
     speaker_tokens (bool): Whether each turn begins with a speaker token, which replies lose.
     delimiter, one_segment: As for ``gather_conversations``.
     n_segments (int): Number of rows of the conversations' table for each id, one per segment.
@@ -122,17 +116,12 @@ def pack_texts(
         int64; the same for the replies; the number of each label's reply, int32; how many
         conversations were cut, and how many tokens were cut off; the same for the replies.
     """
-    n = len(conversations)
+    labels, n = found.labels, len(found.conversations)
     totals = np.empty(n, np.int64)
-    measure_conversations(
-        conversations, store.bounds, store.turns, store.entries, delimiter, totals
-    )
+    measure_conversations(found, delimiter, totals)
     starts, cut = _lay_out(totals, most[0], limits[0])
     gathered = np.empty(starts[n], np.int64)
-    gather_conversations(
-        conversations, store.bounds, store.turns, store.entries, store.tokens, delimiter,
-        one_segment, totals, gathered
-    )  # fmt: skip
+    gather_conversations(found, delimiter, one_segment, totals, gathered)
     fields = gathered.view(np.int32)  # Ids and segments alternate.
     rows = np.empty(len(gathered), np.int32)
     for t in range(len(rows)):
@@ -141,16 +130,16 @@ def pack_texts(
     n = number_by_first_sight(labels, slots, numbers, firsts)
     lengths = np.empty(n, np.int64)
     for k in range(n):
-        lengths[k] = store.entries[1, labels[firsts[k]]] - 1 - speaker_tokens
+        lengths[k] = found.entries[1, labels[firsts[k]]] - 1 - speaker_tokens
     lowest = np.full(n if len(limits[1]) else 0, most[1], np.int64)
     for k in range(len(limits[1])):
         lowest[numbers[k]] = min(lowest[numbers[k]], limits[1][k])
     label_starts, label_cut = _lay_out(lengths, most[1], lowest)
     gathered = np.empty(label_starts[n], np.int64)
     for k in range(n):
-        first = store.entries[0, labels[firsts[k]]] + speaker_tokens
+        first = found.entries[0, labels[firsts[k]]] + speaker_tokens
         for t in range(lengths[k]):
-            gathered[label_starts[k] + t] = store.tokens[first + t]
+            gathered[label_starts[k] + t] = found.tokens[first + t]
     fields = gathered.view(np.int32)
     label_rows = np.empty(len(gathered), np.int32)
     for t in range(len(label_rows)):
