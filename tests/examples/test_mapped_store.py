@@ -170,7 +170,7 @@ HOSTILE = {
     "it is a pipe": lambda path, elsewhere: os.mkfifo(path),
     "it is a folder": lambda path, elsewhere: path.mkdir(),
     "leads out of its folder": lambda path, elsewhere: path.symlink_to(elsewhere),
-    "almost without data": lambda path, elsewhere: (path.touch(), os.truncate(path, 1 << 40)),
+    "1,073,741,824 at most": lambda path, elsewhere: (path.touch(), os.truncate(path, 1 << 40)),
     "is damaged": lambda path, elsewhere: path.write_text("[" * 10_000 + "]" * 10_000),
 }
 

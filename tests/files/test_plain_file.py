@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from thincdialog.files.plain_file import MAX_HOLLOW, open_plain, read_plain
+from thincdialog.files.plain_file import open_plain, read_plain
 
 
 def pipe(path):
@@ -16,11 +16,6 @@ def listener(path):
     os.chdir(path.parent)  # The path of a socket must be short.
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
-
-
-def hollow(path):
-    with path.open("wb") as file:
-        file.truncate(MAX_HOLLOW + 1)
 
 
 def outside(path):
@@ -39,7 +34,6 @@ REFUSED = {
     lambda path: path.symlink_to("/dev/zero"): "it leads out of its folder, to /dev/zero",
     kernel: "it leads out of its folder, to /proc",
     outside: "it leads out of its folder, to .*other",
-    hollow: "it is a sparse file of 16,777,217 bytes, almost without data",
     lambda path: path.symlink_to(path.name): "Too many levels of symbolic links",
     lambda path: path.write_bytes(b"x" * 101): "it has 101 bytes, expected 100 at most",
 }

@@ -2,19 +2,14 @@
 the expected folder are read."""
 
 import errno
-import io
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, Optional, Union
+from typing import BinaryIO, Optional
 
 # Maximum size in bytes of a JSON file or a tokenizer's file in the folder of a model or run. The
 # size of an array is checked against its header instead.
 MAX_STORED = 1 << 30
-# A sparse file of more bytes than this that takes almost no disk space is refused, because reading
-# such a file could fill the memory.
-MAX_HOLLOW = 1 << 24
-_HOLLOW_TIMES, _BLOCK = 256, 512
 _KINDS = (
     (stat.S_ISDIR, "it is a folder"),
     (stat.S_ISFIFO, "it is a pipe"),
@@ -36,8 +31,8 @@ def open_plain(
     most (Optional[int]): Maximum size of the file in bytes; None for no limit.
     within (Optional[Path]): The folder that must contain the file; if None, the parent folder of
         the path.
-    RAISES (OSError): If the file is missing, not a plain file, outside the folder, too large, or
-        sparse. ``strerror`` is the reason, ``filename`` is the path.
+    RAISES (OSError): If the file is missing, not a plain file, outside the folder, or too large.
+        ``strerror`` is the reason, ``filename`` is the path.
     """
     place = check_inside(path, path.parent if within is None else within)
     _check_kind(path, os.stat(place))
@@ -45,7 +40,6 @@ def open_plain(
     try:
         facts = os.fstat(file.fileno())
         _check_kind(path, facts)
-        check_whole(path, file)
         if most is not None and facts.st_size > most:
             raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
     except BaseException:
@@ -94,33 +88,5 @@ def _check_kind(path: Path, facts: os.stat_result) -> None:
         raise _refused(path, f"{what}, expected a plain file")
 
 
-def check_whole(path: Union[str, Path], file: io.IOBase) -> None:
-    """Check that a file is not a large sparse file with almost no data.
-
-    path (Union[str, Path]): Path of the file, for the error.
-    file (io.IOBase): The open file, at its beginning.
-    RAISES (OSError): If the file is such a sparse file.
-    """
-    facts = os.fstat(file.fileno())
-    if _is_hollow(file, facts):
-        raise _refused(path, f"it is a sparse file of {facts.st_size:,} bytes, almost without data")
-
-
-def _is_hollow(file: io.IOBase, facts: os.stat_result) -> bool:
-    """Return whether a large file is sparse, with almost no data: it takes few blocks on the disk,
-    and has a hole. (Some file systems do not count blocks, but these report no holes.)"""
-    blocks = getattr(facts, "st_blocks", None)
-    if facts.st_size <= MAX_HOLLOW or blocks is None or not hasattr(os, "SEEK_HOLE"):
-        return False
-    if blocks * _BLOCK * _HOLLOW_TIMES >= facts.st_size:
-        return False
-    try:
-        return os.lseek(file.fileno(), 0, os.SEEK_HOLE) < facts.st_size
-    except OSError:
-        return False
-    finally:
-        file.seek(0)
-
-
-def _refused(path: Union[str, Path], reason: str) -> OSError:
+def _refused(path: Path, reason: str) -> OSError:
     return OSError(errno.EINVAL, reason, str(path))

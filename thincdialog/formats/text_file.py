@@ -16,7 +16,6 @@ from zipfile import BadZipFile
 
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
-from ..files.plain_file import check_whole
 from .bookmark import Bookmark
 from .packed import (
     DATA_SUFFIXES,
@@ -295,8 +294,6 @@ def opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Tu
             if stat.S_ISCHR(os.fstat(packed.fileno()).st_mode) and not packed.isatty():
                 raise DataError(path, "is a device: give a file or a pipe")
             before = os.fstat(packed.fileno())
-            if str(path) != STDIN:
-                check_whole(path, file)
             with unpacked(packed, path) as stream:
                 content, encoding = _as_text(stream, path, at)
                 if at is not None:
