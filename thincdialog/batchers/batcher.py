@@ -191,13 +191,7 @@ def plan_order(
             raise TypeError
     except (TypeError, ValueError):
         raise _plan_error(batcher, "as a list of arrays of whole numbers (int)") from None
-    is_whole = len(order) == n_rows
-    if is_whole and n_rows:
-        is_planned = np.zeros(n_rows, dtype=bool)
-        if 0 <= order.min() and order.max() < n_rows:
-            is_planned[order] = True
-        is_whole = bool(is_planned.all())
-    if not is_whole:
+    if not np.array_equal(np.sort(order), np.arange(n_rows)):
         given = f"it got {n_rows} rows and gave {len(order)} in {len(sizes)} batches"
         raise _plan_error(batcher, f"{given}: {_what_is_wrong(order, n_rows)}")
     return order, [0, *accumulate(sizes)]

@@ -59,24 +59,20 @@ class Sizes:
         return sizes
 
     def _read(self, n_values: int) -> None:
-        if len(self._values) < n_values:
-            with _READING:
-                self._read_on(n_values)
-
-    def _read_on(self, n_values: int) -> None:
         values = self._values
         while len(values) < n_values:
-            value = next(self._schedule, _END)
-            if value is _END:
-                return
-            kind = Integral if self.is_constant else Real
-            is_number = isinstance(value, kind) and not isinstance(value, bool)
-            if not is_number or not 1 <= value <= MAX_SIZE:
-                what = "is" if self.is_constant else f"at batch {len(values)} is"
-                hint = f"give whole numbers of at least 1, and at most {MAX_SIZE:,}"
-                hint = hint if is_number and value > 1 else hint.partition(",")[0]
-                raise ConfigError([Problem("", f"{self.name} {what} {value!r}", hint)])
-            values.append(int(value))
+            with _READING:
+                value = next(self._schedule, _END)
+                if value is _END:
+                    return
+                kind = Integral if self.is_constant else Real
+                is_number = isinstance(value, kind) and not isinstance(value, bool)
+                if not is_number or not 1 <= value <= MAX_SIZE:
+                    what = "is" if self.is_constant else f"at batch {len(values)} is"
+                    hint = f"give whole numbers of at least 1, and at most {MAX_SIZE:,}"
+                    hint = hint if is_number and value > 1 else hint.partition(",")[0]
+                    raise ConfigError([Problem("", f"{self.name} {what} {value!r}", hint)])
+                values.append(int(value))
 
 
 _END: Any = object()

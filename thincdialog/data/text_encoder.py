@@ -648,21 +648,19 @@ class TextEncoder:
         """Return the entry of each reply in the store; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
-        (_, known), ids = store.known_of(texts.store), texts.label_ids
+        examples, ids = texts.store, texts.label_ids
+        _, known = store.known_of(examples)
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])
-            known[new] = self._label_entries(store, texts.store, new)
+            turns = examples.label_turns(new) if isinstance(examples, MemoryStore) else None
+            if isinstance(examples, MemoryStore) and turns is not None:
+                known[new] = self._table_entries(store, examples, turns)
+            else:
+                labels = examples.label_texts
+                known[new] = self._label_numbers(store, [labels[id] for id in new.tolist()])
             numbers = known[ids]
         return numbers
-
-    def _label_entries(self, store: TurnStore, examples: Store, ids: np.ndarray) -> np.ndarray:
-        if isinstance(examples, MemoryStore):
-            turns = examples.label_turns(ids)
-            if turns is not None:
-                return self._table_entries(store, examples, turns)
-        texts = examples.label_texts
-        return self._entries(store, [(SELF, texts[id]) for id in ids.tolist()])
 
     def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
         """Return the entry of each turn of a table (see ``Table.turns``) in the store; shape
