@@ -18,7 +18,7 @@ from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.api import Chatbot
 from thincdialog.cli.main import main
 from thincdialog.errors import DialogError, ModelError
-from thincdialog.files.checksums import checksums
+from thincdialog.files.fingerprint import checksums
 from thincdialog.files.saved_model import find_changes, read_meta
 from thincdialog.training import trained_model
 

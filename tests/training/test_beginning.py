@@ -9,7 +9,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents import beginnings
 from thincdialog.api import ConfigError, ModelError, evaluate, load
-from thincdialog.files.whole_folder import written_whole
+from thincdialog.files.whole_file import written_whole
 
 TASK = """
 [paths]

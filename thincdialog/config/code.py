@@ -10,7 +10,7 @@ from typing import Dict, List, Sequence, Union
 
 from ..contract import CODE_PREFIX, CodeError
 from ..errors import DialogError
-from ..files.real_path import real_path
+from ..files.plain_file import real_path
 
 PathLike = Union[str, Path]
 CodeLike = Union[PathLike, Sequence[PathLike], None]

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Collection, Dict, Optional
 
 from ..errors import DataError, OutputError
-from .checksums import checksums
+from .fingerprint import checksums
 from .flat_array import HEADER, GrowingArray
 from .held import N_TRIES, locked
 from .json_file import write_json
 from .json_text import parse_json
 from .plain_file import not_plain, read_plain
-from .whole_file import sync, whole_file
-from .whole_folder import replace
+from .whole_file import replace, sync, whole_file
 
 MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
 BUILDING = ".building"

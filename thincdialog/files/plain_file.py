@@ -5,7 +5,7 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, Optional
+from typing import BinaryIO, Optional, Union
 
 # Maximum size in bytes of a JSON file or a tokenizer's file in the folder of a model or run. The
 # size of an array is checked against its header instead.
@@ -80,6 +80,13 @@ def check_inside(path: Path, folder: Path) -> str:
     if os.path.commonpath([place, around]) != around:
         raise _refused(path, f"it leads out of its folder, to {place}")
     return place
+
+
+def real_path(path: Union[str, Path]) -> Path:
+    """Return the absolute path without links. A link that leads to itself is left unchanged, so
+    that opening it raises an ``OSError``; ``Path.resolve`` raises other errors in some versions of
+    Python."""
+    return Path(os.path.realpath(path))
 
 
 def _check_kind(path: Path, facts: os.stat_result) -> None:

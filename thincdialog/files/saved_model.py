@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple, TypeVar, Union
 
 from .. import __version__
 from ..errors import DialogError, ModelError
-from .checksums import find_damage
+from .fingerprint import find_damage
 from .json_file import read_json
 from .plain_file import open_plain
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, Iterable, Iterator, Union, cast
 
 from ..errors import OutputError
-from ..files.real_path import real_path
+from ..files.plain_file import real_path
 from ..files.whole_file import is_plain, open_already, whole_file
 
 

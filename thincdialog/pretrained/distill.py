@@ -10,8 +10,7 @@ import numpy as np
 from ..data.words import any_script, normalise, split_words
 from ..errors import DataError, OutputError
 from ..files.json_file import write_json
-from ..files.whole_file import writing
-from ..files.whole_folder import written_whole
+from ..files.whole_file import writing, written_whole
 from ..formats.bookmark import Bookmark
 from ..formats.file_list import file_list
 from ..formats.guessing import check_guess

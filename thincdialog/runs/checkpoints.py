@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
-from ..files.checksums import checksums, find_damage
+from ..files.fingerprint import checksums, find_damage
 from ..files.held import repair
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
-from ..files.whole_folder import remove, written_whole
+from ..files.whole_file import remove, written_whole
 
 # Version 4 divides streams among processes and asynchronous workers in another way than version 3.
 # A run cannot resume from an earlier version.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from ..errors import DataError
-from ..files.real_path import real_path
+from ..files.plain_file import real_path
 from ..loggers.row_file import count_lost, is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES

@@ -7,11 +7,10 @@ from typing import Any, Iterable, Mapping
 from .. import __version__
 from ..config import write_config
 from ..errors import OutputError
-from ..files.checksums import checksums
+from ..files.fingerprint import checksums
 from ..files.json_file import write_json
 from ..files.saved_model import CONFIG, FORMAT, META
-from ..files.whole_file import writing
-from ..files.whole_folder import written_whole
+from ..files.whole_file import writing, written_whole
 from ..pretrained.saved_encoder import write_encoders
 from ..protocol import Agent
 from ..training.experiment import Experiment, PathLike

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, TextIO, Tuple
 
 from ..errors import OutputError
-from ..files.real_path import real_path
+from ..files.plain_file import real_path
 from ..files.whole_file import writing
 from ..loggers.logger import Finalize, LoggedRun, LogStep
 from ..loggers.row_file import RowFile, read_rows

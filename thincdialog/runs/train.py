@@ -18,7 +18,7 @@ from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
 from ..files.held import AGENT, repair, temporary_folder
-from ..files.real_path import real_path
+from ..files.plain_file import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun

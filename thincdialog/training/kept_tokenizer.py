@@ -13,9 +13,9 @@ from typing import Any
 from ..data import Tokenizer
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import DataError
-from ..files.checksums import checksums, find_damage
+from ..files.fingerprint import checksums, find_damage
 from ..files.growing_folder import MANIFEST, read_manifest
-from ..files.whole_folder import written_whole
+from ..files.whole_file import written_whole
 
 
 def place_of(root: Path, kind: str, made_of: Any) -> Path:

@@ -36,7 +36,7 @@ from ..examples.mapped_store import MappedStore
 from ..examples.mapped_tokens import MappedTokens
 from ..examples.split import Split
 from ..examples.store_writer import StoreWriter, keys_of
-from ..files.checksums import find_damage
+from ..files.fingerprint import find_damage
 from ..files.growing_folder import read_manifest
 from ..files.whole_file import writing
 from ..messages import SPLITS

@@ -2,8 +2,7 @@
 
 from .batch_world import BatchWorld, batch_world
 from .dynamic_batch_world import DynamicBatchWorld
-from .multi_agent_world import MultiAgentWorld
-from .partner_world import PartnerWorld
+from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
 
 __all__ = [

@@ -10,8 +10,7 @@ from ..registry import registry
 from ..teachers.teacher import Teacher
 from .batching import ManyConversations, measure_of
 from .dynamic_batch_world import DynamicBatchWorld
-from .multi_agent_world import MultiAgentWorld
-from .partner_world import PartnerWorld
+from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
 
 

@@ -11,8 +11,7 @@ from ..messages import Message
 from ..metrics import Metric
 from ..protocol import Agent
 from ..teachers.teacher import Teacher
-from .multi_agent_world import MultiAgentWorld
-from .partner_world import PartnerWorld
+from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World
 
 

@@ -11,8 +11,7 @@ from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
 from .batching import ManyConversations, measure_of
-from .multi_agent_world import MultiAgentWorld
-from .partner_world import PartnerWorld
+from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
 
 
