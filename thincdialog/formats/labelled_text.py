@@ -1,8 +1,7 @@
 """Read and write labelled texts, such as utterances with intents, in JSONL, CSV or TSV."""
 
 import json
-from functools import partial
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -15,6 +14,7 @@ from .wording import kind, short
 
 # Possible cells of a column that is named after a label, and whether the text has that label.
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+EMPTY = (None, "", [])
 
 
 def read_labelled_text(
@@ -50,10 +50,10 @@ def read_labelled_text(
     at = at or Bookmark()
     is_empty, at.counts.unit = at.is_at_begin, "examples"
     label_fields = [label_field] if isinstance(label_field, str) else list(label_field)
-    first_cells: Dict[str, Any] = {}
+    fields = _Fields(text_field, label_fields, label_separator, at)
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        wanted = (text_field,) if tolerance().unlabelled else (text_field, *label_fields)
+        wanted = (text_field,) if tolerance().unlabelled else fields.own
         rows = read_table(path, at, columns, wanted, delimiter)
     elif is_json_lines(path):
         rows = read_json_lines(path, at)
@@ -62,14 +62,12 @@ def read_labelled_text(
         known = ".jsonl, .csv or .tsv, each with or without .gz"
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     if split_field is not None:
-        rows = of_split(rows, split, partial(_split_of, split_field, at), path, at)
+        rows = of_split(rows, split, lambda row: fields.value(row[1], split_field), path, at)
     for number, row in rows:
         try:
-            message = _message(f"{number}/0", row, text_field, label_fields, label_separator, at)
-            if len(label_fields) > 1:
-                _check_marks(row, label_fields, first_cells, at)
+            message = fields.message(f"{number}/0", row)
             if keep_fields:
-                _add_fields(message, row, (text_field, *label_fields), at)
+                fields.add_others(message, row)
         except DataError as error:
             at.refuse(error)
             continue
@@ -80,94 +78,89 @@ def read_labelled_text(
         raise DataError(path, "holds no examples")
 
 
-def _split_of(field: str, at: Bookmark, row: Tuple[int, Dict[str, Any]]) -> Any:
-    if field not in row[1]:
-        raise at.error(missing(field, row[1], "field"))
-    return row[1][field]
+class _Fields:
+    """Take the text and the labels from rows.
 
-
-def _message(
-    name: str,
-    row: Dict[str, Any],
-    text_field: str,
-    label_fields: Sequence[str],
-    separator: Optional[str],
-    at: Bookmark,
-) -> Message:
-    text, label = row.get(text_field), row.get(label_fields[0])
-    is_one = len(label_fields) == 1
-    if is_one and separator is None and label and type(text) is type(label) is str:
-        return Message(id=name, text=text, labels=[label])
-    is_labelled = not tolerance().unlabelled or any(
-        row.get(field) not in (None, "", []) for field in label_fields
-    )
-    for field in (text_field, *label_fields) if is_labelled else (text_field,):
-        if field not in row:
-            raise at.error(missing(field, row, "field"))
-    if not isinstance(text, str):
-        raise at.error(f"'{text_field}' is {kind(text)}, not a string")
-    if not is_labelled:
-        return Message(id=name, text=text)
-    found = (_labels(row[field], field, separator, is_one, at) for field in label_fields)
-    labels = [label for several in found for label in several]
-    if not all(labels) or not (labels or tolerance().empty_labels):
-        fields = "', '".join(label_fields)
-        raise at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
-    return Message(id=name, text=text, labels=list(dict.fromkeys(labels)))
-
-
-def _check_marks(
-    row: Dict[str, Any], label_fields: Sequence[str], first_cells: Dict[str, Any], at: Bookmark
-) -> None:
-    """Check that a column does not mix labels with marks of the label that it is named after.
-
-    first_cells (Dict[str, Any]): First cell of each column that is not empty; updated.
-    RAISES (DataError): If a column mixes them.
+    text_field (str): Name of the text's field.
+    label_fields (List[str]): Names of the labels' fields.
+    separator (Optional[str]): Separator of the labels within a value.
+    at (Bookmark): Position of the row that was read last.
     """
-    for field in label_fields:
-        cell = row.get(field)
-        if cell not in (None, "", []):
-            first = first_cells.setdefault(field, cell)
+
+    def __init__(
+        self, text_field: str, label_fields: List[str], separator: Optional[str], at: Bookmark
+    ):
+        self.own = (text_field, *label_fields)
+        self.text_field, self.label_fields, self.separator = text_field, label_fields, separator
+        self.at, self.is_one = at, len(label_fields) == 1
+        self.first_cells: Dict[str, Any] = {}  # First value of each field that is not empty.
+
+    def value(self, row: Dict[str, Any], field: str) -> Any:
+        """Return the value of a field.
+
+        RAISES (DataError): If the row lacks the field.
+        """
+        if field not in row:
+            raise self.at.error(missing(field, row, "field"))
+        return row[field]
+
+    def message(self, name: str, row: Dict[str, Any]) -> Message:
+        """Return the message with the text and the labels of a row."""
+        text, label = row.get(self.text_field), row.get(self.label_fields[0])
+        if self.is_one and self.separator is None and label and type(text) is type(label) is str:
+            return Message(id=name, text=text, labels=[label])
+        allowed = tolerance()
+        is_labelled = not allowed.unlabelled or any(
+            row.get(field) not in EMPTY for field in self.label_fields
+        )
+        text = self.value(row, self.text_field)
+        cells = [(field, self.value(row, field)) for field in self.label_fields if is_labelled]
+        if not isinstance(text, str):
+            raise self.at.error(f"'{self.text_field}' is {kind(text)}, not a string")
+        if not is_labelled:
+            return Message(id=name, text=text)
+        labels = [label for field, cell in cells for label in self._labels(field, cell)]
+        if not all(labels) or not (labels or allowed.empty_labels):
+            fields = "', '".join(self.label_fields)
+            raise self.at.error(f"'{fields}' is empty: {NEEDS_LABEL}")
+        for field, cell in cells if not self.is_one else ():
+            first = cell if cell in EMPTY else self.first_cells.setdefault(field, cell)
             if (_mark(cell) is None) != (_mark(first) is None):
                 text = f"'{field}' is {short(cell)} here and {short(first)} in an earlier row"
-                allowed = "1, 0, true or false (or nothing) in all rows, or labels in all"
-                raise at.error(f"{text}: expected {allowed}")
+                wanted = "1, 0, true or false (or nothing) in all rows, or labels in all"
+                raise self.at.error(f"{text}: expected {wanted}")
+        return Message(id=name, text=text, labels=list(dict.fromkeys(labels)))
+
+    def _labels(self, field: str, value: Any) -> List[str]:
+        """Return the labels in a field. If several fields have labels, the value may be empty, or
+        a mark."""
+        if not self.is_one and (mark := _mark(value)) is not None:
+            return [field] * mark
+        if value == "" or (value is None and not self.is_one):
+            return [] if tolerance().empty_labels or not self.is_one else [""]
+        labels = value if isinstance(value, list) else [value]
+        # Class numbers are common in JSON; true, false, fractions and null are mistakes.
+        labels = [str(label) if type(label) is int else label for label in labels]
+        if not all(isinstance(label, str) for label in labels):
+            what = "expected a string or a list of strings"
+            raise self.at.error(f"'{field}' is {kind(value)}; {what}")
+        if self.separator is None:
+            return labels
+        parts = (part.strip() for label in labels for part in label.split(self.separator))
+        return [part for part in parts if part]
+
+    def add_others(self, message: Message, row: Dict[str, Any]) -> None:
+        """Add the other fields of a row to its message."""
+        for field in (name for name in row if name not in self.own):
+            if field in ("text", "labels", "source_id"):
+                raise self.at.error(f"the field '{field}' is no text or label here")
+            message["source_id" if field == "id" else field] = row[field]
 
 
 def _mark(cell: Any) -> Optional[bool]:
     """Return whether the text has the label that the cell's column is named after; None if the cell
     is a label."""
     return MARKS.get(str(cell).lower())
-
-
-def _labels(
-    value: Any, field: str, separator: Optional[str], is_one: bool, at: Bookmark
-) -> List[str]:
-    """Return the labels in a field of a row.
-
-    is_one (bool): Whether no other field has labels; if not, the value may be empty, or a mark.
-    """
-    if not is_one and (mark := _mark(value)) is not None:
-        return [field] * mark
-    if value == "" or (value is None and not is_one):
-        return [] if tolerance().empty_labels or not is_one else [""]
-    labels = value if isinstance(value, list) else [value]
-    # Class numbers are common in JSON; true, false, fractions and null are mistakes.
-    labels = [str(label) if type(label) is int else label for label in labels]
-    if not all(isinstance(label, str) for label in labels):
-        what = "expected a string or a list of strings"
-        raise at.error(f"'{field}' is {kind(value)}; {what}")
-    if separator is None:
-        return labels
-    parts = (part.strip() for label in labels for part in label.split(separator))
-    return [part for part in parts if part]
-
-
-def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: Bookmark) -> None:
-    for field in (name for name in row if name not in own):
-        if field in ("text", "labels", "source_id"):
-            raise at.error(f"the field '{field}' is no text or label here")
-        message["source_id" if field == "id" else field] = row[field]
 
 
 def labelled_json_line(episode: Episode, name: str) -> List[str]:
