@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.formats.answer_lines import AnswerLines
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.tables import read_table
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff"))

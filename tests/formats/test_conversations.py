@@ -2,9 +2,8 @@
 
 import pytest
 
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark, tolerating
 from thincdialog.formats.conversations import read_conversations
-from thincdialog.formats.tolerance import tolerating
 from thincdialog.messages import SILENCE
 from thincdialog.teachers.conversations import Conversations
 

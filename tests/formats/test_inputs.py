@@ -6,8 +6,7 @@ from datetime import date, time
 import pytest
 
 from thincdialog.errors import DataError, DialogError
-from thincdialog.formats.bad_data import BadData
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import BadData, Bookmark
 from thincdialog.formats.inputs import InputReading, given_inputs, layout_of, read_inputs
 from thincdialog.messages import PARTNER, SELF
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
 from thincdialog.formats.json_layout import read_layout_file

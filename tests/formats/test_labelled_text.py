@@ -3,8 +3,8 @@
 import pytest
 
 from thincdialog.errors import ConfigError, DataError
+from thincdialog.formats.context import tolerating
 from thincdialog.formats.labelled_text import read_labelled_text
-from thincdialog.formats.tolerance import tolerating
 from thincdialog.teachers.labelled_text import LabelledText
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from thincdialog.errors import DataError
 from thincdialog.examples import reading
+from thincdialog.formats.context import tolerating
 from thincdialog.formats.spellings import MOST_LABELS, MOST_SPEAKERS, Place, Spellings
-from thincdialog.formats.tolerance import tolerating
 from thincdialog.loader.readers import Readers
 from thincdialog.teachers import IterableTeacher
 from thincdialog.teachers.conversations import Conversations

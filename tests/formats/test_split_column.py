@@ -5,7 +5,7 @@ import json
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.split_column import of_split
 from thincdialog.teachers.json_layout import JSONLayout
 from thincdialog.teachers.labelled_text import LabelledText

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.tables import find_delimiter, read_table
 
 ROWS = [{"text": "a, b; c | d", "label": "x"}, {"text": "\u00e9\u20ac\ntwo", "label": "y"}]

@@ -8,7 +8,7 @@ import pytest
 from tests.formats.test_formats import HEADERS, SUFFIXES
 from thincdialog.errors import DataError
 from thincdialog.formats import text_file
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.formats import FORMATS
 from thincdialog.teachers.labelled_text import LabelledText
 

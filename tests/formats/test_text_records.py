@@ -4,7 +4,7 @@ import pytest
 
 from tests.formats.test_json_layout import TEXTS
 from thincdialog.errors import DataError
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import Bookmark
 from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import CorpusLayout, find_layout
 from thincdialog.formats.text_records import read_text_records

@@ -18,7 +18,7 @@ from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.cli.main import main
 from thincdialog.errors import DataError
-from thincdialog.formats.bad_data import BadDataError
+from thincdialog.formats.context import BadDataError
 from thincdialog.inspection.data_comparison import contradictions, repeats
 from thincdialog.inspection.data_lengths import LengthSurvey, bin_of, bounds_of
 

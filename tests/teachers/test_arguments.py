@@ -7,8 +7,8 @@ import pytest
 
 from tests.examples.talk import write_spoken
 from thincdialog.errors import DataError
+from thincdialog.formats.context import tolerating
 from thincdialog.formats.labelled_text import read_labelled_text
-from thincdialog.formats.tolerance import tolerating
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
 from thincdialog.teachers.arguments import FileOptions, FileSource

@@ -13,7 +13,7 @@ from tests.training.examples import CLASSIFIER
 from thincdialog.api import ConfigError, DataError
 from thincdialog.cli.main import main
 from thincdialog.contract import CodeError
-from thincdialog.formats.tolerance import tolerating
+from thincdialog.formats.context import tolerating
 from thincdialog.teachers.dataset import Dataset
 from thincdialog.teachers.json_layout import JSONLayout
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence
 
 from ..errors import DialogError
-from ..formats.bad_data import BadData
-from ..formats.tolerance import tolerating
+from ..formats.context import BadData, tolerating
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..metrics.example_metric import can_score

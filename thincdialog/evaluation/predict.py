@@ -7,8 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Unio
 
 from ..errors import MAX_LISTED, DataError, DialogError
 from ..formats.answer_lines import AnswerLines
-from ..formats.bad_data import BadData
-from ..formats.bookmark import Bookmark
+from ..formats.context import BadData, Bookmark
 from ..formats.file_list import file_list
 from ..formats.guessing import check_guess, first_lines, guess_format, is_cut_so
 from ..formats.inputs import (

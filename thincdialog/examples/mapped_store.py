@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 import numpy as np
 
 from ..files.flat_array import MappedFolder
-from ..formats.bad_data import BadData
+from ..formats.context import BadData
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
 from .store import NO_LABEL

@@ -21,10 +21,8 @@ from typing import (
 import numpy as np
 
 from ..errors import DataError
-from ..formats.bad_data import BadData
-from ..formats.bookmark import Bookmark
+from ..formats.context import BadData, Bookmark, Tolerance, tolerance, tolerating
 from ..formats.text_file import cut_lines
-from ..formats.tolerance import Tolerance, tolerance, tolerating
 from ..messages import Episode
 from .encoded import Encoding
 from .memory_store import MemoryStore
@@ -245,7 +243,7 @@ class Reader:
 
     def read(self, task: Task) -> Read:
         """Carry out a task, with the tolerance for errors of the reading."""
-        with tolerating(**self.reading.tolerance._asdict()):
+        with tolerating(**vars(self.reading.tolerance)):
             return self._read(task)
 
     def _read(self, task: Task) -> Read:

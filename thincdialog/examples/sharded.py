@@ -3,7 +3,7 @@
 import copy
 from typing import Any, Iterable, Iterator, Optional, Protocol
 
-from ..formats.bookmark import Bookmark
+from ..formats.context import Bookmark
 from ..messages import Episode
 
 

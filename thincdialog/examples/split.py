@@ -24,11 +24,9 @@ import numpy as np
 
 from ..contract import is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData
-from ..formats.bookmark import Bookmark
+from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.spellings import Place
 from ..formats.text_file import check_readable
-from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import FIELDS, is_message
 from . import blocks

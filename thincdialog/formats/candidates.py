@@ -6,8 +6,8 @@ from typing import Iterable, List, Optional, Union
 
 from ..errors import DataError
 from ..messages import Message
+from .context import tolerance
 from .text_file import read_lines
-from .tolerance import tolerance
 from .wording import short
 
 # The beginning of a line in ParlAI's numbered files.

@@ -11,8 +11,7 @@ from ..errors import DataError
 from ..files.json_file import as_json
 from ..files.whole_file import writing
 from ..messages import SELF, Turn
-from .bad_data import BadData
-from .bookmark import Bookmark
+from .context import BadData, Bookmark
 from .output_file import open_output
 from .text_file import read_json_lines
 

@@ -8,9 +8,8 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
-from .bookmark import Bookmark
+from .context import Bookmark, tolerance
 from .text_file import File, read_json_lines
-from .tolerance import tolerance
 from .wording import kind, nearest, short
 
 Said = Tuple[str, str]  # Speaker and text.

@@ -9,8 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
-from .bad_data import BadData
-from .bookmark import Bookmark
+from .context import BadData, Bookmark
 from .conversations import CONTEXT, conversation_line, conversation_name, conversation_turns
 from .file_list import file_list
 from .formats import FORMATS, Format, check_name

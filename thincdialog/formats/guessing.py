@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Optional
 
 from ..errors import DataError, DialogError
 from .arrow_file import is_arrow, read_arrow
-from .bookmark import Bookmark
 from .candidates import NUMBERED
+from .context import Bookmark
 from .formats import FORMATS
 from .json_layout import read_layout_file
 from .layout_file import CorpusLayout, read_layout, shipped_layouts

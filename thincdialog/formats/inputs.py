@@ -20,7 +20,7 @@ from typing import (
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
-from .bookmark import Bookmark
+from .context import Bookmark, tolerating
 from .conversations import Said, conversation_turns, joined
 from .formats import FORMATS, check_name
 from .guessing import VALUES, format_by_name
@@ -30,7 +30,6 @@ from .records import Located, read_records
 from .spellings import folded
 from .tables import missing, read_table
 from .text_file import LostLine, is_json_lines, json_object, read_lines, suffix_of
-from .tolerance import tolerating
 from .wording import kind, short
 
 # Formats of files that need no layout; "jsonl" holds texts or conversations.

@@ -24,13 +24,12 @@ from typing import (
 
 from ..errors import DataError
 from ..messages import Episode, Message
-from .bookmark import Bookmark
 from .candidates import check_candidates
+from .context import NEEDS_LABEL, Bookmark, tolerance
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import AS_IN_FILE, NEWEST_FIRST, CorpusLayout
 from .records import Located, read_records
 from .tables import missing
-from .tolerance import NEEDS_LABEL, tolerance
 from .wording import short
 
 # How the turns of a system are used.

@@ -5,16 +5,15 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 from ..errors import DataError
 from ..messages import Episode, Message
-from .bookmark import Bookmark
+from .context import NEEDS_LABEL, Bookmark, tolerance
 from .split_column import of_split
 from .tables import missing, read_table
 from .text_file import File, is_json_lines, read_json_lines, read_lines, suffix_of
-from .tolerance import NEEDS_LABEL, tolerance
 from .wording import kind, short
 
 # Possible cells of a column that is named after a label, and whether the text has that label.
 MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
-EMPTY = (None, "", [])
+EMPTY: Sequence[Any] = (None, "", [])
 
 
 def read_labelled_text(

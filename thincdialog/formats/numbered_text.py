@@ -4,10 +4,9 @@ from typing import Iterator, List, Optional
 
 from ..errors import DataError
 from ..messages import Episode, Message
-from .bookmark import Bookmark
 from .candidates import check_candidates
+from .context import Bookmark, tolerance
 from .text_file import File, LostLine, read_lines
-from .tolerance import tolerance
 from .wording import short
 
 TRAILING = "statements that no question follows"

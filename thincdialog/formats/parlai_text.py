@@ -7,10 +7,9 @@ from typing import Any, Iterator, List, Optional
 
 from ..errors import DataError
 from ..messages import Episode, Message
-from .bookmark import Bookmark
 from .candidates import check_candidates
+from .context import Bookmark, tolerance
 from .text_file import File, LostLine, read_lines
-from .tolerance import tolerance
 from .wording import short
 
 LISTS = ("labels", "label_candidates", "text_candidates")

@@ -5,7 +5,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
 from .arrow_file import is_arrow, read_arrow
-from .bookmark import Bookmark
+from .context import Bookmark
 from .layout_file import CorpusLayout
 from .split_column import of_split
 from .tables import NO_HEADER, read_table

@@ -4,8 +4,7 @@ from contextlib import suppress
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from ..errors import DataError
-from .bad_data import BadData
-from .bookmark import Bookmark
+from .context import BadData, Bookmark
 from .spellings import Counted, Spellings
 from .text_file import is_pipe
 

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, TypeVar
 
 from ..errors import DataError
-from .bookmark import Bookmark
+from .context import Bookmark
 from .wording import short
 
 Row = TypeVar("Row")

@@ -5,7 +5,7 @@ from collections import deque
 from functools import partial
 from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from .bookmark import Bookmark, Spot
+from .context import Bookmark, Spot
 from .text_file import LONE_CR, MAX_LINE, File, read_lines, suffix_of
 from .wording import nearest, short
 

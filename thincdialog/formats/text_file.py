@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
-from .bookmark import Bookmark
+from .context import Bookmark
 from .packed import (
     DATA_SUFFIXES,
     MAX_TIMES,

@@ -4,7 +4,7 @@ import re
 from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from .bookmark import Bookmark, Spot
+from .context import Bookmark, Spot
 from .layout_file import CorpusLayout
 from .text_file import LostLine, read_lines
 from .wording import short

@@ -9,7 +9,7 @@ import srsly
 
 from ..errors import DataError
 from ..files.json_text import MAX_NESTED, parse_json
-from .bookmark import Bookmark
+from .context import Bookmark
 from .text_file import MAX_FILE, check_surrogates, read_text, suffix_of
 
 

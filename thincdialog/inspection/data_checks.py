@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Iterator, List, Tuple, Union
 
 from ..evaluation.unreachable import NOBODYS, Unreachable
-from ..formats.bad_data import why_without
+from ..formats.context import why_without
 from .data_report import DataReport, DataWarning, ExampleGroup, Limits, SplitReport
 
 CHECKS = (

@@ -9,8 +9,7 @@ from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..errors import DataError
 from ..evaluation.unreachable import Unreachable, find_unreachable
-from ..formats.bad_data import BadData, BadDataError
-from ..formats.tolerance import tolerating
+from ..formats.context import BadData, BadDataError, tolerating
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from ..config import ConfigLike
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
-from ..formats.tolerance import tolerating
+from ..formats.context import tolerating
 from ..messages import Message
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 

@@ -11,7 +11,7 @@ from ..data.words import any_script, normalise, split_words
 from ..errors import DataError, OutputError
 from ..files.json_file import write_json
 from ..files.whole_file import writing, written_whole
-from ..formats.bookmark import Bookmark
+from ..formats.context import Bookmark
 from ..formats.file_list import file_list
 from ..formats.guessing import check_guess
 from ..formats.inputs import OF_PARLAI, InputReading, format_of, layout_of, read_inputs

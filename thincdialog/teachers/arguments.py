@@ -20,13 +20,11 @@ from typing import (
 )
 
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData
-from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_candidates
+from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.spelling_count import count_spellings
 from ..formats.spellings import Counted, Spellings
 from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
-from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
 from .other_format import with_other_teacher

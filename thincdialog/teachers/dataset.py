@@ -12,10 +12,10 @@ from ..contract import Returned, called, is_users, wrong_value
 from ..errors import ConfigError, DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.candidates import list_texts
+from ..formats.context import tolerance
 from ..formats.file_list import file_list
 from ..formats.parlai_text import LISTS
 from ..formats.tables import missing
-from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import Episode, Message, wrong_list
 from ..registry import registry

@@ -27,9 +27,8 @@ from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Pr
 from ..examples.encoded import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
-from ..formats.bad_data import BadData
+from ..formats.context import BadData, tolerating
 from ..formats.spellings import Counted, Place, Spellings, is_null_like
-from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.accuracy import Accuracy

@@ -27,7 +27,7 @@ from thincdialog.config import load_code
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.evaluation.predictions import Recorder
 from thincdialog.files.held import AGENT, held, temporary_folder
-from thincdialog.formats.tolerance import tolerating
+from thincdialog.formats.context import tolerating
 from thincdialog.runners.cluster import ray_cluster, ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.actor import WorkerActor
 from thincdialog.runners.cluster.async_runner import AsyncRunner

@@ -9,7 +9,7 @@ from thinc.api import get_array_module, to_numpy
 from threadpoolctl import threadpool_limits
 
 from ...evaluation.predictions import Recorder
-from ...formats.tolerance import tolerating
+from ...formats.context import tolerating
 from ...loader.failure import Failure
 from ...ops.alignment import aligned_zeros
 from ...teachers import Teacher

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 from ...config import write_config
 from ...errors import ConfigError, DataError, DialogError
 from ...files.held import AGENT, held, temporary_folder
-from ...formats.tolerance import tolerance
+from ...formats.context import tolerance
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..data_prints import data_prints

@@ -1,12 +1,176 @@
-"""Keep a reader's position in its files, the problems there, and counts of omitted data."""
+"""The state of a reading: its position, the problems to tolerate, and counts of omitted data."""
 
 from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
-from ..errors import DataError
+from ..errors import MAX_LISTED, DataError
 from ..messages import Episode
-from .bad_data import BadData
-from .spellings import Place, Spellings
+from .spellings import Counted, Place, Spellings
+
+# Number of problems that a summary shows.
+N_NAMED = 5
+
+
+@dataclass
+class BadData:
+    """Count the data of one file that is left out. A conversation counts once, however many
+    problems it has.
+
+    path (str): The file.
+    n_read (int): Number of units (see `unit`) that were read.
+    n_skipped (int): Number of units that cannot be read.
+    n_problems (int): Number of problems in the units that cannot be read.
+    n_without (int): Number of units that were read and give no example.
+    unit (str): The unit of the counts: "conversations", "episodes" or "examples".
+    note (str): An oddity of the whole file; "" for none.
+    first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
+    names (List[Counted]): Spellings of the speakers and classes, if these are the counts of a part
+        of a file.
+    """
+
+    path: str
+    n_read: int = 0
+    n_skipped: int = 0
+    n_problems: int = 0
+    n_without: int = 0
+    unit: str = "episodes"
+    note: str = ""
+    first: List[DataError] = field(default_factory=list)
+    names: List[Counted] = field(default_factory=list)
+
+    def add(self, error: DataError, is_same: bool = False) -> None:
+        """Count a problem.
+
+        is_same (bool): Whether the problem is in a conversation that was counted already.
+        """
+        self.n_problems += 1
+        self.n_skipped += not is_same
+        if len(self.first) < MAX_LISTED:
+            self.first.append(error)
+
+    def numbers(self) -> Tuple[int, int, int, int, str, str]:
+        """Return the counts, the unit and the note, as JSON values in the order of the fields."""
+        counted = self.n_read, self.n_skipped, self.n_problems, self.n_without
+        return *counted, self.unit, self.note
+
+    @property
+    def share(self) -> float:
+        """The fraction of units that cannot be read, 0.0 to 1.0."""
+        return self.n_skipped / max(1, self.n_read + self.n_skipped)
+
+    def summary(self) -> str:
+        """Describe the data that was left out: counts, reasons and the first problems, by line."""
+        lines, of_all = [], f"of {self.n_read + self.n_skipped:,} {self.unit}"
+        if self.n_skipped:
+            head = f"{self.path}  {self.n_skipped:,} {of_all} skipped ({percent(self)}):"
+            lines += [head, *self.listed(N_NAMED)]
+        if self.n_without:
+            why = why_without(self.unit)
+            lines.append(f"{self.path}  {self.n_without:,} {of_all} left out: {why}")
+        if self.note:
+            lines.append(f"{self.path}  {self.note}")
+        return "\n".join(lines)
+
+    def listed(self, n_lines: int) -> List[str]:
+        """List the first problems, one per line, and the number of further problems.
+
+        n_lines (int): Number of problems to list, ``MAX_LISTED`` at most.
+        """
+        lines = [f"  {error}" for error in self.first[:n_lines]]
+        more = self.n_problems - len(lines)
+        return [*lines, f"  ... and {more:,} more"] if more else lines
+
+    def too_many(self, max_share: float) -> DataError:
+        """Return the error for a file of which too much would be left out."""
+        total = self.n_read + self.n_skipped
+        text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
+        text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
+        # If reading began within the file, all problems may be before that position.
+        return DataError(self.path, f"{text}; the first: {self.first[0]}" if self.first else text)
+
+
+class BadDataError(DataError):
+    """List the problems of several files in one error.
+
+    found (Sequence[BadData]): The problems of each file.
+    """
+
+    def __init__(self, found: List[BadData]):
+        self.found = list(found)
+        self.path, self.line = self.found[0].path, self.found[0].first[0].line
+        lines = []
+        for bad in self.found:
+            n = bad.n_problems
+            lines += [f"{bad.path}  {n:,} problem{'' if n == 1 else 's'}", *bad.listed(MAX_LISTED)]
+        Exception.__init__(self, "\n".join(lines))
+
+
+def percent(bad: BadData) -> str:
+    """Format the fraction of units that cannot be read, for a message."""
+    return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
+
+
+def why_without(unit: str) -> str:
+    """Explain why some units that were read give no example.
+
+    unit (str): The unit, see ``BadData``.
+    """
+    if unit == "conversations":
+        return "label_speaker gives no reply in them"
+    return "there is no text or no label in them"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Hold the problems that are tolerated. (They are kept in a context variable, because the code
+    between the caller and the readers, such as a teacher, does not know why data is read.)
+
+    unlabelled (bool): Whether examples without a label are tolerated, so that they can be answered.
+    outside_labels (bool): Whether labels that are not among their candidates are tolerated.
+    empty_labels (bool): Whether empty lists of labels are tolerated, for agents that also train on
+        texts without a label.
+    bad_data (Optional[Dict[str, BadData]]): Collects errors of data that cannot be read, by path.
+        If given, no error ends the reading of a file, whatever the teachers' settings.
+    classes (Optional[Spellings]): Spellings of the labels, if they are classes; None to tolerate
+        labels that differ only by case or blanks, as replies may.
+    needs_text (bool): Whether only text and features are read, so that other texts are no input.
+    """
+
+    unlabelled: bool = False
+    outside_labels: bool = False
+    empty_labels: bool = False
+    bad_data: Optional[Dict[str, BadData]] = None
+    classes: Optional[Spellings] = None
+    needs_text: bool = False
+
+
+TRAINING = Tolerance()
+# Advice for an empty label that is not tolerated.
+NEEDS_LABEL = "give the example a label (thincdialog.MultiLabel.v1 needs none)"
+_tolerance: ContextVar[Tolerance] = ContextVar("tolerance", default=TRAINING)
+
+
+def tolerance() -> Tolerance:
+    """Return the current tolerance."""
+    return _tolerance.get()
+
+
+@contextmanager
+def tolerating(**more: Any) -> Iterator[None]:
+    """Tolerate more problems inside a ``with`` block.
+
+    more (Any): Fields of ``Tolerance``. A field that is None or False is unchanged.
+    """
+    given = {name: value for name, value in more.items() if value not in (None, False)}
+    token = _tolerance.set(replace(tolerance(), **given))
+    try:
+        yield
+    finally:
+        _tolerance.reset(token)
+
 
 # A position in a file: byte of the unpacked content at which a line begins, and lines before it.
 Spot = Tuple[int, int]

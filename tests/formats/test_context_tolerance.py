@@ -4,10 +4,10 @@ import pytest
 
 from tests.formats.test_formats import CONTENTS, SUFFIXES
 from thincdialog.errors import DataError
+from thincdialog.formats.context import Tolerance, tolerance, tolerating
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import CorpusLayout
-from thincdialog.formats.tolerance import tolerance, tolerating
 
 TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "you"}]}'
 
@@ -55,12 +55,12 @@ def test_tolerance_grows_in_nested_blocks_and_ends_with_them():
     with tolerating(outside_labels=True):
         with tolerating(unlabelled=True, bad_data=found):
             assert (
-                tolerance() == (True, True, False, found, None, False)
+                tolerance() == Tolerance(True, True, False, found, None, False)
                 and tolerance().bad_data is found
             )
         with tolerating(outside_labels=False):
-            assert tolerance() == (False, True, False, None, None, False)
-    assert tolerance() == (False, False, False, None, None, False)
+            assert tolerance() == Tolerance(False, True, False, None, None, False)
+    assert tolerance() == Tolerance(False, False, False, None, None, False)
 
 
 def test_tolerance_of_empty_labels_in_a_layout(written):

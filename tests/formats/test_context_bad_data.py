@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.formats.test_formats import HEADERS, SUFFIXES
 from thincdialog.errors import DataError
-from thincdialog.formats.bad_data import BadData, BadDataError
-from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.context import BadData, BadDataError, Bookmark
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import CorpusLayout
