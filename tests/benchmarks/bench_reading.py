@@ -21,7 +21,7 @@ from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.text_file import read_json_lines
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
-from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.text_formats import Conversations
 
 NAME = "self_dialogue/train.jsonl.gz"
 N_REPEATS, BATCH, EVERY_EPOCH = sized(5, 1), 512, "batches of arrays (every epoch)"

@@ -4,7 +4,7 @@ import pytest
 
 from thincdialog.evaluation.shared_file import shared_file
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 
 @pytest.fixture(autouse=True)

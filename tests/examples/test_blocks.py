@@ -15,7 +15,7 @@ from thincdialog.examples import blocks
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
-from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.text_formats import Conversations
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -23,9 +23,8 @@ from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
-from thincdialog.teachers import IterableTeacher, Teacher, arguments
-from thincdialog.teachers.conversations import Conversations
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers import IterableTeacher, Teacher, file_teacher
+from thincdialog.teachers.text_formats import Conversations, LabelledText
 
 
 @pytest.fixture(autouse=True)
@@ -314,7 +313,7 @@ def test_reading_processes_parse_each_line_of_files_once(
             yield ahead(share) if help else share
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arguments, "PIECE", n_bytes)
+        patch.setattr(file_teacher, "PIECE", n_bytes)
         said = []
         for share, again in zip(shares(), shares()):
             first = rounds([share], n_before)
@@ -333,7 +332,7 @@ def test_reading_processes_parse_each_line_of_files_once(
 
 @pytest.mark.parametrize("n_workers", [2, 3])
 def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypatch, n_workers):
-    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
     paths = [
         write_spoken(tmp_path / f"{number:02}.jsonl", *["agent"] * (1 if number % 2 else 100))
         for number in range(40)
@@ -345,7 +344,7 @@ def test_reading_processes_get_even_sections_of_uneven_files(tmp_path, monkeypat
 
 
 def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
     paths = [write_spoken(tmp_path / f"{name}.jsonl", *["agent"] * 50) for name in "ab"]
     teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")
     shares = [teacher.share_of(n, 2, reads_apart=True) for n in range(2)]
@@ -358,7 +357,7 @@ def test_reading_processes_name_a_file_that_is_gone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("speakers", [["bot"] * 50, ["bot"] * 49 + ["agent"], []])
 def test_reading_processes_name_a_file_without_examples_once(tmp_path, monkeypatch, speakers):
     """As in a single process. An example in another process's section is enough."""
-    monkeypatch.setattr(arguments, "PIECE", 1 << 10)
+    monkeypatch.setattr(file_teacher, "PIECE", 1 << 10)
     paths = [write_spoken(tmp_path / f"{n}.jsonl", *["agent"] * 50) for n in range(3)]
     write_spoken(tmp_path / "1.jsonl", *speakers)
     teacher = Conversations(paths, label_speaker="agent", streaming=True).for_split("train")

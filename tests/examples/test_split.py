@@ -21,11 +21,8 @@ from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
 from thincdialog.teachers import MultiTask, Teacher
-from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
-from thincdialog.teachers.numbered_text import NumberedText
-from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.text_formats import Conversations, LabelledText, NumberedText, ParlAIText
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
 slowly = settings(

@@ -5,7 +5,7 @@ import pytest
 from thincdialog.formats.context import Bookmark, tolerating
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.messages import SILENCE
-from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.text_formats import Conversations
 
 
 def turns(*said, **fields):

@@ -5,7 +5,7 @@ import pytest
 from thincdialog.errors import DataError
 from thincdialog.formats.file_list import file_list
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 
 @pytest.fixture

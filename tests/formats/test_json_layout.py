@@ -17,8 +17,8 @@ from thincdialog.formats.layout_file import CorpusLayout, find_layout, read_layo
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
-from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.json_layout import JSONLayout
+from thincdialog.teachers.text_formats import Conversations
 
 # For each layout: the value in a JSON file, and the (id, text, labels) of its examples.
 SAMPLES = {

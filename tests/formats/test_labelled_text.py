@@ -5,7 +5,7 @@ import pytest
 from thincdialog.errors import ConfigError, DataError
 from thincdialog.formats.context import tolerating
 from thincdialog.formats.labelled_text import read_labelled_text
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 
 def rows(path, **choices):

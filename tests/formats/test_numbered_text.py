@@ -3,7 +3,7 @@
 import pytest
 
 from thincdialog.formats.numbered_text import read_numbered_text
-from thincdialog.teachers.numbered_text import NumberedText
+from thincdialog.teachers.text_formats import NumberedText
 
 
 def facts(path, third, **choices):

@@ -13,9 +13,8 @@ from tests.fuzzing import within_time
 from thincdialog.errors import DataError
 from thincdialog.formats.packed import MAX_UNPACKED, is_data
 from thincdialog.formats.text_file import read_lines, read_text, suffix_of
-from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import Conversations, LabelledText
 
 TABLE = "text,label\nhi,greet\nbye,leave\n"
 

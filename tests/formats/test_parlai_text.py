@@ -3,7 +3,7 @@
 import pytest
 
 from thincdialog.formats.parlai_text import read_parlai_text
-from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.text_formats import ParlAIText
 
 
 def test_parlai_text_reads_the_whole_grammar(written):

@@ -11,13 +11,10 @@ from thincdialog.formats.context import tolerating
 from thincdialog.formats.spellings import MOST_LABELS, MOST_SPEAKERS, Place, Spellings
 from thincdialog.loader.readers import Readers
 from thincdialog.teachers import IterableTeacher
-from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.dataset import Dataset
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
 from thincdialog.teachers.ml_datasets import MLDatasets
-from thincdialog.teachers.numbered_text import NumberedText
-from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.text_formats import Conversations, LabelledText, NumberedText, ParlAIText
 
 
 def read(teacher, split="train"):

@@ -8,7 +8,7 @@ from thincdialog.errors import DataError
 from thincdialog.formats.context import Bookmark
 from thincdialog.formats.split_column import of_split
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 ROWS = [
     {"q": "a", "y": "x", "part": "train"}, {"q": "b", "y": "x", "part": "Validation"},

@@ -10,7 +10,7 @@ from thincdialog.errors import DataError
 from thincdialog.formats import text_file
 from thincdialog.formats.context import Bookmark
 from thincdialog.formats.formats import FORMATS
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 TURNS = '{"turns": [{"speaker": "a", "text": "TEXT"}, {"speaker": "b", "text": "x"}]}'
 # A valid line of each format. Its text is TEXT.

@@ -25,7 +25,7 @@ from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers import Teacher
-from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.text_formats import Conversations
 
 METHODS = ("fork", "forkserver", "spawn")
 SECONDS = 0.0005

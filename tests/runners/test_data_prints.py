@@ -5,7 +5,7 @@ import json
 
 from thincdialog.api import IterableTeacher, Message
 from thincdialog.runners.data_prints import N_FIRST, data_prints
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 
 def stream(yes="yes", since=0, **options):

@@ -16,8 +16,7 @@ from tests.runs.conftest import ENDS, resume
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
 from thincdialog.runs.checkpoints import Checkpoints
-from thincdialog.teachers.conversations import Conversations
-from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.text_formats import Conversations, ParlAIText
 from thincdialog.training.interruption import Interrupted
 
 

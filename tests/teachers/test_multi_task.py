@@ -14,7 +14,7 @@ from thincdialog.messages import Message
 from thincdialog.metrics import merge_reports, report_values
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.teachers import IterableTeacher, MultiTask, mix_tasks
-from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.text_formats import LabelledText
 
 
 def test_multi_task_with_a_weight_of_zero_is_left_out():

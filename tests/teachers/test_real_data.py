@@ -11,9 +11,7 @@ from thincdialog.batchers import Fixed
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
-from thincdialog.teachers.conversations import Conversations
-from thincdialog.teachers.labelled_text import LabelledText
-from thincdialog.teachers.numbered_text import NumberedText
+from thincdialog.teachers.text_formats import Conversations, LabelledText, NumberedText
 
 
 def counts(data, name, split):

@@ -1,13 +1,315 @@
-"""Register teachers of files, which share most of their arguments."""
+"""Register teachers of files, which share most of their arguments, and read files with them."""
 
+import copy
 import inspect
+import os
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Callable
+from itertools import accumulate
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
+from ..errors import ConfigError, DataError, Problem
+from ..formats.candidates import read_candidates
+from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.file_list import file_list
+from ..formats.spelling_count import count_spellings
+from ..formats.spellings import Counted, Spellings
+from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
+from ..messages import Episode
 from ..registry import registry
-from .arguments import CandidateFile, FileOptions, FileSource, Reader
+from .held_out import HeldOut
+from .other_format import with_other_teacher
 from .teacher import Teacher
+
+# Bytes of the pieces of lines that several processes read in turn (see ``FileSource.section``).
+PIECE = 1 << 14
+
+# Takes a path and, as argument `at`, a bookmark, which it moves along while reading.
+Reader = Callable[..., Iterable[Episode]]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Hold the arguments that all teachers of files have; also `teacher`, the teacher's registered
+    name, and `layout_file`, the file with the layout that its reader uses ("" for none).
+
+    train (Optional[Union[str, List[str]]]): File or files of the split `train`: plain or
+        compressed (gzip, zip), a folder, or a pattern such as "data/*.csv".
+    dev (Optional[Union[str, List[str]]]): File or files of the split `dev`.
+    test (Optional[Union[str, List[str]]]): File or files of the split `test`.
+    dev_share (float): Fraction of the training conversations (or examples) to hold out as split
+        `dev`, 0.0 to less than 1.0; only if no dev is given. Each conversation is drawn by a hash
+        of dev_seed and its name, or its number if it has no name.
+    test_share (float): Fraction of the training conversations (or examples) to hold out as split
+        `test`, drawn in the same way; only if no test is given.
+    dev_seed (int): Seed of the draws for dev_share and test_share.
+    on_bad_data (str): Whether unreadable data is an "error", or is left out and listed ("skip").
+        "skip" always leaves out a whole conversation.
+    max_bad_share (float): Fraction of a file's conversations (or examples) that may be left out,
+        0.0 to 1.0; more is an error.
+    encoding (Optional[str]): Encoding of the files, such as "cp1252"; if None, UTF-8, or UTF-16
+        if a byte order mark indicates it.
+    mutators (Optional[Union[List, Dict]]): Mutators to apply in order, each in a section
+        `[tasks.x.mutators.name]`.
+    candidates (Optional[str]): File of candidates for all messages, one per line, numbered or
+        not; `\\n` means a line end.
+    streaming (bool): Read the files for every epoch instead of holding them in memory.
+    RAISES (ConfigError): If an argument is invalid, or a share is given together with its split's
+        files.
+    """
+
+    teacher: str
+    train: Optional[PathOrPaths] = None
+    dev: Optional[PathOrPaths] = None
+    test: Optional[PathOrPaths] = None
+    dev_share: float = 0.0
+    test_share: float = 0.0
+    dev_seed: int = 0
+    on_bad_data: Literal["error", "skip"] = "error"
+    max_bad_share: float = 0.05
+    encoding: Optional[str] = None
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None
+    candidates: Optional[str] = None
+    streaming: bool = False
+    layout_file: str = ""
+
+    @property
+    def paths(self) -> Dict[str, PathOrPaths]:
+        """The file or files of each split that has any."""
+        given = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: files for split, files in given.items() if files}
+
+    @property
+    def held_out(self) -> HeldOut:
+        """The division of the training files into splits."""
+        return HeldOut(self.dev_share, self.test_share, self.dev_seed)
+
+    def check(self) -> None:
+        """Check the options against each other and the files.
+
+        RAISES (ConfigError): If an option is invalid.
+        """
+        problems = self.held_out.problems(self.teacher, self.paths)
+
+        def refuse(name: str, text: str, hint: str) -> None:
+            problems.append(Problem("", f"'{name}' of {self.teacher} {text}", hint))
+
+        if not 0.0 <= self.max_bad_share <= 1.0:
+            refuse("max_bad_share", f"is {self.max_bad_share}", "give 0.0 or more, 1.0 at most")
+        try:
+            check_encoding(self.encoding or "utf-8")
+        except LookupError:
+            hint = 'give a name that Python knows, such as "cp1252" or "latin-1"'
+            refuse("encoding", f"is '{self.encoding}'", hint)
+        if problems:
+            raise ConfigError(problems)
+
+
+class FileSource:
+    """Read the episodes of some files, one file after the other.
+
+    From the second file on, ids start with the file's number, so that they stay unique.
+
+    reader (Reader): Returns the episodes of one file.
+    paths (Sequence[str]): The files.
+    options (FileOptions): Options of the reading.
+    part (str): The split to show, if the files are divided into several.
+    has_lines (bool): Whether the reader can begin at any line.
+
+    bad (Dict[str, BadData]): For each file, the bad data of its last complete reading.
+    about (str): Description of the part of the files that the episodes are from; "" for all.
+    takes_folders (bool): Whether a path may be the folder of a data set (see
+        ``Split.check_source``).
+    is_by_line (bool): Whether the format and the options allow reading each line separately.
+    """
+
+    # Labels are compared here, because the error can then name the line (see
+    # ``Split.compare_labels``).
+    compares_labels = True
+
+    def __init__(
+        self,
+        reader: Reader,
+        paths: Sequence[str],
+        options: FileOptions,
+        part: str = "",
+        has_lines: bool = False,
+    ):
+        self.reader, self.options, self.part = reader, options, part
+        self.paths = list(paths)
+        self.origin = ", ".join(self.paths)
+        self.held_out, self.layout_file = options.held_out, options.layout_file
+        self.about = self.held_out.about(part)
+        self.takes_folders = bool(options.layout_file)
+        self.is_by_line = has_lines and options.on_bad_data != "skip"
+        self.bad: Dict[str, BadData] = {}
+        self.speakers = Spellings("speaker")
+        self._section: Optional[Tuple[int, int]] = None
+        # The classes for which the spellings were counted; ``...`` before the first count.
+        self._counted_for: Any = ...
+
+    @property
+    def size(self) -> int:
+        """Approximate number of pieces in the files; files that are packed count by their packed
+        size."""
+        return self._starts()[-1] // PIECE
+
+    def _starts(self) -> List[int]:
+        """Return the number of bytes before each file, then the number of all bytes."""
+        # Reading a missing file raises its own error.
+        sizes = (os.path.getsize(path) if os.path.exists(path) else 0 for path in self.paths)
+        return [0, *accumulate(sizes)]
+
+    def section(self, number: int, n: int) -> "FileSource":
+        """Return one of n sections of the files, if each line can be read separately: every n-th
+        piece of about ``PIECE`` bytes. All pieces are read from the disk, but only the lines of
+        the section are parsed.
+
+        number (int): Number of the section, from 0.
+        """
+        section = copy.copy(self)
+        section._section, section.is_by_line = (number, n), False
+        return section
+
+    def __call__(self) -> Iterator[Episode]:
+        """Read the episodes."""
+        return self.read_from(Bookmark())
+
+    def read_from(self, at: Bookmark) -> Iterator[Episode]:
+        """Read the episodes from a position on.
+
+        at (Bookmark): Where to start; moved along while reading.
+        """
+        at.encoding = self.options.encoding
+        classes = tolerance().classes
+        if self.options.on_bad_data == "skip" and self._counted_for is not classes:
+            count_spellings(self.paths, self.reader, at.encoding, self.speakers, classes)
+            self._counted_for = classes
+        for part in self._files(at) if self._section is None else self._pieces(at, *self._section):
+            number = part.file
+            for episode in self._read(self.paths[number], part):
+                if self.part and self.held_out.split_of(episode) != self.part:
+                    continue
+                if number:
+                    for message in episode:
+                        message["id"] = f"{number}:{message['id']}"
+                at.path, at.begin, at.end = part.path, part.begin, part.end
+                yield episode
+
+    def _files(self, at: Bookmark) -> Iterator[Bookmark]:
+        """Yield the bookmark in each file from its position on; only once if it has a piece."""
+        for number in range(at.file, len(self.paths) if at.piece is None else at.file + 1):
+            at.open(number)
+            yield at
+
+    def _pieces(self, at: Bookmark, own: int, n: int) -> Iterator[Bookmark]:
+        """Yield a bookmark for each piece of a section, and move ``at`` to its beginning.
+
+        own, n (int): Number of the section, and of all sections.
+        """
+        cutting = Bookmark(at.mark(), encoding=at.encoding)
+        place = own  # A position within a file is the beginning of a piece of this section.
+        starts, seems_empty = self._starts(), False
+        for mark, letters, encoding in cut_lines(self.paths, cutting, lambda: PIECE):
+            # Count the pieces of all files together, so that sections of small files are even.
+            if not mark["byte"]:
+                place = starts[mark["file"]] // PIECE
+                seems_empty = place % n == own  # Only one section checks each file.
+            if letters and place % n == own:
+                at.open(mark["file"])
+                at.spot = mark["byte"], mark["line"]
+                piece = Bookmark(mark)
+                piece.piece = letters, encoding
+                yield piece
+                self.compare(piece.counts)
+                seems_empty &= piece.counts.n_without == piece.counts.n_read
+            elif not letters and seems_empty:  # Look for an example in the other sections.
+                whole = Bookmark({"file": mark["file"]}, encoding=at.encoding)
+                next(self._read(self.paths[mark["file"]], whole), None)
+            place += 1
+
+    def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
+        gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
+        counts, is_begin = at.counts, at.is_at_begin
+        counts.path = path
+        at.bad = counts if skips or gathered is not None else None
+        at.speakers, classes = self.speakers, tolerance().classes
+        if at.piece is not None:  # The caller joins the pieces and compares their names.
+            counts.names = [Counted("speaker")]
+            if classes is not None:
+                counts.names.append(Counted("label"))
+                classes = counts.names[1]
+            at.speakers = counts.names[0]
+        try:
+            yield from at.counted(self.reader(path, at=at), classes)
+        except DataError as error:
+            is_unread = is_begin and not counts.n_read
+            if is_unread:
+                first, given = counts.first[0] if counts.first else error, self.options
+                names = given.teacher, given.layout_file, given.encoding
+                other = with_other_teacher(first, path, *names)
+                if other is not first:
+                    raise other from None
+            # If data was skipped, this already explains why no example is left.
+            if not is_unread or not counts.n_skipped:
+                if gathered is None:
+                    raise
+                counts.add(error)
+                gathered[path] = counts
+        max_share = self.options.max_bad_share if skips else 0.0
+        if counts.share > max_share:
+            if gathered is None:
+                raise counts.too_many(max_share)
+            gathered[path] = counts
+        if at.piece is None:
+            self.bad[path] = counts
+
+    def compare(self, part: BadData) -> None:
+        """Compare the names in a part of a file that another reader has read with earlier names.
+
+        RAISES (DataError): If two names differ only by case or blanks.
+        """
+        for seen, names in zip(filter(None, [self.speakers, tolerance().classes]), part.names):
+            seen.main = names.main
+            for name, place in names.places.items():
+                seen.add(name, place)
+
+
+def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:
+    """Check that the delimiter of cells is one character.
+
+    RAISES (ConfigError): If the delimiter is longer, or a quote or line end.
+    """
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        text = f"'delimiter' of {teacher} is {delimiter!r}"
+        raise ConfigError([Problem("", text, 'give one character, such as ";"')])
+
+
+@dataclass
+class CandidateFile:
+    """Read the fixed candidates in a file, one per line, only when they are needed.
+
+    path (str): The file.
+    """
+
+    path: str
+
+    def __call__(self) -> List[str]:
+        """Return the candidates."""
+        return read_candidates(self.path)
+
 
 # The arguments of ``FileOptions`` that a config can set, and their documentation.
 SHARED = {

@@ -7,8 +7,7 @@ from ..errors import DataError
 from ..formats.candidates import list_texts
 from ..formats.wording import kind, short
 from ..messages import Episode, Message
-from .arguments import Mutators
-from .teacher import Teacher
+from .teacher import Mutators, Teacher
 
 Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]
 

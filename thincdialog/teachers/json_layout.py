@@ -14,8 +14,7 @@ from ..formats.layout_file import (
     read_layout,
     shipped_layouts,
 )
-from .arguments import FileOptions, check_delimiter
-from .file_teacher import file_teacher, read_files
+from .file_teacher import FileOptions, check_delimiter, file_teacher, read_files
 from .teacher import Teacher
 
 

@@ -33,13 +33,23 @@ from ..metrics.example_metric import ExampleMetric
 from ..metrics.metric import Metric
 from ..protocol import Agent
 from ..registry import registry
-from .arguments import Mutators, mutator_list
 from .scores import Scores
+
+# Mutators as a list, or as a mapping from the names of a config's sections.
+Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
 
 TeacherT = TypeVar("TeacherT", bound="Teacher")
 
 # Marks that no agent has replied yet.
 _NOBODY = object()
+
+
+def mutator_list(mutators: Mutators) -> List[Callable]:
+    """Return mutators in order, from a list, or from the config's sections
+    `[tasks.x.mutators.name]` or `[tasks.x.mutators.*.name]`."""
+    if not isinstance(mutators, Mapping):
+        return list(mutators or ())
+    return [step for key, value in mutators.items() for step in (value if key == "*" else [value])]
 
 
 class Teacher(Agent):

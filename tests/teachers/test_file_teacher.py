@@ -11,13 +11,10 @@ from thincdialog.formats.context import tolerating
 from thincdialog.formats.labelled_text import read_labelled_text
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
-from thincdialog.teachers.arguments import FileOptions, FileSource
-from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.file_teacher import FileOptions, FileSource
 from thincdialog.teachers.json_layout import JSONLayout
-from thincdialog.teachers.labelled_text import LabelledText
-from thincdialog.teachers.numbered_text import NumberedText
 from thincdialog.teachers.other_format import OtherFormatError
-from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.text_formats import Conversations, LabelledText, NumberedText, ParlAIText
 
 ROW = '{"text": "a", "label": "x"}'
 
