@@ -1,7 +1,6 @@
 """Read and write conversations in JSON lines, as turns with speakers or in ParlAI's form."""
 
 import json
-from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -22,8 +21,10 @@ class Conversation(NamedTuple):
     said (List[Said]): The turns.
     background (Sequence[str]): Lines to put before the first text.
     system (Sequence[str]): System messages before the first turn.
-    turns (Sequence[Any]): Location of each turn in `said`, if the reader keeps locations.
+    turns (Sequence[Any]): Each turn in `said` as it is in the file: an object of JSON lines, or
+        the location of a value.
     unlearnt (Sequence[int]): Indexes in `said` of turns that are context only, never labels.
+    fields (Dict[str, Any]): The whole object of the conversation, if it is in JSON lines.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Conversation(NamedTuple):
     system: Sequence[str] = ()
     turns: Sequence[Any] = ()
     unlearnt: Sequence[int] = ()
+    fields: Dict[str, Any] = {}
 
 
 # Get the speaker and the text of a turn.
@@ -63,49 +65,56 @@ def read_conversations(
     """
     at = at or Bookmark()
     at.leave_out("names of speakers")
-    conversations = at.try_each(partial(_conversation, at=at), read_json_lines(path, at))
-    return spoken_episodes(conversations, label_speaker, path, at)
+    return spoken_episodes(_counted(read_turns(path, at), at), label_speaker, path, at)
 
 
-def _conversation(line: Tuple[int, Dict[str, Any]], at: Bookmark) -> Conversation:
-    """Return the conversation in a numbered line of JSON."""
-    number, conversation = line
-    at.before()
-    turns = list(conversation_turns(conversation, at))
-    if at.left_out is not None:
-        others = (field for field in conversation if field not in OWN)
-        at.left_out.update(f"the field '{field}' of conversations" for field in others)
-        others = (field for _, _, turn in turns for field in turn if field not in OWN)
-        at.left_out.update(f"the field '{field}' of turns" for field in others)
-        at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
-    said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
-    name = conversation.get("id")
-    return Conversation(str(number) if name is None else str(name), said)
+def _counted(conversations: Iterable[Conversation], at: Bookmark) -> Iterator[Conversation]:
+    """Yield the same conversations, and count the fields that are not read."""
+    for one in conversations:
+        if at.left_out is not None:
+            others = (field for field in one.fields if field not in OWN)
+            at.left_out.update(f"the field '{field}' of conversations" for field in others)
+            others = (field for turn in one.turns for field in turn if field not in OWN)
+            at.left_out.update(f"the field '{field}' of turns" for field in others)
+        yield one
 
 
-def conversation_turns(
-    conversation: Dict[str, Any], at: Bookmark
-) -> Iterator[Tuple[Optional[str], str, Dict[str, Any]]]:
-    """Yield the speaker, text and JSON object of each turn; None is ParlAI's speaker `context`.
+def read_turns(path: File, at: Bookmark) -> Iterator[Conversation]:
+    """Return an iterator over the conversations of one file.
 
-    conversation (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
+    RAISES (DataError): With the line, if a conversation is malformed.
+    """
+
+    def made(line: Tuple[int, Dict[str, Any]]) -> Conversation:
+        at.before()
+        return conversation_in(line[1], at, line[0])
+
+    return at.try_each(made, read_json_lines(path, at))
+
+
+def conversation_in(row: Dict[str, Any], at: Bookmark, number: int = 0) -> Conversation:
+    """Return the conversation in an object of JSON. Turns of ParlAI's speaker `context` are left
+    out.
+
+    row (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
     at (Bookmark): Position of the conversation.
+    number (int): Its name, if it has no `id`.
     RAISES (DataError): If the conversation is malformed.
     """
     turns: Any
-    if "turns" in conversation:
-        turns, speaker_field = conversation["turns"], "speaker"
+    if "turns" in row:
+        turns, speaker_field = row["turns"], "speaker"
         if not isinstance(turns, list):
             raise at.error(f"'turns' must be a list, found {kind(turns)}")
-    elif "dialog" in conversation:
-        pairs, speaker_field = conversation["dialog"], "id"
+    elif "dialog" in row:
+        pairs, speaker_field = row["dialog"], "id"
         if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
             raise at.error("'dialog' must be a list of lists of turns")
         turns = list(chain.from_iterable(pairs))
     else:
-        names = list(conversation)
-        hint = nearest("turns", names) or nearest("dialog", names)
+        hint = nearest("turns", [*row]) or nearest("dialog", [*row])
         raise at.error(f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)")
+    said: List[Said] = []
     for place, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict):
             raise at.error(f"turn {place} must be an object, found {kind(turn)}")
@@ -116,11 +125,15 @@ def conversation_turns(
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise at.error(f"'{field}' of turn {place} {what}")
-        if speaker == "context" and speaker_field == "id":
-            yield None, text, turn
-            continue
-        at.check_speaker(speaker, at.end[1])
-        yield speaker, text, turn
+        if speaker != "context" or speaker_field != "id":
+            at.check_speaker(speaker, at.end[1])
+            said.append((speaker, text))
+    n_left_out = len(turns) - len(said)
+    if n_left_out:
+        at.leave_out(CONTEXT, n_left_out)
+        turns = [turn for turn in turns if turn["id"] != "context"]
+    name = row.get("id")
+    return Conversation(str(number if name is None else name), said, turns=turns, fields=row)
 
 
 def spoken_episodes(
@@ -145,7 +158,7 @@ def spoken_episodes(
     counts.unit = "conversations"
     if at.speakers is not None and label_speaker not in SIDES:
         at.speakers.main = label_speaker
-    for name, said, background, system, _, unlearnt in conversations:
+    for name, said, background, system, _, unlearnt, _ in conversations:
         if len(speakers) < 100:
             speakers.update(dict.fromkeys(map(SPEAKER, said)))
         is_left_out = True

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
 from .context import BadData, Bookmark
-from .conversations import CONTEXT, conversation_line, conversation_name, conversation_turns
+from .conversations import Conversation, conversation_line, conversation_name, read_turns
 from .file_list import file_list
 from .formats import FORMATS, Format, check_name
 from .guessing import guess_format
@@ -22,7 +22,7 @@ from .parlai_text import parlai_lines
 from .records import read_records
 from .spelling_count import count_spellings
 from .spellings import Spellings
-from .text_file import PathOrPaths, read_json_lines
+from .text_file import PathOrPaths
 from .wording import short
 
 # Maps each format to a function that returns the lines of an episode, given its name.
@@ -223,24 +223,6 @@ def _carried(
     return message
 
 
-def _conversations(
-    source: str, layout: Optional[CorpusLayout], choices: Dict[str, Any], at: Bookmark
-) -> Iterator[Dict[str, Any]]:
-    """Yield the conversations of a file in the form of JSON lines."""
-    if layout is None:
-        yield from (conversation for _, conversation in read_json_lines(source, at))
-        return
-    at.leave_out("what the layout does not name")
-    records = read_records(source, layout, "train", at, **choices)
-    parts = read_parts(records, layout, at, conversation_of)
-    for name, said, background, system, _, unlearnt in parts:
-        at.leave_out("weights of 0", len(unlearnt))
-        turns = [{"speaker": who, "text": text} for who, text in said]
-        if background and turns:
-            turns[0]["text"] = "\n".join([*background, turns[0]["text"]])
-        yield {"id": name, "turns": turns, **({"system": "\n".join(system)} if system else {})}
-
-
 def _turns(
     source: str,
     layout: Optional[CorpusLayout],
@@ -250,29 +232,33 @@ def _turns(
 ) -> Iterator[Tuple[int, List[str]]]:
     """Yield the number of turns and the line of each conversation."""
     at.counts.unit = "conversations"
-    given = _conversations(source, layout, choices, at)
-    for conversation, turns in at.try_each(lambda one: (one, _turns_of(one, drop, at)), given):
+    if layout is None:
+        given = read_turns(source, at)
+    else:
+        at.leave_out("what the layout does not name")
+        records = read_records(source, layout, "train", at, **choices)
+        given = read_parts(records, layout, at, conversation_of)
+    for whole in at.try_each(partial(_whole, drop=drop, at=at), given):
         at.counts.n_read += 1
-        left_out = ("dialog" if "turns" not in conversation else "turns", *drop)
-        whole = {name: value for name, value in conversation.items() if name not in left_out}
         if at.file and "id" in whole:
             whole["id"] = f"{at.file}:{whole['id']}"
-        yield len(turns), [json.dumps({**whole, "turns": turns}, ensure_ascii=False)]
+        yield len(whole["turns"]), [json.dumps(whole, ensure_ascii=False)]
 
 
-def _turns_of(
-    conversation: Dict[str, Any], drop: Sequence[str], at: Bookmark
-) -> List[Dict[str, object]]:
-    """Return the turns of a conversation in the form in which they are written."""
-    own = ("speaker" if "turns" in conversation else "id", "text", *drop)
-    turns: List[Dict[str, object]] = []
-    for speaker, text, turn in conversation_turns(conversation, at):
-        if speaker is None:
-            at.leave_out(CONTEXT)
-            continue
-        others = {name: value for name, value in turn.items() if name not in own}
-        if "speaker" in others:
+def _whole(one: Conversation, drop: Sequence[str], at: Bookmark) -> Dict[str, Any]:
+    """Return a conversation in the form in which it is written."""
+    own = ("speaker" if "turns" in one.fields else "id", "text", *drop)
+    turns: List[Dict[str, Any]] = []
+    for (speaker, text), turn in zip(one.said, one.turns):
+        names = [name for name in turn if name not in own] if one.fields else []
+        if "speaker" in names:
             problem = f"turn {len(turns) + 1}: the field 'speaker' has another meaning"
             raise at.error(f"{problem} in 'conversations'; rename or --drop it")
-        turns.append({"speaker": speaker, "text": text, **others})
-    return turns
+        turns.append({"speaker": speaker, "text": text, **{name: turn[name] for name in names}})
+    at.leave_out("weights of 0", len(one.unlearnt))
+    if one.background and turns:
+        turns[0]["text"] = "\n".join([*one.background, turns[0]["text"]])
+    system = {"system": "\n".join(one.system)} if one.system else {}
+    fields = one.fields or {"id": one.name, **system}
+    left_out = ("turns" if "turns" in one.fields else "dialog", *drop)
+    return {**{name: fields[name] for name in fields if name not in left_out}, "turns": turns}

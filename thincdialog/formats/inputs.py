@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .arrow_file import SUFFIXES, is_arrow, read_arrow
 from .context import Bookmark, tolerating
-from .conversations import Said, conversation_turns, joined
+from .conversations import Said, conversation_in, joined
 from .formats import FORMATS, check_name
 from .guessing import VALUES, format_by_name
 from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
@@ -324,7 +324,7 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     """
     message = Message()
     if "turns" in row or "dialog" in row:
-        said = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
+        said = conversation_in(row, at).said
         message, _ = _last_turn(said, reading.label_speaker, (), at.error)
     elif row.get(reading.text_field) is not None or not (
         "features" in row or reading.n_features or reading.other_fields

@@ -1,18 +1,7 @@
 """The base class of all teachers, agents whose acts come from data."""
 
 import copy
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    TypeVar,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ..batchers import Batcher, count_words
 from ..contract import Returned, is_kind
