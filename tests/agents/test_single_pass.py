@@ -1,7 +1,10 @@
 """A survey and the use of all texts read a stream once. The texts are those of a separate pass."""
 
+import signal
+import time
 from collections import Counter
 from functools import partial
+from threading import Event
 
 import pytest
 
@@ -98,3 +101,23 @@ def test_surveyed_raises_errors_of_the_survey_first_and_waits_for_no_dead_thread
     with pytest.raises(ValueError, match="used"):
         finish()
     assert begun == {"a": 1, "b": 1}
+
+
+def test_surveyed_ends_if_it_is_interrupted_while_the_thread_uses_texts():
+    rows = partial(map, lambda n: [Message(text=f"{n}", labels=["a"])], range(20))
+    train = Teacher({"train": rows}, streaming=True).for_split("train", training=True)
+    was_read = Event()
+
+    def survey(train):
+        list(train.examples())
+        was_read.set()
+
+    def interrupt(texts):
+        next(iter(texts))
+        was_read.wait()
+        time.sleep(0.2)  # Until the survey waits for this thread.
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.2)
+
+    with pytest.raises(KeyboardInterrupt):
+        surveyed(survey, train, interrupt)

@@ -1,7 +1,8 @@
 """Survey the training data and use its texts in a single pass over streams."""
 
 from concurrent.futures import ThreadPoolExecutor
-from queue import Queue
+from queue import SimpleQueue
+from threading import Semaphore
 from typing import Any, Callable, Iterable, Iterator, List
 
 from ..examples.split import Split
@@ -25,9 +26,21 @@ def surveyed(
     if not any(split.streaming for split in splits):
         survey(train)
         return lambda: use(train.texts())
-    parts: "Queue[Any]" = Queue(1)
-    arriving = iter(parts.get, None)
+    # Adding the end to the queue must never wait, so a semaphore bounds the parts in it.
+    parts: "SimpleQueue[Any]" = SimpleQueue()
+    room = Semaphore(2)
     unread: List[Split] = []
+
+    def listen(*part: Any) -> None:
+        room.acquire()
+        parts.put(part)
+
+    def taken() -> Iterator[Any]:
+        for part in iter(parts.get, None):
+            room.release()
+            yield part
+
+    arriving = taken()
 
     def heard(split: Split) -> Iterator[Store]:
         for source, store in arriving:
@@ -52,10 +65,10 @@ def surveyed(
 
     train.n_examples  # noqa: B018  # Read data in memory here, not in the thread.
     with ThreadPoolExecutor(1) as pool:
-        used = pool.submit(use_parts)
-        for split in splits:
-            split.listener = lambda *part: parts.put(part)
         try:
+            used = pool.submit(use_parts)
+            for split in splits:
+                split.listener = listen
             survey(train)
         finally:
             for split in splits:
