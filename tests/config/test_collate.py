@@ -64,6 +64,14 @@ class More(Lights):
     """The same rows."""
 
 
+@registry.datasets("lights_of_pytorch.v1")
+class ForLoader(Lights):
+    """Rows with a method for PyTorch's DataLoader."""
+
+    def collate(self, rows):
+        raise NotImplementedError
+
+
 @registry.agents("lights_agent.v1")
 class Own(ClassifierAgent):
     """An agent with a function of its own."""
@@ -75,6 +83,21 @@ class Own(ClassifierAgent):
 
 def agent_of(config):
     return resolve_config(load_config(config))["agent"]
+
+
+def test_collate_that_is_not_static_is_not_used():
+    config = CONFIG.replace(
+        'train]\n@datasets = "lights.v1"', 'train]\n@datasets = "lights_of_pytorch.v1"'
+    )
+    assert agent_of(config).collate is None
+    config = CONFIG.replace(
+        "[agent.model]",
+        '[agent.collate]\n@collates = "thincdialog.OfDataset.v1"\n'
+        'dataset = "lights_of_pytorch.v1"\n\n[agent.model]',
+        1,
+    )
+    with pytest.raises(ConfigError, match="no data set whose class has a static method 'collate'"):
+        agent_of(config)
 
 
 def test_collate_of_a_dataset_is_used_and_named_in_the_saved_model(tmp_path, monkeypatch):

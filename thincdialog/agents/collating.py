@@ -6,7 +6,7 @@ import numpy as np
 from thinc.api import Ops
 from thinc.types import Ragged
 
-from ..contract import wrong_value
+from ..contract import static_method, wrong_value
 from ..errors import ConfigError, Problem
 from ..examples.batch import Batch
 from ..registry import registry
@@ -28,10 +28,12 @@ def collate_of_dataset(dataset: str) -> Collate:
     RAISES (ConfigError): If there is no such class, or it has no such method.
     """
     if dataset in registry.datasets:
-        collate = getattr(registry.datasets.get(dataset), "collate", None)
+        collate = static_method(registry.datasets.get(dataset), "collate")
         if collate is not None:
             return collate
-    text = f"'dataset' is {dataset!r}, which is no data set whose class has a method 'collate'"
+    text = (
+        f"'dataset' is {dataset!r}, which is no data set whose class has a static method 'collate'"
+    )
     hint = "a class of your own needs --code FILE (code=FILE in Python)"
     raise ConfigError([Problem("", text, hint)])
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List
 
+from ..contract import static_method
 from ..errors import Problem
 from .blocks import function_of, is_block
 from .given import GivenConfig
@@ -24,7 +25,7 @@ def add_collate(given: GivenConfig, *configs: Dict[str, Any]) -> List[Problem]:
         return []
     trains = [task.get("train") for task in data["tasks"].values()]
     datasets = [function_of(train) for train in trains if is_block(train)]
-    names = {each.name for each in datasets if each and hasattr(each.function, "collate")}
+    names = {each.name for each in datasets if each and static_method(each.function, "collate")}
     if hasattr(agent.function, "collate") or not names:
         return []
     if len(names) > 1:
