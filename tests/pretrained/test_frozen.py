@@ -220,14 +220,14 @@ def test_frozen_computes_nothing_in_a_second_run(config, computed):
 def test_frozen_run_that_was_killed_keeps_its_vectors(config, computed, tmp_path):
     code = f"""
 import os, signal
-from thincdialog.pretrained import frozen, vector_file
+from thincdialog.pretrained import frozen, vector_files
 frozen._AT_ONCE = 2
-add = vector_file.VectorFile.add
+add = vector_files.VectorFiles.add
 def add_and_die(self, keys, vectors):
     add(self, keys, vectors)
-    if len(self._rows) >= 4:
+    if self._n_own >= 4:
         os.kill(os.getpid(), signal.SIGKILL)
-vector_file.VectorFile.add = add_and_die
+vector_files.VectorFiles.add = add_and_die
 from thincdialog.api import load, train
 from thincdialog.config import shipped_configs
 train({config!r})

@@ -11,10 +11,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..errors import ModelError
-from ..files.fingerprint import fingerprint
+from ..files.fingerprint import checksum_of
 from ..files.json_file import read_json
 from ..files.json_text import parse_json
-from ..files.plain_file import read_plain
+from ..files.plain_file import open_plain, read_plain
 from .families import TABLE, WORDS, Sizes, check_known, read_number, read_sizes, shapes_of
 from .weights import find_tensors, read_tensors, reading
 
@@ -75,8 +75,11 @@ class PretrainedFolder:
     def checksum(self) -> str:
         """SHA-256 of all files, as hexadecimal digits. Another checksum means that ids or vectors
         may differ."""
-        prints = (f"{name} {fingerprint(str(self.path / name))[1]}\n" for name in self.files)
-        return sha256("".join(prints).encode()).hexdigest()
+        found = sha256()
+        for name in self.files:
+            with reading(self.path / name) as path, open_plain(path) as file:
+                found.update(f"{name} {checksum_of(file)}\n".encode())
+        return found.hexdigest()
 
     def tensors(self) -> Dict[str, np.ndarray]:
         """Read the weights as float32 arrays, by BERT's names, such as

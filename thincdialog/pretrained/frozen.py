@@ -1,12 +1,13 @@
 """Provide the vectors of an encoder that is not trained. Each text is encoded only once."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
 from pathlib import Path
 from threading import Lock
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -19,9 +20,9 @@ from ..models.views import tokens_of
 from ..ops.bags import bag_numbers
 from ..ops.devices import host_tokens, no_gradient
 from .folder import PretrainedFolder
-from .vector_file import VectorFile, default_folder
+from .vector_files import VectorFiles, default_folder
 
-# Number of texts whose vectors stay in memory.
+# Largest number of texts whose vectors stay in memory because they are not on disk.
 _MOST_RECENT = 1 << 14
 # Number of texts whose vectors are computed and written to disk together.
 _AT_ONCE = 1 << 10
@@ -46,7 +47,7 @@ class TextVectors:
     max_gb: float
 
     def __post_init__(self) -> None:
-        self._recent: Dict[bytes, np.ndarray] = {}
+        self._recent: "OrderedDict[bytes, np.ndarray]" = OrderedDict()
         self._lock = Lock()
 
     def __deepcopy__(self, memo: Any) -> "TextVectors":
@@ -56,14 +57,14 @@ class TextVectors:
         return TextVectors, (self.folder, self.pooling, self.encode, self.place, self.max_gb)
 
     @cached_property
-    def file(self) -> VectorFile:
-        """The vectors on disk, which are opened at first use."""
+    def files(self) -> VectorFiles:
+        """The files of vectors on disk, which are opened at first use."""
         root = default_folder() if self.place is None else Path(self.place)
         encoder = sha256(f"{self.folder.checksum} {self.pooling}".encode()).hexdigest()[:16]
-        return VectorFile(root, encoder, self.folder.width, int(self.max_gb * 1e9))
+        return VectorFiles(root, encoder, self.folder.width, int(self.max_gb * 1e9))
 
     def of(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return the vectors of texts. The vectors that were needed last stay in memory.
+        """Return the vectors of texts. Vectors that had to be computed stay in memory.
 
         ids (np.ndarray): Ids of all texts, one after the other, shape (n_tokens,), int32.
         lengths (np.ndarray): Number of tokens of each text, shape (n_texts,).
@@ -71,11 +72,12 @@ class TextVectors:
         """
         keys = _keys(ids, lengths)
         with self._lock:
-            found: Dict[bytes, Any] = {key: self._find(key) for key in dict.fromkeys(keys)}
-            found.update(self._compute(ids, lengths, keys, found))
-            self._recent.update(found)
-            for key in [*islice(self._recent, max(0, len(self._recent) - _MOST_RECENT))]:
-                del self._recent[key]
+            found = {key: self._find(key) for key in keys}
+            new = self._compute(ids, lengths, keys, found)
+            self._recent.update(new)
+            while len(self._recent) > _MOST_RECENT:
+                self._recent.popitem(last=False)
+            found.update(new)
         shape = (len(keys), self.folder.width)
         return np.array([found[key] for key in keys], dtype="f").reshape(shape)
 
@@ -86,21 +88,28 @@ class TextVectors:
         RAISES (OutputError): If the vectors cannot be written.
         """
         keys = _keys(ids, lengths)
-        new = self._compute(ids, lengths, keys, {key: self.file.get(key) for key in keys})
+        new = self._compute(ids, lengths, keys, {key: self.files.get(key) for key in keys})
         if new:
-            self.file.add(list(new), np.stack(list(new.values())))
+            self.files.add(list(new), np.stack(list(new.values())))
 
     def _compute(
-        self, ids: np.ndarray, lengths: np.ndarray, keys: List[bytes], known: Mapping[bytes, Any]
+        self, ids: np.ndarray, lengths: np.ndarray, keys: List[bytes], known: Dict[bytes, Any]
     ) -> Dict[bytes, np.ndarray]:
-        """Compute the vectors of the texts that are not known, and return them by key."""
-        rows = {key: row for row, key in enumerate(keys) if known.get(key) is None}
+        """Compute the vectors of the texts that are not known yet, and return them by key.
+
+        known (Dict[bytes, Any]): Key to vector; None if the vector is not known.
+        """
+        rows = {key: row for row, key in enumerate(keys) if known[key] is None}
         if not rows:
             return {}
         return dict(zip(rows, self.encode(*some_texts(ids, lengths, list(rows.values())))))
 
     def _find(self, key: bytes) -> Optional[np.ndarray]:
-        return self._recent.pop(key) if key in self._recent else self.file.get(key)
+        recent = self._recent.get(key)
+        if recent is None:
+            return self.files.get(key)
+        self._recent.move_to_end(key)
+        return recent
 
 
 def frozen_encoder(vectors: TextVectors, n_segments: int) -> Model[Ragged, Floats2d]:
@@ -186,8 +195,11 @@ def _pieces(X: Ragged) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _keys(ids: np.ndarray, lengths: np.ndarray) -> List[bytes]:
-    texts = np.split(ids.astype("<i4"), np.cumsum(lengths))[: len(lengths)]
-    return [blake2b(text.tobytes(), digest_size=16).digest() for text in texts]
+    data, ends = np.ascontiguousarray(ids, dtype="<i4").tobytes(), (4 * np.cumsum(lengths)).tolist()
+    return [
+        blake2b(data[start:end], digest_size=16).digest()
+        for start, end in zip([0, *ends[:-1]], ends)
+    ]
 
 
 def some_texts(ids: np.ndarray, lengths: np.ndarray, rows: Any) -> Tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Vectors on disk: complete rows survive whatever happens to the process that writes them."""
+"""Vectors on disk: complete records survive whatever happens to the process that writes them."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from thincdialog.errors import OutputError
-from thincdialog.pretrained.vector_file import VectorFile
+from thincdialog.pretrained.vector_files import VectorFiles
 
 WIDTH = 4
 RECORD = 20 + 4 * WIDTH
@@ -23,7 +23,7 @@ def vectors(*numbers):
 
 
 def opened(folder, max_bytes=1 << 20, encoder="one"):
-    return VectorFile(folder, encoder, WIDTH, max_bytes)
+    return VectorFiles(folder, encoder, WIDTH, max_bytes)
 
 
 def known(files, numbers=range(100)):
@@ -35,7 +35,7 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_vector_file_are_visible_at_once_and_to_others(tmp_path):
+def test_vector_files_are_visible_at_once_and_to_others(tmp_path):
     files = opened(tmp_path)
     assert known(files) == {}
     for number in (3, 0, 7):
@@ -45,7 +45,7 @@ def test_vector_file_are_visible_at_once_and_to_others(tmp_path):
     assert known(opened(tmp_path, encoder="two")) == {}
 
 
-def test_vector_file_keep_a_constant_number_of_files_open(tmp_path):
+def test_vector_files_keep_a_constant_number_of_files_open(tmp_path):
     files, n_open = opened(tmp_path), []
     for number in range(20):
         files.add([key(number)], vectors(number))
@@ -53,7 +53,7 @@ def test_vector_file_keep_a_constant_number_of_files_open(tmp_path):
     assert max(n_open) == n_open[0] and sorted(known(files)) == list(range(20))
 
 
-def test_vector_file_of_processes_that_write_at_the_same_time(tmp_path):
+def test_vector_files_of_processes_that_write_at_the_same_time(tmp_path):
     one, two = opened(tmp_path), opened(tmp_path)
     for number in range(5):
         one.add([key(number)], vectors(number))
@@ -61,41 +61,30 @@ def test_vector_file_of_processes_that_write_at_the_same_time(tmp_path):
     assert sorted(known(opened(tmp_path))) == list(range(8))
 
 
-@pytest.mark.parametrize("left", [1, 7, 16, RECORD - 1])
-def test_vector_file_ignores_an_incomplete_record(tmp_path, left):
+@pytest.mark.parametrize("kind, record", [("keys", 20), ("vectors", 4 * WIDTH)])
+@pytest.mark.parametrize("left", [1, 7, 16])
+def test_vector_files_ignore_an_incomplete_record(tmp_path, kind, record, left):
     files = opened(tmp_path)
     files.add([key(0), key(1), key(2)], vectors(0, 1, 2))
-    os.truncate(files.path, 2 * RECORD + left)
-    later = opened(tmp_path)
-    assert sorted(known(later)) == [0, 1]
-    later.add([key(3)], vectors(3))
-    assert sorted(known(later)) == sorted(known(opened(tmp_path))) == [0, 1, 3]
+    (path,) = tmp_path.glob(f"one/*.{kind}")
+    os.truncate(path, 2 * record + min(left, record - 1))
+    assert sorted(known(opened(tmp_path))) == [0, 1]
 
 
-def test_vector_file_that_another_process_removed(tmp_path):
-    files = opened(tmp_path)
-    files.add([key(0), key(1)], vectors(0, 1))
-    files.path.unlink()
-    opened(tmp_path).add([key(2)], vectors(2))
-    assert sorted(known(files)) == [0, 1]
-    files.add([key(3)], vectors(3))
-    assert set(known(files)) <= {2, 3} and sorted(known(opened(tmp_path))) == [2, 3]
-
-
-def test_vector_file_ignore_a_damaged_vector(tmp_path):
-    files = opened(tmp_path)
-    files.add([key(0), key(1), key(2)], vectors(5, 6, 7))
-    data = bytearray(files.path.read_bytes())
-    data[RECORD + 16 : RECORD + 16 + 4 * WIDTH] = bytes(4 * WIDTH)  # As after a power failure.
-    files.path.write_bytes(data)
+def test_vector_files_ignore_a_damaged_vector(tmp_path):
+    opened(tmp_path).add([key(0), key(1), key(2)], vectors(5, 6, 7))
+    (path,) = tmp_path.glob("one/*.vectors")
+    data = bytearray(path.read_bytes())
+    data[4 * WIDTH : 8 * WIDTH] = bytes(4 * WIDTH)  # As after a power failure.
+    path.write_bytes(data)
     assert sorted(known(opened(tmp_path))) == [0, 2]
 
 
 @pytest.mark.slow
-def test_vector_file_survive_a_killed_process(tmp_path):
+def test_vector_files_survive_a_killed_process(tmp_path):
     code = f"""
 import os, signal
-from tests.pretrained.test_vector_file import *
+from tests.pretrained.test_vector_files import *
 files = opened(__import__("pathlib").Path({str(tmp_path)!r}))
 files.add([key(0), key(1)], vectors(0, 1))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -104,12 +93,13 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert sorted(known(opened(tmp_path))) == [0, 1]
 
 
-def test_vector_file_make_room_by_removing_what_was_used_least_recently(tmp_path):
+def test_vector_files_make_room_by_removing_what_was_used_least_recently(tmp_path):
     most = 6 * RECORD
     for number, encoder in enumerate(("old", "used", "one")):
         files = opened(tmp_path, most, encoder)
         files.add([key(number), key(number + 10)], vectors(number, number))
-        os.utime(files.path, (number, number))
+        for path in (tmp_path / encoder).iterdir():
+            os.utime(path, (number, number))
     assert known(opened(tmp_path, most, "old"))  # Used: no longer the oldest.
     files.add([key(5)], vectors(5))
     assert size_of(tmp_path) <= most
@@ -118,14 +108,14 @@ def test_vector_file_make_room_by_removing_what_was_used_least_recently(tmp_path
     assert sorted(known(opened(tmp_path, most))) == [2, 5, 12]
 
 
-def test_vector_file_that_do_not_fit_say_so(tmp_path):
+def test_vector_files_that_do_not_fit_say_so(tmp_path):
     files = opened(tmp_path, 3 * RECORD)
     files.add([key(0), key(1), key(2)], vectors(0, 1, 2))
     with pytest.raises(OutputError, match="Raise 'max_gb'"):
         files.add([key(3)], vectors(3))
 
 
-def test_vector_file_in_a_folder_that_cannot_be_made(tmp_path):
+def test_vector_files_in_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="set 'vectors'"):
         opened(tmp_path / "file").add([key(0)], vectors(0))
