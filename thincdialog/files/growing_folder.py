@@ -143,7 +143,7 @@ def _has_all(folder: Path, sizes: Dict[str, int]) -> bool:
 def _head(fingerprint: Any) -> Dict[str, Any]:
     """Return the entries by which a journal is recognized. A folder whose journal has another
     fingerprint or format is written again from scratch."""
-    return {"fingerprint": fingerprint, "format": 3}
+    return {"fingerprint": fingerprint, "format": 4}
 
 
 def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:

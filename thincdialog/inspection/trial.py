@@ -77,7 +77,7 @@ def prepared(
         trial.check_data()
         stream = stderr or sys.stderr
         trial.use_examples(stream, "none")
-        trial.teacher = trial.training_split()
+        trial.teacher = trial.training_split(with_metrics=False)
         trial.initialize(trial.teacher, stream, "none")
         trial.use_tokens(stream, "none")
         yield trial

@@ -168,9 +168,9 @@ class Stores:
                         progress(writer.n_rows)
                 if facts != facts_of(files_of(data, settings)):
                     raise DataError(folder, "its data changed while it was built: build it again")
-                if len(repeated := writer.repeated_keys()):
+                if repeated := set(writer.repeated_keys().tolist()):
                     ids = (message["id"] for episode in data.episodes() for message in episode)
-                    data.refuse_repeated(one for one in ids if keys_of([one])[0] in repeated)
+                    data.refuse_repeated(one for one in ids if int(keys_of([one])[0]) in repeated)
                 about = {"facts": facts, "hashed": time.time_ns()}
                 writer.finish({**about, "left_out": _left_out(data, writer)})
         for path in folder.parent.glob("tokens-*"):
