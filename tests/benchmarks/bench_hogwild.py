@@ -94,7 +94,7 @@ class Work:
         self.n_steps = self.n_epochs = self.n_examples = 0
         self.by_cpu: List[float] = []  # Examples per CPU second of each burst.
         with without(self.off), self.experiment.working():
-            teacher = self.experiment.training_split()
+            teacher = self.experiment.training_split(with_metrics=False)
             self.experiment.initialize(teacher, io.StringIO())
             runner.begin(self.experiment, teacher, Interruption(), lambda line: None)
             runner.start_epoch(0)

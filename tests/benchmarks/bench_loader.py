@@ -168,7 +168,7 @@ class Training:
         }
         self.experiment = Experiment.from_config(find_shipped("ranker.cfg"), overrides)
         with self.experiment.working():
-            teacher = self.experiment.training_split()
+            teacher = self.experiment.training_split(with_metrics=False)
             self.experiment.initialize(teacher, io.StringIO())
             self.runner = self.experiment.runner
             self.runner.begin(self.experiment, teacher, Interruption(), lambda line: None)

@@ -192,7 +192,7 @@ class Training:
         silent, self.n_epochs = io.StringIO(), 0
         with self.experiment.working():
             self.experiment.use_examples(silent)
-            self.teacher = self.experiment.training_split()
+            self.teacher = self.experiment.training_split(with_metrics=False)
             self.experiment.initialize(self.teacher, silent)
             self.experiment.use_tokens(silent)
             self.world = self.experiment.make_world(self.teacher, self.experiment.learner)

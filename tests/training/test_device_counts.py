@@ -12,6 +12,8 @@ import pytest
 from thinc.api import set_dropout_rate
 
 from thincdialog.examples.batch import Batch
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.metrics.f1 import F1
 from thincdialog.runners.alone import Alone
 from thincdialog.teachers import scores
 from thincdialog.training.experiment import Experiment
@@ -117,7 +119,7 @@ def training(
     config = root / "configs" / f"{file}.cfg"
     experiment, runner, steps = Experiment.from_config(config, overrides), Alone(), [0]
     with experiment.working():
-        teacher = experiment.training_split()
+        teacher = experiment.training_split(with_metrics=False)
         experiment.initialize(teacher, io.StringIO())
         runner.begin(experiment, teacher, None, print)
         runner.start_epoch(0)
@@ -202,6 +204,7 @@ def test_device_counts_of_several_tasks(root, tmp_path, cupy, monkeypatch):
     for most in (scores.MOST_LATER, 0):
         monkeypatch.setattr(scores, "MOST_LATER", most)
         with training(root, tmp_path, "quickstart", size=16, **{"tasks.tea": tea}) as step:
+            step.teacher.set_metrics([Accuracy(normalize=False), F1()])
             for _ in range(3):
                 step()
             with cupy.counted() as counts:
