@@ -2,7 +2,6 @@ import gc
 import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.data import TextEncoder
+from thincdialog.data.counting import counting
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
-from thincdialog.data.text_encoder import count, counting
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
 from thincdialog.examples import Batch, MemoryStore
 from thincdialog.examples.joined_store import JoinedStore
@@ -321,17 +320,3 @@ def test_encoder_replicas_in_threads_share_a_cache():
 def test_encoder_settings_out_of_range_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         TextEncoder(ByteTokenizer(), **options)
-
-
-def test_counts_go_to_the_innermost_counting_of_their_own_thread():
-    outer, inner = Counter(), Counter()
-    count("tokens", 1)  # Outside of `counting`, this has no effect.
-    with counting(outer):
-        count("tokens", 2)
-        with counting(inner):
-            count("tokens", 3)
-        thread = Thread(target=count, args=("tokens", 4))
-        thread.start()
-        thread.join()
-        count("cells", 0)
-    assert (outer, inner) == ({"tokens": 2, "cells": 0}, {"tokens": 3})

@@ -5,7 +5,7 @@ from typing import Callable, List, Literal, Optional, Tuple
 import numpy as np
 from thinc.api import Model
 
-from ..data.text_encoder import PackedTexts
+from ..data.turn_store import PackedTexts
 from ..errors import DataError
 from ..examples.batch import Batch
 from ..losses.ranking import RankingHinge, RankingSoftmax

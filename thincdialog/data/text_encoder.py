@@ -1,45 +1,37 @@
 """Encode conversations and replies as arrays of token ids."""
 
 import copy
-from collections import Counter
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from threading import Lock
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Hashable,
-    Iterator,
-    List,
-    Literal,
-    MutableMapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)  # fmt: skip
-from weakref import WeakKeyDictionary
+from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..examples.arrays import by_first_sight, slice_places
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, Encoding, side_by_side
+from ..examples.first_sight import by_first_sight
 from ..examples.joined_store import JoinedStore
 from ..examples.memory_store import MemoryStore
-from ..examples.store import Store
+from ..examples.slices import slice_places
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
-from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+from .counting import count
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
 from .tokenizers.key import tokenizer_key
+from .turn_store import (
+    ONE_SEGMENT,
+    UNKNOWN,
+    CompiledConversations,
+    Conversations,
+    FirstSight,
+    PackedTexts,
+    TurnStore,
+    lay_out_turns,
+)
 
 # Conversations, each with its current turn last: a batch, or lists of turns.
 Contexts = Union[Batch, Sequence[Sequence[Turn]]]
@@ -48,300 +40,8 @@ Replies = Union[Batch, Sequence[str]]
 # Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
 TokenRows = Tuple[np.ndarray, np.ndarray]
 
-EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
-
-UNKNOWN = -1
-# Adding this number to a token row adds 1 to its segment, on machines of either byte order.
-ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
 _MAX_CACHED = 1 << 20  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
-# One value per thread, because one thread may prepare a batch while another one computes.
-_counts: ContextVar[Optional[Counter]] = ContextVar("counts", default=None)
-
-
-class TurnStore:
-    """Hold token rows in an append-only array; an entry is a slice of this array.
-
-    A token row is (id, segment): two int32 values held as one int64, so that gathering and adding
-    to the segment are one operation each. ``trim`` drops all entries if the store holds more than
-    ``max_rows`` rows. Turns are then encoded again when they are used, so memory is limited and
-    results do not change.
-
-    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries. What
-    it has ``found`` never changes, because the store replaces its arrays with larger ones.
-
-    max_rows (Optional[int]): Maximum number of token rows to keep; None for no limit.
-    lock (Optional[Lock]): Lock that all stores of a tokenizer share, so that only one thread at a
-        time calls the tokenizer; None for a new lock.
-    rows (Dict): The entry of each turn that is looked up by its text.
-    tokens (np.ndarray): Token rows, shape (capacity,), int64.
-    entries (np.ndarray): For each entry its first row, the number of its rows, and the number of
-        its units (lines, or 1); shape (3, capacity), int64.
-    """
-
-    def __init__(self, max_rows: Optional[int], lock: Optional[Lock] = None):
-        self.max_rows = max_rows
-        self.lock = lock or Lock()
-        self.forget()
-
-    def __getstate__(self) -> Dict[str, Optional[int]]:
-        # A copy (pickle, copy.deepcopy) starts empty, with its own lock.
-        return {"max_rows": self.max_rows}
-
-    def __setstate__(self, state: Dict[str, Optional[int]]) -> None:
-        TurnStore.__init__(self, state["max_rows"])
-
-    def forget(self) -> None:
-        """Drop all entries."""
-        self.rows: Dict[Hashable, int] = {}
-        self.tokens = np.empty(4096, dtype=np.int64)
-        self.entries = np.empty((3, 256), dtype=np.int64)
-        self._n_tokens = self._n_entries = 0
-        # Entries of the turns of all conversations, one conversation after the other, and the start
-        # of each conversation.
-        self._turns = np.empty(1024, dtype=np.int32)
-        self._bounds = np.zeros(256, dtype=np.int64)
-        self._n_conversations = 0
-        # See ``known_of``. Weak keys, so that the numbers are dropped with the examples.
-        self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
-        self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
-
-    def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the number of the conversation of each example, shape (n_examples,), and the entry
-        of each of the examples' ``label_texts``, shape (n_labels,); int64. Conversations and labels
-        that were not added yet are ``UNKNOWN``; a caller that adds one writes its number into the
-        array."""
-        known = self._known.get(examples)
-        if known is None:
-            sizes = examples.n_examples, len(examples.label_texts)
-            contexts, labels = (np.full(size, UNKNOWN) for size in sizes)
-            known = self._known[examples] = contexts, labels
-        return known
-
-    def known_turns(self, table: MemoryStore) -> np.ndarray:
-        """Return the entry of each turn of a table (see ``Table.turns``), or ``UNKNOWN``; int32."""
-        known = self._known_turns.get(table)
-        if known is None:
-            known = np.full(2 * table.n_strings, UNKNOWN, dtype=np.int32)
-            self._known_turns[table] = known
-        return known
-
-    def trim(self) -> None:
-        """Drop all entries if they take more rows than ``max_rows``. Call it between batches, never
-        while numbers of entries are in use."""
-        if self.max_rows is None:
-            return
-        # An entry takes more memory than its rows, mainly for its text, which is its key. All
-        # numbers are in units of a row, 8 bytes.
-        n_rows = self._n_tokens + 8 * len(self.rows)
-        # A conversation takes two more (for its start and its number), and half of one per turn.
-        n_rows += 2 * self._n_conversations + int(self._bounds[self._n_conversations]) // 2
-        if n_rows > self.max_rows:
-            self.forget()
-
-    def add(self, tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """Add entries.
-
-        tokens (np.ndarray): Token rows of all entries, shape (n_tokens,), int64.
-        lengths (np.ndarray): Number of token rows of each entry, shape (n_entries,), int64.
-        units (np.ndarray): Number of units of each entry, shape (n_entries,), int64.
-        RETURNS (np.ndarray): Numbers of the entries, shape (n_entries,), int64.
-        """
-        number, start = self._n_entries, self._n_tokens
-        last, end = number + len(lengths), start + len(tokens)
-        self.tokens = _with_room(self.tokens, end)
-        self.entries = _with_room(self.entries, last)
-        self.tokens[start:end] = tokens
-        self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
-        self._n_tokens, self._n_entries = end, last
-        return np.arange(number, last)
-
-    def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
-        """Add conversations as sequences of turns.
-
-        turns (np.ndarray): Entries of the turns of all conversations, shape (n_turns,), int64.
-        n_turns (np.ndarray): Number of turns of each conversation, shape (n,), int64.
-        RETURNS (np.ndarray): Numbers of the conversations, shape (n,), int64.
-        """
-        first, n = self._n_conversations, len(n_turns)
-        start = self._bounds[first]
-        self._bounds = _with_room(self._bounds, first + n + 1)
-        self._bounds[first + 1 : first + n + 1] = start + n_turns.cumsum()
-        end = int(self._bounds[first + n])
-        self._turns = _with_room(self._turns, end)
-        self._turns[start:end] = turns
-        self._n_conversations = first + n
-        return np.arange(first, first + n)
-
-    def found(self, conversations: np.ndarray, labels: np.ndarray) -> Encoded:
-        """Return conversations and labels by their numbers, to be read without the lock."""
-        arrays = self._bounds, self._turns, self.entries, self.tokens
-        return Encoded(*arrays, conversations, labels)
-
-
-class Conversations:
-    """Read conversations. (``CompiledConversations`` does the same with compiled kernels.)
-
-    found (Encoded): The conversations.
-    delimiter (bool): Whether all turns except the last end with a delimiter token.
-    totals (np.ndarray): Number of tokens of each conversation before truncation, shape (n,), int64.
-    """
-
-    def __init__(self, found: Encoded, delimiter: bool):
-        starts = found.bounds[found.conversations]
-        n_turns = self._n_turns = found.bounds[found.conversations + 1] - starts
-        self._tokens = found.tokens
-        entries = found.entries[:, found.turns[slice_places(starts, n_turns)]]
-        self._starts, self._lengths, self._n_units = entries
-        # Number of turns before each conversation, then the number of all turns.
-        self._bounds = np.append(0, n_turns.cumsum())
-        if delimiter:
-            self._lengths[self._bounds[1:][n_turns > 0] - 1] -= 1
-        else:
-            self._lengths -= 1  # Every turn in the store ends with a delimiter.
-        # Number of tokens before each turn, then the number of all tokens.
-        self._upto = np.append(0, self._lengths.cumsum())
-        self.totals = np.diff(self._upto[self._bounds])
-
-    def gather(self, totals: np.ndarray) -> np.ndarray:
-        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
-
-        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
-        """
-        starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
-        # Number of units between each turn and the end of its conversation.
-        units = np.append(0, self._n_units.cumsum())
-        segments = units[self._bounds[1:]].repeat(n_turns) - units[1:]
-        if totals is not self.totals:
-            before = self._upto[:-1] - self._upto[self._bounds[:-1]].repeat(n_turns)
-            cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
-            starts = starts + cut
-            lengths = lengths - cut
-        rows = self._tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
-        rows += (segments * ONE_SEGMENT).repeat(lengths)
-        return rows.view(np.int32).reshape(-1, 2)
-
-
-class CompiledConversations:
-    """Read conversations as ``Conversations`` does, with compiled kernels."""
-
-    def __init__(self, found: Encoded, delimiter: bool):
-        self.found, self.delimiter = found, delimiter
-
-    @cached_property
-    def totals(self) -> np.ndarray:
-        """Number of tokens of each conversation before truncation; shape (n,), int64."""
-        totals = np.empty(len(self.found.conversations), dtype=np.int64)
-        load_kernels("texts").measure_conversations(self.found, self.delimiter, totals)
-        return totals
-
-    def gather(self, totals: np.ndarray) -> np.ndarray:
-        """Return the last token rows of each conversation; shape (n_tokens, 2), int32.
-
-        totals (np.ndarray): Number of rows of each conversation, shape (n,), int64.
-        """
-        rows = np.empty(int(totals.sum()), dtype=np.int64)
-        kept = (self.delimiter, ONE_SEGMENT, totals, rows)
-        load_kernels("texts").gather_conversations(self.found, *kept)
-        return rows.view(np.int32).reshape(-1, 2)
-
-
-class PackedTexts(NamedTuple):
-    """Hold conversations and distinct replies as rows of embedding tables.
-
-    contexts (np.ndarray): Rows of the tokens of all conversations, int32.
-    context_starts (np.ndarray): Start of each conversation in ``contexts``, and the end of the
-        last one; int64.
-    labels (np.ndarray): Rows of the tokens of the distinct replies, ordered by first occurrence;
-        int32.
-    label_starts (np.ndarray): Start of each reply in ``labels``, and the end of the last one;
-        int64.
-    numbers (np.ndarray): For each label and further reply, the number of its distinct reply; int32.
-    """
-
-    contexts: np.ndarray
-    context_starts: np.ndarray
-    labels: np.ndarray
-    label_starts: np.ndarray
-    numbers: np.ndarray
-
-
-class FirstSight:
-    """Number keys in the order in which they first occur, as ``by_first_sight`` does. Keys must be
-    small integers. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self._slots = np.zeros(0, dtype=np.int32)
-
-    def slots(self, n: int) -> np.ndarray:
-        """Return an array of zeros, one for each key below n or more. A caller that writes to the
-        array must reset it to zeros."""
-        if n > len(self._slots):
-            self._slots = np.zeros(n, dtype=np.int32)
-        return self._slots
-
-    def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        highest = int(keys.max(initial=-1))
-        slots = self._slots if highest < len(self._slots) else self.slots(2 * highest + 1)
-        numbers = np.empty(len(keys), dtype=np.int32)
-        firsts = np.empty(len(keys), dtype=np.int64)
-        n = load_kernels("texts").number_by_first_sight(keys, slots, numbers, firsts)
-        return numbers, firsts[:n]
-
-
-def lay_out_turns(
-    encode_many: EncodeMany, segments: str, speaker_tokens: bool, turns: Sequence[Turn]
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Make the token rows (see ``TurnStore``) of turns, each with ``<turn>`` at its end.
-
-    encode_many (Callable): Method of the tokenizer that encodes several texts.
-    segments (str): Unit that segments count: "turn", or "line" (except lines with only white
-        space).
-    speaker_tokens (bool): Whether each turn begins with its speaker's token.
-    turns (Sequence[Turn]): The turns, one or more.
-    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Token rows of all turns, shape
-        (n_tokens,); and for each turn the number of its rows and the number of its units, shape
-        (n_turns,); int64.
-    """
-    texts = [text for _, text in turns]
-    n_units = np.ones(len(turns), dtype=np.int64)
-    if segments == "line":
-        of_turns = [_lines(text) for text in texts]
-        texts = list(chain.from_iterable(of_turns))
-        n_units = np.array(list(map(len, of_turns)), dtype=np.int64)
-    ids, lengths = encode_many(texts)
-    last = n_units.cumsum() - 1  # Number of the last unit of each turn.
-    first = last - n_units + 1
-    n_before = np.zeros(len(texts), dtype=np.int64)  # Speaker tokens at the start of each unit.
-    n_before[first] = speaker_tokens
-    totals = lengths + n_before
-    totals[last] += 1
-    ends = totals.cumsum()
-    starts = ends - totals
-    rows = np.empty((int(ends[-1]), 2), dtype=np.int32)
-    rows[slice_places(starts + n_before, lengths), 0] = ids
-    rows[ends[last] - 1, 0] = TURN
-    if speaker_tokens:
-        rows[starts[first], 0] = [
-            SELF_SPEAKS if role == SELF else PARTNER_SPEAKS for role, _ in turns
-        ]
-    n_behind = last.repeat(n_units) - np.arange(len(texts))
-    rows[:, 1] = n_behind.repeat(totals)
-    return rows.view(np.int64).ravel(), np.add.reduceat(totals, first), n_units
-
-
-def _lines(text: str) -> List[str]:
-    return [line for line in text.split("\n") if line.strip()] or [""]
-
-
-def _with_room(array: np.ndarray, least: int) -> np.ndarray:
-    """Return an array with the same values and room for at least ``least`` columns."""
-    if least <= array.shape[-1]:
-        return array
-    shape: Tuple[int, ...] = (*array.shape[:-1], max(least, 2 * array.shape[-1]))
-    larger = np.empty(shape, dtype=array.dtype)
-    larger[..., : array.shape[-1]] = array
-    return larger
 
 
 def check_limits(
@@ -704,31 +404,6 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
     lowest = np.full(n, NO_LIMIT)
     np.minimum.at(lowest, numbers, limits)
     return lowest
-
-
-@contextmanager
-def counting(counts: Counter) -> Iterator[None]:
-    """Count the texts that this thread encodes while the context is active. Outside of such a
-    context, texts are not counted.
-
-    counts (Counter): Name to number; the counts are added to it.
-    """
-    token = _counts.set(counts)
-    try:
-        yield
-    finally:
-        _counts.reset(token)
-
-
-def count(name: str, n: int) -> None:
-    """Add to a count, if this thread counts texts (see ``counting``).
-
-    name (str): Name of the count, such as "contexts" or "truncated_contexts".
-    n (int): Number to add.
-    """
-    counts = _counts.get()
-    if counts is not None:
-        counts[name] += n
 
 
 def _count_cut(field: str, whole: np.ndarray, lengths: np.ndarray) -> None:

@@ -111,7 +111,13 @@ class Batch(Columns):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return super().__getitem__(index)
-        return next(iter(self.take(np.array([index]))))
+        message = self.store.message(int(self.rows[index]))
+        if not self.training and "labels" in message:
+            message = Message((self._shown(name), value) for name, value in message.items())
+        message.setdefault("episode_done", True)
+        if self.max_tokens is not None and self.max_tokens[index, 0] != NO_LIMIT:
+            message["max_tokens"] = tuple(self.max_tokens[index].tolist())
+        return message
 
     # --- as an agent reads it -----------------------------------------------------------
 

@@ -12,7 +12,7 @@ from ..errors import DataError
 from ..files.growing_folder import GrowingFolder
 from ..formats.wording import short
 from ..messages import PARTNER, SELF
-from .arrays import by_first_sight
+from .first_sight import by_first_sight
 from .memory_store import ID, MemoryStore
 from .strings import in_utf8
 from .table import ARRAY, BITS, FLOATS, JSON, KIND, NO_CELL, ONE, OTHER, STRING, TURNS

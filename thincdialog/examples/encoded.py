@@ -5,10 +5,10 @@ from typing import Callable, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from ..messages import Turn
-from .arrays import slice_places
+from .slices import slice_places
 
 # Returns the token rows of all turns, one turn after the other, and for each turn the number of
-# its rows and of its units (see ``data.text_encoder.TurnStore``).
+# its rows and of its units (see ``data.TurnStore``).
 LayOut = Callable[[Sequence[Turn]], Tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -52,7 +52,7 @@ class Encoded(NamedTuple):
     turns (np.ndarray): Entries of the turns of all conversations; integers.
     entries (np.ndarray): For each entry its first token row, the number of its rows, and the
         number of its units; shape (3, n_entries), int64.
-    tokens (np.ndarray): Token rows (see ``data.text_encoder.TurnStore``), int64; or only ids, of
+    tokens (np.ndarray): Token rows (see ``data.turn_store.TurnStore``), int64; or only ids, of
         any smaller type, if all segments are 0.
     conversations (np.ndarray): Number of each example's conversation, shape (n,), int64.
     labels (np.ndarray): Entry of each example's first label, shape (n,), int64; equal labels

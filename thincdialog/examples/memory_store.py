@@ -8,9 +8,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..messages import PARTNER, SELF, Message
-from .arrays import by_first_sight, slice_places
 from .encoded import Encoded, Encoding, Tokens
+from .first_sight import by_first_sight
 from .numbering import Numbering
+from .slices import slice_places
 from .store import CHUNK, NO_LABEL, Store
 from .strings import ChosenStrings, Strings
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table

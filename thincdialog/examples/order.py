@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
-from .arrays import slice_places
 from .batch import Batch, gathered
 from .blocks import Block
 from .candidates import CandidateSampler, WithCandidates
@@ -20,6 +19,7 @@ from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
 from .reading import BEGIN, Start
 from .shared_passes import SharedPasses
+from .slices import slice_places
 from .split import Split
 from .store import Rows, Store, Unit
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ..messages import Message
-from .arrays import slice_places
+from .slices import slice_places
 from .store import NO_LABEL, Store
 from .strings import Strings
 

@@ -2,7 +2,7 @@ from typing import Iterable, List, Sequence, Tuple
 
 import numpy as np
 
-from ...examples.arrays import slice_places
+from ...examples.slices import slice_places
 from ...registry import registry
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..words import NormalForm, join_words, normalise, split_words
