@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from ..files.json_text import MAX_LINE_VALUES, parse_json
-from ..files.plain_file import read_plain
+from ..files.plain_file import read_plain, real_path
 
 
 class RowFile:
@@ -23,8 +23,11 @@ class RowFile:
         self.path = path
         self.file = path.open("ab", buffering=0)
         # Bytes of rows that did not fit on the disk, to be written with the next row.
-        last = path.read_bytes()[-1:] if path.is_file() else b""  # A pipe has nothing to read.
-        self._unwritten = b"" if last in (b"", b"\n") else b"\n"
+        self._unwritten = b""
+        if path.is_file() and path.stat().st_size:  # A pipe has nothing to read.
+            with path.open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                self._unwritten = b"\n" if file.read() != b"\n" else b""
 
     def add(self, row: Dict[str, Any]) -> None:
         """Write a row. A number that is not finite becomes null."""
@@ -39,7 +42,7 @@ class RowFile:
 
     def drop_after(self, step: int) -> None:
         """Drop the last rows whose ``step`` is larger, and an incomplete last row."""
-        lines = self.path.read_bytes().splitlines(keepends=True)
+        lines = read_plain(real_path(self.path)).splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):
             lines.pop()
         while lines and _parsed(lines[-1]).get("step", math.inf) > step:
