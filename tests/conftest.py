@@ -1,6 +1,7 @@
 """Settings and fixtures of all tests: seeds, relaxed deadlines, and the real data if it is
 there."""
 
+import gc
 import os
 import random
 import sys
@@ -53,6 +54,12 @@ def pytest_collection_modifyitems(items):
                         reason="needs a CUDA device and CuPy; make test-gpu has a stand-in"
                     )
                 )
+
+
+def pytest_collection_finish():
+    """Keep modules and tests out of garbage collections, which take a tenth of the time else."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

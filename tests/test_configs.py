@@ -66,11 +66,15 @@ DATA = {
 }
 
 
-def marked(path):
-    return pytest.param(path, marks=pytest.mark.torch if "torch" in path.stem else ())
+QUICK = ("quickstart", "intent", "ranker")
 
 
-@pytest.fixture(params=map(marked, CONFIGS), ids=lambda path: path.stem)
+def marked(path, also=()):
+    marks = [*also, pytest.mark.torch] if "torch" in path.stem else also
+    return pytest.param(path, marks=marks, id=path.stem)
+
+
+@pytest.fixture(params=map(marked, CONFIGS))
 def path(request):
     return request.param
 
@@ -114,6 +118,10 @@ def encoder_paths(path, tmp_path):
     return {"paths.encoder": encoder, "paths.vectors": str(tmp_path / "vectors")}
 
 
+@pytest.mark.parametrize(
+    "path",
+    [marked(path, () if path.stem in QUICK else [pytest.mark.slow]) for path in CONFIGS],
+)
 def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     code = code_of(path)
     load_code(code)

@@ -23,8 +23,9 @@ from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 from thincdialog.messages import PARTNER
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = ("commands.md", "larger-than-memory.md", "multi-label.md", "own.md", "python.md", "ray.md",
-        "runs.md", "serving.md", "transformers.md", "unknown.md")  # fmt: skip
+LONG = ("commands.md", "fine-tuning.md", "larger-than-memory.md", "multi-label.md", "own.md",
+        "python.md", "ray.md", "runs.md", "serving.md", "slow-readers.md", "transformers.md",
+        "unknown.md")  # fmt: skip
 # These pages need the real all-MiniLM-L6-v2.
 OF_MINILM = ("encoders.md", "intents-from-500-messages.md")
 MARKS = {**dict.fromkeys((*LONG, *OF_MINILM), pytest.mark.slow), "pytorch.md": pytest.mark.torch}
@@ -203,6 +204,7 @@ def train_own(name, folder):
     return quietly_train(folder / f"{name}.cfg", code=f"{name}.py")[0].scores["dev"]
 
 
+@pytest.mark.slow
 def test_docs_own_model_of_questions_and_pictures_learns_from_both(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # With the picture alone, 2/3 would be right: half of the answers, and those of the others whose

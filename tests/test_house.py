@@ -5,6 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Dict
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
 # Tests of properties that no single file has.
@@ -25,6 +27,7 @@ def trees() -> Dict[Path, ast.Module]:
     return {file: ast.parse(file.read_bytes()) for file in sorted(PACKAGE.rglob("*.py"))}
 
 
+@pytest.mark.slow
 def test_house_public_names_have_docstrings():
     without = [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
@@ -39,6 +42,7 @@ def test_house_public_names_have_docstrings():
     assert not without, "\n".join(without)
 
 
+@pytest.mark.slow
 def test_house_registering_files_have_real_annotations():
     # Config checks read annotations. If they were strings, one bad name would disable all checks.
     both = ("@registry.", "from __future__ import annotations")

@@ -168,6 +168,7 @@ learn_rate = 0.05
 """
 
 
+@pytest.mark.slow
 def test_registry_installed_package_trains_with_its_layer_and_its_teacher(tmp_path, capsys):
     # The files that pip installs. Entry points are read once, when a process starts.
     files = {

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.training.examples import RANKER
 from thincdialog import __version__
 from thincdialog.cli.main import COMMANDS
@@ -55,6 +57,7 @@ def test_startup_help_and_usage_errors_import_nothing_heavy(root):
     assert found[-1][:3] == [0, f"{__version__}\n", ""]
 
 
+@pytest.mark.slow
 def test_startup_imports_nothing_from_the_current_folder(root, tmp_path):
     """Nothing except the modules that Python itself imports to find the package: see
     docs/security.md."""

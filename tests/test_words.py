@@ -94,6 +94,7 @@ def test_words_files_use_no_listed_phrase():
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 def test_words_explanations_of_tests_use_no_listed_phrase():
     found = []
     for path in sorted((ROOT / "tests").rglob("*.py")):

@@ -117,6 +117,7 @@ def test_candidate_vectors_of_a_chat_with_fresh_candidates_do_not_grow():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.slow
 def test_candidate_vectors_of_50000_are_encoded_once_in_large_batches(backend):
     """They are encoded once for all batches of an evaluation."""
     with using_ops(new_ops(backend)) as ops:

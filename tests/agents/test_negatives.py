@@ -28,6 +28,7 @@ def test_negatives_are_of_the_pool_and_never_right(pool, rights, n, seed):
     assert np.array_equal(drawn, again)
 
 
+@pytest.mark.slow
 def test_negatives_are_not_drawn_from_one_reply():
     ones = np.ones(3, dtype="i")
     with pytest.raises(ValueError, match="only one reply: there is no wrong one"):

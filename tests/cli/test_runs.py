@@ -128,6 +128,7 @@ def on_a_terminal(run, runs, monkeypatch):
     return train
 
 
+@pytest.mark.slow
 def test_train_bar_on_a_terminal_shows_loss_speed_and_time_left(on_a_terminal):
     ends = "--training.max_epochs 0 --training.max_seconds 1 --training.max_steps 100000"
     text = on_a_terminal(f"{ends} --training.eval_every_epochs 20")

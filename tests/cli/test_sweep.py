@@ -12,6 +12,7 @@ SWEEP = (
 )
 
 
+@pytest.mark.slow
 def test_sweep_shows_a_table_and_the_command_to_train_the_best(run_small):
     code, out, err = run_small(SWEEP)
     assert code == 0

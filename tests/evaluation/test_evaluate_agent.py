@@ -83,7 +83,7 @@ ALL_WORLDS = [
         slow("Ranker", "CNNEncoder"),
         slow("Ranker", "BiLSTMEncoder"),
         slow("Classifier", "BagEncoder"),
-        ("Classifier", "MemoryReader"),
+        slow("Classifier", "MemoryReader"),
     ],
 )
 def test_evaluation_is_bit_for_bit_the_same_for_any_world_order_and_flattening(kind, encoder):

@@ -338,7 +338,7 @@ def endless_tasks(folder, window):
     return MultiTask(parts)
 
 
-@pytest.mark.parametrize("make", [whole_file, after_mutators_that_count, endless_tasks])
+@pytest.mark.parametrize("make", [whole_file, after_mutators_that_count, slow(endless_tasks)])
 @given(st.integers(0, 30) | st.integers(1, 200), st.integers(1, 4), st.integers(1, 4))
 @slowly
 def test_seeking_in_whole_files_and_after_mutators_and_in_endless_tasks(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.processes import slow
 from thincdialog.errors import DataError, DialogError, OutputError
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import WRITERS, convert
@@ -58,7 +59,7 @@ def read(name, path):
     return found
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", [slow("parlai"), "conversations", slow("jsonl")])
 @given(episode=EPISODES)
 @example(episode=[Message(text="\ufeffa\u2028b", labels=["c\x85"])])
 @example(episode=[Message(text="a", labels=["b"], topic="c\r"), Message(text="a", labels=["b"])])

@@ -178,7 +178,7 @@ def test_many_damaged_files_in_little_memory(root, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
-@pytest.mark.parametrize("form", ["[],", slow("{},"), slow('"\u0101",'), slow("1.5,")])
+@pytest.mark.parametrize("form", [slow("[],"), slow("{},"), slow('"\u0101",'), slow("1.5,")])
 def test_json_that_expands_to_too_much_is_refused(tmp_path, form):
     """A few kilobytes would fill gigabytes of memory."""
     path = tmp_path / "bomb.json"

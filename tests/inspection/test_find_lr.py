@@ -101,6 +101,7 @@ def test_find_lr_rates_rise_exponentially_and_losses_are_those_of_training():
     assert losses[-1] == found.losses[0]
 
 
+@pytest.mark.slow
 def test_find_lr_replaces_a_schedule_and_accumulates_gradients():
     number = found_with(steps=15)
     block = load_config(RANKER, SIZES).config

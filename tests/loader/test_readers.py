@@ -15,6 +15,7 @@ import pytest
 
 from tests.examples.talk import batches_left, rounds, through_json, write_spoken
 from tests.loader.sources import Answered, Broken, Generated, Modules, Numbers
+from tests.processes import slow
 from tests.training.examples import REPLIES, quietly_train
 from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
@@ -105,6 +106,7 @@ def test_readers_of_data_in_memory_show_the_same_order(expected):
     assert order_of(Numbers(150, SECONDS), Readers(2), streaming=False) == expected
 
 
+@pytest.mark.slow
 def test_readers_give_each_batch_of_words_once_and_resume_with_other_workers():
     def make(n_workers):
         readers = Readers(n_workers) if n_workers is not None else None
@@ -231,7 +233,7 @@ def test_readers_that_are_killed_end_the_run(expected, tmp_path, method):
     assert shown and shown == expected[: len(shown)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["fork", slow("forkserver"), slow("spawn")])
 def test_readers_start_once_for_all_passes(tmp_path, method):
     source = Numbers(150, SECONDS, log=tmp_path / "log")
     teacher = Teacher({"train": source, "dev": source}, streaming=True, shuffle_window=40)

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from tests.processes import slow
 from thincdialog.loader.starting import SAFE_PATH, starting_processes
 
 WORKING = """
@@ -71,7 +72,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", [slow("spawn"), "forkserver"])
 def test_a_script_without_a_main_guard_is_reported(tmp_path, root, method):
     done = run_script(tmp_path, root, UNGUARDED.format(method))
     assert done.returncode == 1

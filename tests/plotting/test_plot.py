@@ -121,6 +121,7 @@ ODD = st.recursive(
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 def test_runs_with_odd_rows_or_scores_are_shown_or_one_error(tmp_path_factory, data):
     folder = write_run(tmp_path_factory.mktemp("odd") / "run", [])
     row, facts = make_row(10, 0.5), dict(SCORES)

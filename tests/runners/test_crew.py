@@ -131,6 +131,7 @@ def test_crew_waits_end_seconds_for_all_workers_after_a_signal(hanging):
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.slow
 def test_crew_names_all_late_workers(hanging):
     crew = crew_of([Toy(0, wrong="hang"), hanging[1]], max_wait=0.2)
     with pytest.raises(WorkerError, match=r"^Worker 0: no answer .* seconds \(nor from 1\): it h"):

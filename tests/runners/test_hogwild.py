@@ -174,13 +174,11 @@ EPOCHS = {
     "evaluated on a sample": (config(FIXED, SAMPLE), BOTH, 3),
 }
 # The other cases are slow.
-IN_PROCESSES = "dynamic, Batchsort, a stream"
 IN_THREADS = {
     "columns, Words, two tasks",
     "dynamic, Words, two tasks",
     "columns of a stream, Words",
     "some labels missing",
-    "accumulated",
 }
 
 
@@ -188,7 +186,7 @@ IN_THREADS = {
     "name, executor",
     [
         *((n, "thread") if n in IN_THREADS else slow(n, "thread") for n in EPOCHS),
-        *(slow(n, "process") if n != IN_PROCESSES else (n, "process") for n in EPOCHS),
+        *(slow(n, "process") for n in EPOCHS),
     ],
 )
 def test_epochs_show_every_example_once(make, name, executor, capfd):
@@ -335,6 +333,7 @@ def scores_of_model(path):
     return without_tokens(one), without_tokens(found.scores), found
 
 
+@pytest.mark.slow
 def test_agents_that_learn_nothing_are_run_by_workers(tmp_path):
     text = WITHOUT_AGENT + '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
     quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
@@ -403,7 +402,7 @@ def test_steps_evaluations_and_checkpoints_have_exact_numbers(make, executor):
     assert at_once == 1 or wanted["nu"] < 1
 
 
-@pytest.mark.parametrize("epochs, evaluations", [(0.6, 0.2), slow(1.25, 0.25)])
+@pytest.mark.parametrize("epochs, evaluations", [slow(0.6, 0.2), slow(1.25, 0.25)])
 def test_fractions_of_epochs_end_at_the_same_step_as_with_one_worker(make, epochs, evaluations):
     text = config(FIXED, AMONG_ALL, flat=True)
     text = text.replace("max_epochs = 2.0", f"max_epochs = {epochs}")

@@ -96,6 +96,7 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
 
 
 @pytest.mark.parametrize("name", ["starspace", slow("fasttext")])
+@pytest.mark.slow
 def test_processes_train_a_replica_with_separate_rows(root, tmp_path, name):
     pytest.importorskip("numba")
     data = tmp_path / "data.jsonl"

@@ -77,6 +77,7 @@ def add_one(mapped, place):
 
 
 @pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.slow
 def test_mapped_arrays_are_the_same_memory_in_a_process_that_they_are_given_to(is_named):
     mapped = MappedArrays(LAYOUT[:2], is_named)
     mapped.forget()  # The process gets the open file, and needs no path.
@@ -93,6 +94,7 @@ def test_mapped_arrays_can_be_sent_only_to_a_new_process():
         pickle.dumps(MappedArrays(LAYOUT[:2]))
 
 
+@pytest.mark.slow
 def test_mapped_arrays_free_their_file_with_the_last_array():
     gc.collect()
     before = descriptors()

@@ -285,6 +285,7 @@ def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, numbe
 
 
 @pytest.mark.parametrize("executor", ["thread", slow("process")])
+@pytest.mark.slow
 def test_signals_a_second_interrupt_waits_for_no_worker(runs, executor):
     saved, seconds = interrupt(runs, executor, signal.SIGINT, has_hung, "hang train3/0", 2)
     assert seconds < 60

@@ -56,6 +56,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, folde
 
 @settings(max_examples=100)
 @given(st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_every_damage_to_a_checkpoint_is_found(trained, tmp_path_factory, chance):
     copy = tmp_path_factory.getbasetemp() / "checkpoint-6"
     shutil.rmtree(copy, ignore_errors=True)

@@ -7,6 +7,7 @@ import sys
 import numpy
 import pytest
 
+from tests.processes import slow
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import registry
@@ -69,7 +70,7 @@ def draw(n: int):
     return callback
 
 
-@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
+@pytest.mark.parametrize("text", [RANKER, slow(MANY_DRAWS)], ids=["plain", "many draws"])
 def test_determinism_weights_depend_on_no_evaluation_nor_draws_before(tmp_path, text):
     """Draws depend on (seed, step, microbatch), whatever happened before."""
     found = set()

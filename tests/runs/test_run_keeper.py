@@ -42,6 +42,7 @@ def ends_alike(text, tmp_path, expected, seen):
 
 
 LONG = {
+    "columns, Fixed, Adam, accumulated",
     "mixture, dynamic",
     "dynamic, Words, RAdam",
     "a world without a state",
@@ -79,8 +80,8 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
 @pytest.mark.parametrize(
     "name, number",
     [
-        ("columns, Words, LazyAdam, averages", signal.SIGTERM),
-        pytest.param("dynamic, Batchsort, a stream", signal.SIGINT, marks=pytest.mark.slow),
+        slow("columns, Words, LazyAdam, averages", signal.SIGTERM),
+        slow("dynamic, Batchsort, a stream", signal.SIGINT),
     ],
 )
 def test_resume_after_a_signal_at_every_step_gives_the_same_bits(tmp_path, name, number):
@@ -192,8 +193,8 @@ def conversation(episode):
 
 @pytest.mark.parametrize(
     "form, line, world, flat",
-    [("parlai", parlai, LIVE, False), ("conversations", conversation, WORDS, True),
-     ("parlai", parlai, FIXED, False)],
+    [slow("parlai", parlai, LIVE, False), ("conversations", conversation, WORDS, True),
+     slow("parlai", parlai, FIXED, False)],
     ids=["dynamic", "columns", "conversations"],
 )  # fmt: skip
 def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, line, world, flat):

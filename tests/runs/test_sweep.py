@@ -74,6 +74,7 @@ def test_sweep_continues_after_an_interrupt(tmp_path):
         assert weights(tmp_path / "s" / run.name) == weights(tmp_path / "whole" / run.name)
 
 
+@pytest.mark.slow
 def test_sweep_records_a_failed_run_and_continues(tmp_path):
     wild = {"training.optimizer.grad_clip": 0.0}
     found, shown = run_sweep(tmp_path, {RATE: [1e30, 0.01]}, overrides=wild)
@@ -167,6 +168,7 @@ def test_sweep_whose_state_is_damaged_says_how_to_continue(tmp_path):
     assert weights(tmp_path / found.best.name) == before
 
 
+@pytest.mark.slow
 def test_sweep_draws_runs_at_random_and_finds_them_again(tmp_path):
     over = {RATE: "log:1e-3..1e-1", "agent.model.encoder.depth": "int:0..1"}
     found, _ = run_sweep(tmp_path, over, random=2, seed=5)

@@ -204,6 +204,7 @@ def test_train_a_classifier_of_features_without_text(tmp_path):
     assert evaluate(tmp_path / BEST) == result.scores["test"]
 
 
+@pytest.mark.slow
 def test_load_answers_in_another_process(tmp_path):
     quietly_train(output=tmp_path, training__max_epochs=1.0)
     chatbot = load(tmp_path / BEST)

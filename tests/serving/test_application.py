@@ -239,6 +239,7 @@ def test_requests_that_would_wait_too_long_are_refused(models):
     assert client.post(CHAT, {"messages": messages("hi")})[0] == 200
 
 
+@pytest.mark.slow
 def test_a_slow_sender_and_a_slow_model_end_after_their_seconds(models, monkeypatch):
     application = app(models / "barista", limits=Limits(max_seconds=0.2))
 

@@ -106,6 +106,7 @@ def test_clients_that_vanish_and_slow_ones_do_not_block_others(server):
         client.close()
 
 
+@pytest.mark.slow
 def test_heads_that_are_long_or_slow_end_the_connection(server):
     host, port = server.url.removeprefix("http://").split(":")
 
@@ -139,7 +140,7 @@ def loopback():
     return "::1"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
+@pytest.mark.parametrize("number", [slow(signal.SIGTERM), slow(signal.SIGINT)])
 def test_a_signal_lets_waiting_requests_finish_and_exits_with_0(models, number, tmp_path):
     code, host = tmp_path / "slow.py", loopback()
     code.write_text(

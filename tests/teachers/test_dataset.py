@@ -313,6 +313,7 @@ def test_dataset_odd_columns_are_kept(arrow, tmp_path):
     assert first["eval_labels"] == ["0"] and second["eval_labels"] == ["7"]
 
 
+@pytest.mark.slow
 def test_dataset_texts_that_expand_to_too_much_are_refused(arrow, tmp_path):
     """A few kilobytes would fill gigabytes of memory."""
     many = arrow.table({"text": ["a" * (1 << 25)], "label": ["x"]})

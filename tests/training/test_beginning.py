@@ -327,6 +327,7 @@ def replaced(monkeypatch, place, *models):
     monkeypatch.setattr(beginnings, "load_tokenizer", replacing)
 
 
+@pytest.mark.slow
 def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_again(firsts, tmp_path, monkeypatch):
     """As if a training run saves it: no half of one model is combined with a half of another."""
     data = {"paths__train": write(tmp_path / "first.jsonl", "colour", "number")}

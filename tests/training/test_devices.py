@@ -41,7 +41,7 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("name", ["bag", "lstm", slow("cnn"), slow("memory"), slow("hinge")])
+@pytest.mark.parametrize("name", ["bag", slow("lstm"), slow("cnn"), slow("memory"), slow("hinge")])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_devices_train_save_and_load(name, backend, tmp_path):
     is_fast = backend == "fast"

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from tests.processes import slow
 from tests.runners.resuming import without_times
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train, weights
 from thincdialog.agents.ranker import RankerAgent
@@ -170,7 +171,7 @@ def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp
     assert evaluate(folder / LAST, split="dev") == ROWS[-1]["scores"]
 
 
-@pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
+@pytest.mark.parametrize("runner", ["Alone", slow("Hogwild")])
 def test_loop_evaluations_between_two_averages_include_the_last_steps(tmp_path, runner):
     """LazyAdam updates its average every 8 steps, but each evaluation includes the steps since
     then."""

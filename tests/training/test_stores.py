@@ -106,7 +106,7 @@ CONFIGS = {
 
 
 # Slow tests, because other configs are of the same kinds.
-ALIKE = {"ranker, words", "star space, fixed", "fast text"}
+ALIKE = {"ranker, words", "ranker, inline", "star space", "star space, fixed", "fast text"}
 
 
 @pytest.mark.parametrize("name", [slow(name) if name in ALIKE else name for name in CONFIGS])
@@ -234,6 +234,7 @@ class Counted(WordTokenizer):
 """
 
 
+@pytest.mark.slow
 def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
     monkeypatch.setenv("BUILT", str(files / "log"))
     (files / "counted.py").write_text(COUNTED)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
@@ -99,6 +100,7 @@ MOVES = st.sampled_from(["work", "work", "work", "work", "take", "save", "die", 
 
 @settings(max_examples=60)
 @given(st.data(), SHARES, st.sets(st.integers(0, 17)), st.integers(1, 3))
+@pytest.mark.slow
 def test_account_each_unit_is_reported_and_applied_once(data, sizes, without_examples, n_workers):
     run, units = Run(sizes, without_examples, n_workers), []
     for epoch in range(2):

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from thincdialog.runners.cluster.ledger import Ledger
 
 @settings(max_examples=60)
 @given(st.data(), st.integers(1, 4))
+@pytest.mark.slow
 def test_ledger_each_unit_of_an_epoch_is_done_once(data, n_workers):
     """The number of shares, and their numbers of units, differ from epoch to epoch."""
     ledger, first, n_before = Ledger(), 0, 1

@@ -37,7 +37,7 @@ FAST = ("[system]\n", '[system]\nops = "fast"\n')
 L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\n')
 CASES = {
     "adam": (FIXED,),
-    "lazy_averages": (WORDS, LAZY),
+    "lazy_averages": slow(WORDS, LAZY),
     "live": slow(LIVE, LAZY_SCHEDULE),
     "fast": slow(FIXED, FAST, LAZY),
     "fast_adam": slow(FIXED, FAST),

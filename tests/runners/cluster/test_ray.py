@@ -508,6 +508,7 @@ def test_ray_fewer_examples_than_workers(cluster, tmp_path):
     assert rows[-1]["examples"] == 4 and sum(staleness(rows).values()) == 4
 
 
+@pytest.mark.slow
 def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(ray_runner, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"'ray', which is not installed.*thincdialog\[ray\]"):
