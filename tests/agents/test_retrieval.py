@@ -1,6 +1,7 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,17 @@ def reference(method, query, document, corpus):
     dot = sum(q[word] * d[word] * idf[word] ** 2 for word in q)
     size = math.prod(math.sqrt(sum((c[word] * idf[word]) ** 2 for word in c)) for c in (q, d))
     return dot / size if size else 0.0
+
+
+def test_retrieval_learns_the_same_from_a_stream():
+    expected, agent = trained(), RetrievalAgent()
+    arrays = [*expected.index, expected.reply_of]
+    teacher = IterableTeacher({"train": lambda: PAIRS}, streaming=True, shuffle_window=3)
+    for _ in range(2):  # Nothing is counted twice.
+        agent.initialize(teacher.for_split("train", training=True))
+        assert agent.state() == expected.state()
+        assert (agent.frequencies == expected.frequencies).all()
+        assert all(map(np.array_equal, [*agent.index, agent.reply_of], arrays))
 
 
 @pytest.mark.parametrize("method", ["tfidf", "bm25"])

@@ -71,11 +71,13 @@ def test_word_vectors_go_to_the_rows_of_a_vocabulary(config, path):
     assert (begun(config)[0] == E).all()
 
 
+@pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize(
     "name, options", [("HashNgrams", {"char_ngrams": [2, 3]}), ("WordNgrams", {})]
 )
-def test_word_vectors_go_to_the_rows_that_words_are_encoded_as(config, name, options):
+def test_word_vectors_go_to_the_rows_that_words_are_encoded_as(config, name, options, streaming):
     changes = {f"tokenizer.{key}": value for key, value in {"n_rows": 500, **options}.items()}
+    changes["tasks.words.streaming"] = streaming
     text = config.replace("thincdialog.Words.v1", f"thincdialog.{name}.v1")
     E, tokenizer, lines = begun(text, **changes)
     assert "vectors of 2 of 3 words" in lines[0]

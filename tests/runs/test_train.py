@@ -267,6 +267,19 @@ def test_train_reports_how_much_is_left_out(tmp_path, spoken, more):
     assert result.left_out == left_out
 
 
+def test_train_reports_what_is_left_out_if_only_processes_learn_from_it(tmp_path, spoken):
+    """Each process reads a share of the stream. The agent needs none of its labels."""
+    path = write_spoken(tmp_path / "a.jsonl", *["agent", "bot"] * 600)
+    (tmp_path / "replies.txt").write_text("".join(f"agent {n}\n" for n in range(7)))
+    agent = {"candidates": "fixed", "fixed_candidates": str(tmp_path / "replies.txt")}
+    runner = {"@runners": "thincdialog.Hogwild.v1", "executor": "process"}
+    more = {"tasks.talk.streaming": True, "tokenizer.@tokenizers": "thincdialog.HashNgrams.v1"}
+    more |= {f"agent.{name}": value for name, value in {**agent, "block_repeats": False}.items()}
+    more |= {f"runner.{name}": value for name, value in runner.items()}
+    result, said = quietly_train(TALKS + REPLIES, **{**spoken, **more, "tasks.talk.train": path})
+    assert result.left_out == {path: 600} and said.count("600 of 1,200 conversations left out") == 1
+
+
 def test_train_that_resumes_knows_what_was_left_out_before(tmp_path, spoken):
     """It does not read the first file again."""
     spoken |= {"tasks.talk.streaming": True, "world.batcher.size": 8, "training.max_epochs": 1.0}
@@ -291,6 +304,13 @@ WORDS = '"thincdialog.Words.v1"'
 HASHED = '"thincdialog.HashNgrams.v1"\nn_rows = 100'
 
 
+FIXED = {"agent.candidates": "fixed", "agent.fixed_candidates": "replies.txt"}
+VECTORS = {
+    f"agent.model.encoder.init_E.{name}": value
+    for name, value in (("@initializers", "thincdialog.WordVectors.v1"), ("path", "vectors.txt"))
+}
+
+
 @pytest.mark.parametrize(
     "runner, tokenizer, more, of_dev, of_test",
     [
@@ -301,11 +321,18 @@ HASHED = '"thincdialog.HashNgrams.v1"\nn_rows = 100'
         # again, to count the candidates of each sampled example.
         ("Alone", HASHED, {"evaluation.max_examples": 200, "evaluation.n_candidates": 20}, 1, 2),
         ("Alone", HASHED, {"loader.shuffle_window": 100}, 0, 0),
+        ("Alone", HASHED, FIXED, 0, 0),
+        ("Alone", WORDS, FIXED, 0, 0),
+        ("Alone", HASHED, VECTORS, 0, 0),
+        ("Alone", WORDS, VECTORS, 0, 0),
     ],
 )
 def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
     tmp_path, monkeypatch, runner, tokenizer, more, of_dev, of_test
 ):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "replies.txt").write_text("".join(f"b {n}\n" for n in range(50)))
+    (tmp_path / "vectors.txt").write_text(f"a{' 0.5' * 16}\n")
     for module, name in (
         (examples_split, "BEGINNING"),
         (repeats, "LOOKED_AT"),
@@ -327,10 +354,12 @@ def test_a_stream_is_read_once_before_training_and_once_per_epoch_or_evaluation(
     config = f'[tasks.it]\n@teachers = "test_train.Counting.{tmp_path.name}.v1"\n' + REPLIES
     config = config.replace(WORDS, tokenizer)
     config += f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
+    config += '\n[baselines.nearest]\n@agents = "thincdialog.Retrieval.v1"\n'
     more = {"training.max_epochs": 2.0, "world.batcher.size": 100, **more}
     quietly_train(config, tmp_path / "out", **more)
     # Dev data is inspected once, then evaluated before training, after each epoch and at the end.
-    expected = {"train": 1 + 2, "dev": 1 + 3 + 1 + of_dev, "test": 1 + of_test}
+    # The baseline reads the training data after training, and is evaluated on dev and test data.
+    expected = {"train": 1 + 2 + 1, "dev": 1 + 3 + 2 + of_dev, "test": 2 + of_test}
     assert Counter(begun) == expected
 
 

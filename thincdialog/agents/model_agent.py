@@ -45,7 +45,7 @@ from ..layers.watched import (
     look_at,
     refused_by_layer,
 )
-from ..layers.word_vectors import TableRows, rows_of_words
+from ..layers.word_vectors import TableRows, Words, has_word_vectors, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch, column
 from ..metrics import Metric
 from ..models.gradient_sum import GradientSum
@@ -190,14 +190,17 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If the agent reads text and there is no tokenizer.
         """
-        if tokenizer is None or not tokenizer.needs_texts:
-            self.survey(train)
-            self.check_tokenizer(tokenizer)
-        else:
+        words: Optional[Words] = None
+        if tokenizer is not None and tokenizer.needs_texts:
             build = surveyed(self.survey, train, lambda texts: tokenizer.build(texts, progress))
             if self.needs_text:
                 build()
-        self.beginning = self.draw_weights(train, tokenizer, seed).lines
+        elif tokenizer is not None and has_word_vectors(self.model):
+            words = surveyed(self.survey, train, tokenizer.word_ids)()
+        else:
+            self.survey(train)
+            self.check_tokenizer(tokenizer)
+        self.beginning = self.draw_weights(train, tokenizer, seed, words=words).lines
 
     def initialize_from(
         self,
@@ -238,26 +241,31 @@ class ModelAgent(ConversationAgent, Learner):
         tokenizer: Optional[Tokenizer],
         seed: int,
         coming: Collection[Tuple[int, ...]] = (),
+        words: Optional[Words] = None,
     ) -> TableRows:
         """Initialize the weights.
 
         coming (Collection[Tuple[int, ...]]): Shapes of the parameters that a saved model will
             replace.
+        words (Optional[Words]): The tokenizer's ``word_ids`` of the training texts, if they are
+            known.
         RETURNS (TableRows): Helper of initializers that fill tables, with their lines for the user.
         """
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global random generators.
         fix_random_seed(seed)
 
-        def words() -> Dict[str, int]:
-            return tokenizer.word_ids(train.texts()) if tokenizer else {}
+        def find() -> Words:
+            if words is None and tokenizer is not None:
+                return tokenizer.word_ids(train.texts())
+            return words or {}
 
         if self.collate is not None:
             first = list(islice(train.examples(), 1))
             if not self.takes_batches:  # Its own ``observe`` may add fields that it collates.
                 first = [self.clone().observe(message) for message in first]
             self._first = Batch.of(first)
-        with rows_of_words(words, coming) as rows:
+        with rows_of_words(find, coming) as rows:
             self.lay_out_weights()
         self._first = None
         return rows

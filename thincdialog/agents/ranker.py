@@ -182,10 +182,10 @@ class RankerAgent(ModelAgent):
     # --- candidates -------------------------------------------------------------------
 
     def survey(self, train: Teacher) -> None:
-        found: List[str] = []
-        if self.candidates == "batch" or self.fixed_path is None:
-            # At least two labels, to know whether a batch can have other labels to rank against.
-            found = train.order.frequent_labels(max(2, self.max_fixed_candidates))
+        # Read all labels, even if a file has the candidates: this counts the data that is left out,
+        # which processes with a share of the data cannot do, and the tokenizer uses the same pass.
+        # At least two labels, to know whether a batch can have other labels to rank against.
+        found = train.order.frequent_labels(max(2, self.max_fixed_candidates))
         if self.candidates == "batch" and len(found) == 1:
             text = f"has one reply only, {found[0]!r}: there is nothing to tell it from."
             remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'

@@ -19,6 +19,7 @@ from ..teachers import Teacher
 from .conversation import ConversationAgent, ranked_replies
 from .ranking import best_places
 from .repeats import kept_setting, shall_block
+from .single_pass import surveyed
 from .term_index import TermIndex, count_terms
 
 _ROWS = 1 << 22  # Rows for hashed terms: far more than a language has words.
@@ -87,21 +88,24 @@ class RetrievalAgent(ConversationAgent):
     # --- learning -------------------------------------------------------------------
 
     def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
-        self._count_texts(train.texts())
         contexts: List[Tuple[np.ndarray, ...]] = [(np.zeros(0, dtype=np.int32),) * 3]
         numbers: Dict[str, int] = {}
         reply_of: List[int] = []
-        for examples in _chunks(train.examples()):
-            answered = [example for example in examples if example.all_labels]
-            turns = [
-                [*example.get("context", ()), (PARTNER, example.get("text") or "")]
-                for example in answered
-            ]
-            documents, terms, counts = _counts(self.text.contexts(_without_silence(turns)))
-            documents += len(reply_of)
-            contexts.append(tuple(each.astype(np.int32) for each in (documents, terms, counts)))
-            for example in answered:
-                reply_of.append(numbers.setdefault(example.all_labels[0], len(numbers)))
+
+        def read(train: Teacher) -> None:
+            for examples in _chunks(train.examples()):
+                answered = [example for example in examples if example.all_labels]
+                turns = [
+                    [*example.get("context", ()), (PARTNER, example.get("text") or "")]
+                    for example in answered
+                ]
+                documents, terms, counts = _counts(self.text.contexts(_without_silence(turns)))
+                documents += len(reply_of)
+                contexts.append(tuple(each.astype(np.int32) for each in (documents, terms, counts)))
+                for example in answered:
+                    reply_of.append(numbers.setdefault(example.all_labels[0], len(numbers)))
+
+        surveyed(read, train, self._count_texts)()
         self.replies = list(numbers)
         self.reply_of = np.array(reply_of, dtype=np.int32)
         documents, terms, counts = (np.concatenate(parts) for parts in zip(*contexts))
@@ -111,7 +115,8 @@ class RetrievalAgent(ConversationAgent):
 
     def _count_texts(self, texts: Iterable[str]) -> None:
         """Count the texts that each term occurs in, and the mean length of texts."""
-        n_tokens = 0
+        n_tokens = self.n_texts = 0
+        self.frequencies[:] = 0
         for chunk in _chunks(texts):
             encoded = self.text.labels(chunk)
             np.add.at(self.frequencies, _counts(encoded)[1], 1)

@@ -3,24 +3,27 @@
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Semaphore
-from typing import Any, Callable, Iterable, Iterator, List
+from typing import Any, Callable, Iterable, Iterator, List, TypeVar
 
 from ..examples.split import Split
 from ..examples.store import Store
 from ..teachers import Teacher
 
+ResultT = TypeVar("ResultT")
+
 
 def surveyed(
-    survey: Callable[[Teacher], None], train: Teacher, use: Callable[[Iterable[str]], None]
-) -> Callable[[], None]:
+    survey: Callable[[Teacher], None], train: Teacher, use: Callable[[Iterable[str]], ResultT]
+) -> Callable[[], ResultT]:
     """Survey the training data. A thread uses the texts of streams as the survey reads them, so
     that their sources are not read again.
 
     survey (Callable): Reads the data, usually once and completely.
     train (Teacher): Teacher of the training data.
     use (Callable): Takes all texts of the data, in their order.
-    RETURNS (Callable): Waits for the thread, and raises the error of ``use``, if any. If the survey
-        has not read every stream completely, it calls ``use`` again, and reads all texts for it.
+    RETURNS (Callable): Waits for the thread, and returns the result of ``use`` or raises its error.
+        If the survey has not read every stream completely, it calls ``use`` again, and reads all
+        texts for it.
     """
     splits: List[Split] = [task.data[task.split] for task in train.by_task().values()]
     if not any(split.streaming for split in splits):
@@ -56,9 +59,9 @@ def surveyed(
         for split in splits:
             yield from split.texts_of(heard(split) if split.streaming else [split.store()])
 
-    def use_parts() -> None:
+    def use_parts() -> ResultT:
         try:
-            use(texts())
+            return use(texts())
         finally:
             for _ in arriving:  # The survey must not wait for a thread that needs no more texts.
                 pass

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Callable, Collection, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
-from thinc.api import Ops
+from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
 from thinc.types import Floats2d
 
@@ -101,6 +101,13 @@ def word_vectors_init(read: Reader, path: str, ops: Ops, shape: tuple) -> Floats
     E: Any = uniform_init(ops, (n_rows, width), lo=-_BOUND, hi=_BOUND)
     E[ops.xp.asarray(numbers)] = ops.xp.asarray(vectors)
     return E
+
+
+def has_word_vectors(model: Model) -> bool:
+    """Return whether an initializer of a model's layers is ``word_vectors_init``. (One that is
+    hidden in a custom initializer is not found.)"""
+    inits = (init for node in model.walk() for init in getattr(node.init, "args", ()))
+    return any(getattr(init, "func", None) is word_vectors_init for init in inits)
 
 
 def _find_vectors(

@@ -33,8 +33,8 @@ def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
     then takes their first columns. Words are looked up in the form in which the tokenizer returns
     them, so the tokenizer's `lower` determines the case. The folder's own tokenizer may cut a word
     into pieces; the vector of the word is then the mean of their vectors. If the model's tokenizer
-    has hashed rows, all words of the training data are looked up, so the data is read once more;
-    n-grams and pieces of words get no vector.
+    has hashed rows, all words of the training data are looked up; n-grams and pieces of words get
+    no vector.
 
     path (str): The file or folder. It is read when a training begins, unless the table is set by
         `init_from`. A saved model does not need it.
