@@ -5,15 +5,17 @@ from hypothesis import strategies as st
 from murmurhash.mrmr import hash_bytes
 
 from thincdialog.contract import CodeError
-from thincdialog.data.tokenizers import Tokenizer, WordTokenizer
+from thincdialog.data.special_tokens import N_SPECIAL
+from thincdialog.data.tokenizers import HashNgramTokenizer, Tokenizer, WordTokenizer
 from thincdialog.data.tokenizers.contract import many_encoder_of
+from thincdialog.data.tokenizers.hash_ngrams import _JOIN
+from thincdialog.data.tokenizers.vocabulary_tokenizer import HasVocabulary
 from thincdialog.data.tokenizers.word_bytes import find_words
 from thincdialog.data.tokenizers.word_table import SEED, WordTable
 from thincdialog.data.words import normalise, split_words
 from thincdialog.registry import registry
 
 TEXTS = ["Hello there, how are you?", "It's 1,000.5 $ (or 6)!", "你好吗", "naïve café’s", "Σίσυφος"]
-# With these texts added, there is always enough text to be encoded in one go.
 MANY = [*TEXTS, "", "x" * 63, "y" * 64, "é" * 40, "z" * 200, "it's what it is . " * 80]
 # Characters at which words begin or end, and ASCII and other characters.
 CHARACTERS = (
@@ -52,9 +54,32 @@ def tokenizers():
     return made
 
 
+def hashed(tokenizer, text):
+    """Return the ids of hashed n-grams of a text, computed word by word."""
+
+    def hash_of(piece, seed):
+        return hash_bytes(piece.encode("utf-8", "surrogatepass"), seed) & 0xFFFFFFFF
+
+    ids, before = [], []
+    for word in tokenizer._split(text):
+        value = hash_of(word, SEED)
+        if not isinstance(tokenizer, HasVocabulary):
+            ids.append(value % tokenizer.n_rows + N_SPECIAL)
+        elif word in tokenizer._ids:
+            ids.append(tokenizer._ids[word])
+        before = [(each * _JOIN + value) * _JOIN % (1 << 64) for each in before]
+        values = [each >> 32 for each in before]
+        values += [hash_of(piece, SEED + 1) for piece in tokenizer._char_pieces(word)]
+        ids += [each % tokenizer.n_rows + N_SPECIAL for each in values]
+        before = [value, *before][: tokenizer.ngrams - 1]
+    return ids
+
+
 def check(tokenizer, texts):
-    """Check that ``encode_many`` returns the ids of ``encode`` for one text after the other."""
+    """Check that ``encode_many`` returns the ids of one text after the other."""
     expected = [tokenizer.encode(text).tolist() for text in texts]
+    if isinstance(tokenizer, HashNgramTokenizer):
+        assert expected == [hashed(tokenizer, text) for text in texts]
     ids, lengths = tokenizer.encode_many(texts)
     assert ids.dtype == np.int32 and lengths.dtype == np.int64
     assert lengths.tolist() == list(map(len, expected))

@@ -9,13 +9,12 @@ from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
 from .byte_tokenizer import from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
-from .word_bytes import WordBytes, are_worthwhile, find_words
+from .word_bytes import WordBytes, find_words
 from .word_table import SEED
 
 # Multiplier that joins the hashes of neighbouring words; odd, so that no bits are lost.
 _JOIN = 0x9E3779B97F4A7C15
-_MASK, _LOW = (1 << 64) - 1, (1 << 32) - 1
-# Maximum number of words to cache, which takes about 20 MB; a full cache is emptied.
+# Maximum number of words whose character n-grams are cached; a full cache is emptied.
 _MAX_WORDS = 1 << 16
 _NO_IDS = np.zeros(0, dtype=np.int32)
 
@@ -60,9 +59,6 @@ class HashNgramTokenizer(Tokenizer):
         self.char_ngrams = char_ngrams
         self.lower = lower
         self.normalize = normalize
-        # For each word its hash, its own ids, and the ids of its character n-grams.
-        # Tuples, because the garbage collector stops tracking tuples of numbers.
-        self._words: Dict[str, Tuple[int, Tuple[int, ...], Tuple[int, ...]]] = {}
         # Maps a word in UTF-8 to the ids of its character n-grams, as bytes.
         self._characters: Dict[bytes, bytes] = {}
 
@@ -83,26 +79,9 @@ class HashNgramTokenizer(Tokenizer):
         ]
 
     def encode(self, text: str) -> np.ndarray:
-        entries = [self._words.get(word) or self._add(word) for word in self._split(text)]
-        ids: List[int] = []
-        n_rows, longest = self.n_rows, self.ngrams - 1
-        # Hashes of the n-grams that end with the previous word: of one word, two words, ...
-        before: List[int] = []
-        for word_hash, own, of_characters in entries:
-            ids += own
-            ending = [word_hash]
-            for each in before:
-                joined = (each * _JOIN + word_hash) * _JOIN & _MASK
-                # Use the upper half, because it depends on every bit of both hashes.
-                ids.append((joined >> 32) % n_rows + N_SPECIAL)
-                ending.append(joined)
-            ids += of_characters
-            before = ending[:longest]
-        return np.array(ids, dtype=np.int32)
+        return self._encode_group([text])[0]
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        if not are_worthwhile(texts):
-            return super()._encode_group(texts)
         words = find_words(texts, self.normalize, self.lower, self._end_mark)
         hashes = words.hashes(SEED)
         own = self._own_ids(words, hashes)
@@ -151,12 +130,8 @@ class HashNgramTokenizer(Tokenizer):
         return ids
 
     def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
-        found: Dict[str, int] = {}
-        for text in texts:
-            for word in self._split(text):
-                if word not in found:
-                    found[word] = self._word_ids(word, hash_bytes(to_bytes(word), SEED) & _LOW)[0]
-        return found
+        words = dict.fromkeys(word for text in texts for word in self._split(text))
+        return {word: self._row_of(word, SEED) for word in words}
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the numbers of the rows, such as "#12 #7", because a hash cannot be reversed."""
@@ -179,21 +154,9 @@ class HashNgramTokenizer(Tokenizer):
             for start in range(len(marked) - n + 1)
         ]
 
-    def _add(self, word: str) -> Tuple[int, Tuple[int, ...], Tuple[int, ...]]:
-        if len(self._words) >= _MAX_WORDS:
-            self._words.clear()
-        word_hash = hash_bytes(to_bytes(word), SEED) & 0xFFFFFFFF
-        own, of_characters = self._word_ids(word, word_hash), self._char_ids(word)
-        entry = (word_hash, tuple(own), tuple(of_characters))
-        self._words[word] = entry
-        return entry
-
     def _char_ids(self, word: str) -> List[int]:
         # A different seed, so that a word and an equal character n-gram have different hashes.
-        hashes = [
-            hash_bytes(to_bytes(piece), SEED + 1) & 0xFFFFFFFF for piece in self._char_pieces(word)
-        ]
-        return [each % self.n_rows + N_SPECIAL for each in hashes]
+        return [self._row_of(piece, SEED + 1) for piece in self._char_pieces(word)]
 
-    def _word_ids(self, word: str, word_hash: int) -> List[int]:
-        return [word_hash % self.n_rows + N_SPECIAL]
+    def _row_of(self, piece: str, seed: int) -> int:
+        return (hash_bytes(to_bytes(piece), seed) & 0xFFFFFFFF) % self.n_rows + N_SPECIAL

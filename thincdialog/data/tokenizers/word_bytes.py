@@ -10,8 +10,6 @@ from .byte_tokenizer import from_bytes, to_bytes
 
 # Added after all texts, so that a block of 8 bytes can be read at the start of every word.
 _PADDING = b" " * 8
-# Number of characters from which it is faster to process all texts at once than one by one.
-_WORTHWHILE = 1200
 # Number of bytes up to which words are hashed together; longer words are hashed one by one,
 # because they are rare.
 _LONGEST = 64
@@ -83,11 +81,6 @@ class WordBytes(NamedTuple):
         dtype (np.dtype): Type of these numbers, which determines their number of bytes.
         """
         return np.ndarray(len(self.data) - dtype.itemsize + 1, dtype, self.data, strides=(1,))
-
-
-def are_worthwhile(texts: Sequence[str]) -> bool:
-    """Return whether texts are long enough in total to process them at once."""
-    return sum(map(len, texts)) >= _WORTHWHILE
 
 
 def pack_words(words: Sequence[bytes]) -> WordBytes:

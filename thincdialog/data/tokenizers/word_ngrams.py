@@ -65,7 +65,6 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
         super()._set(vocabulary)
         if self.mark_end:
             self._ids[END_MARK] = self._end
-        self._words.clear()
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the known words. Ids of n-grams are ignored."""
@@ -80,10 +79,6 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
 
     def _char_pieces(self, word: str) -> List[str]:
         return [] if word == END_MARK else super()._char_pieces(word)
-
-    def _word_ids(self, word: str, word_hash: int) -> List[int]:
-        number = self._known().get(word)
-        return [] if number is None else [number]
 
     def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
         return self._find(words, hashes)

@@ -7,7 +7,7 @@ from ...registry import registry
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer
-from .word_bytes import WordBytes, are_worthwhile, find_words
+from .word_bytes import WordBytes, find_words
 from .word_table import SEED
 
 
@@ -40,8 +40,6 @@ class WordTokenizer(VocabularyTokenizer):
         return join_words(pieces)
 
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        if not are_worthwhile(texts):
-            return super()._encode_group(texts)
         words = find_words(texts, self.normalize, self.lower)
         ids = self._find(words, words.hashes(SEED))
         unknown = ids < 0
