@@ -40,6 +40,7 @@ from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.examples.mapped_store import MappedStore
 from thincdialog.examples.mapped_tokens import MappedTokens
 from thincdialog.examples.memory_store import MemoryStore
+from thincdialog.examples.split import SHARD_SIZE
 from thincdialog.examples.store import collection_paused
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
@@ -48,7 +49,7 @@ from thincdialog.loader.readers import Readers
 N = int(os.environ.get("N", sized(1_000_000, 2_000)))
 N_LARGE = int(os.environ.get("N_LARGE", sized(10_000_000, 1_000)))
 N_REPEATS, N_STEPS = int(os.environ.get("N_REPEATS", sized(5, 1))), sized(1_000, 10)
-SHARD, N_CONVERSATIONS = 1 << 16, 2_000
+N_CONVERSATIONS = 2_000
 # A teacher of made-up examples, for configs.
 MADE_UP = """
 import random
@@ -105,7 +106,7 @@ def reading(folder: Path) -> None:
     while True:
         shard = MemoryStore(is_held=False)
         with collection_paused():
-            for message in islice(made, SHARD):
+            for message in islice(made, SHARD_SIZE):
                 shard.append([message])
         if not shard.n_episodes:
             break

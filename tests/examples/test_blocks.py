@@ -11,7 +11,7 @@ from tests.examples.test_split import CASES, Files, sizes, slowly
 from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
-from thincdialog.examples import blocks
+from thincdialog.examples import split
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
@@ -64,8 +64,14 @@ def test_blocks_batches_of_mixtures_are_the_same_with_tasks(case, n_batches, bud
 
 def shards(teacher, start=None):
     return [
-        ([list(store.starts), [dict(store.message(row)) for row in range(store.n_examples)]], start)
-        for store, start in teacher.data["train"].shards(start)
+        (
+            [
+                list(block.store.starts),
+                [dict(block.store.message(row)) for row in range(block.store.n_examples)],
+            ],
+            block.end,
+        )
+        for block in teacher.data["train"].shards(start)
     ]
 
 
@@ -74,17 +80,16 @@ def shards(teacher, start=None):
 )
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),
-    limits=st.tuples(st.integers(1, 9), st.integers(1, 200)),
+    size=st.integers(1, 9),
     flat=st.booleans(),
 )
 @slowly
 def test_blocks_shards_are_the_same_with_tasks_and_resume_each_other(
-    tmp_path, name, parts, limits, flat
+    tmp_path, name, parts, size, flat
 ):
     files = Files(tmp_path, name, parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SHARD_ROWS", limits[0])
-        patch.setattr(blocks, "SHARD_LETTERS", limits[1])
+        patch.setattr(split, "SHARD_SIZE", size)
         alone, helped = files.teacher(flat), ahead(files.teacher(flat))
         expected = shards(alone)
         found = shards(helped)
@@ -98,22 +103,21 @@ def test_blocks_shards_are_the_same_with_tasks_and_resume_each_other(
 
 @given(
     episodes=st.lists(st.lists(MESSAGES, min_size=1, max_size=3), min_size=1, max_size=9),
-    limits=st.tuples(st.integers(1, 5), st.integers(1, 400)),
+    size=st.integers(1, 5),
 )
 @slowly
-def test_blocks_stores_have_the_same_bytes_with_tasks(tmp_path, episodes, limits):
+def test_blocks_stores_have_the_same_bytes_with_tasks(tmp_path, episodes, size):
     def source():
         return [[Message(message) for message in episode] for episode in episodes]
 
     stored = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SHARD_ROWS", limits[0])
-        patch.setattr(blocks, "SHARD_LETTERS", limits[1])
+        patch.setattr(split, "SHARD_SIZE", size)
         for name, prepare in (("alone", lambda teacher: teacher), ("helped", ahead)):
             made = prepare(Teacher({"train": source}, streaming=True))
             writer = StoreWriter(tmp_path / name, None)
-            for shard, after in made.data["train"].shards(None):
-                writer.add(shard, after)
+            for block in made.data["train"].shards(None):
+                writer.add(block.store, block.end)
             writer.finish({})
             stored.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})
     assert stored[0] == stored[1]

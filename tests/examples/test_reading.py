@@ -537,7 +537,7 @@ def test_reading_an_example_whose_labels_are_none(streaming):
         made = Teacher({"train": read}, streaming=streaming, single_turn=True)
         teacher = prepare(made.for_split("train", training=True))
         (shard,) = teacher.data["train"].shards()
-        assert shard[0].n_examples == 2
+        assert shard.store.n_examples == 2
         teacher.set_batches(Fixed(2))
         rows = sorted(teacher.batch_act(), key=lambda row: row["text"])
         assert [row.get("labels") for row in rows] == [None, ["yes"]]

@@ -25,7 +25,7 @@ from tests.training.examples import (
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
-from thincdialog.examples import blocks
+from thincdialog.examples import split
 from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files import growing_folder
 from thincdialog.loader import readers
@@ -392,7 +392,7 @@ class Stop(BaseException):
 
 def test_a_build_that_is_stopped_continues_with_the_same_result(files, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(blocks, "SHARD_ROWS", 6)
+    monkeypatch.setattr(split, "SHARD_SIZE", 6)
     monkeypatch.setattr(token_writer, "CHUNK", 6)
     made()
     shutil.move("stores", "whole")
@@ -431,7 +431,7 @@ def assert_same_arrays(files):
 
 @pytest.mark.slow
 def test_a_build_by_several_workers_has_the_same_result(files, monkeypatch):
-    monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
+    monkeypatch.setattr(split, "SHARD_SIZE", 700)
     monkeypatch.setattr(token_writer, "CHUNK", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
@@ -459,9 +459,9 @@ KILLED = """
 import os, sys
 from thincdialog.api import build
 from thincdialog.data import token_writer
-from thincdialog.examples import blocks
+from thincdialog.examples import split
 from thincdialog.files import flat_array, growing_folder
-growing_folder.SAVE_SECONDS, blocks.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
+growing_folder.SAVE_SECONDS, split.SHARD_SIZE, token_writer.CHUNK = 0.0, 6, 6
 append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
 
 def killed(self, values):
@@ -486,12 +486,12 @@ def test_a_build_that_is_killed_anywhere_continues_with_the_same_result(files):
         return subprocess.run(command, capture_output=True, text=True)
 
     assert run(0, "whole").returncode == 0
-    codes, n_writes = [], 23
+    codes, n_writes = [], 15
     while not codes or codes[-1]:
         done = run(n_writes, "stores")
         codes.append(done.returncode)
         assert done.returncode in (0, -9), done.stderr
-        n_writes += 5
+        n_writes += 3
     assert len(codes) > 4
     assert_same_arrays(files)
 
@@ -643,7 +643,7 @@ def learn(n, **changes):
     overrides = {"tasks.long.n": n, "training.max_epochs": 2, **changes}
     train(CONFIG, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO())
 
-CONFIG, N = open("long.cfg").read(), 11_000
+CONFIG, N = open("long.cfg").read(), 11_200
 if sys.argv[1] == "build":
     learn(N, loader__store="stores", training__max_steps=1, tasks__long__streaming=True)
     raise SystemExit
@@ -696,7 +696,7 @@ def test_a_full_disk_is_one_clear_error_and_the_build_continues(files):
 
 def test_a_store_knows_what_was_left_out_as_it_was_built(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(blocks, "SHARD_ROWS", 10)
+    monkeypatch.setattr(split, "SHARD_SIZE", 10)
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     paths = [write_spoken(tmp_path / f"{name}.jsonl", *["bot", "agent"] * 20) for name in "ab"]
     changes = {"tasks.talk.train": paths, "paths.dev": None, "paths.test": None, **STORED}
@@ -739,7 +739,7 @@ def test_a_store_is_not_built_of_a_file_without_the_label_speaker(tmp_path, monk
 def test_a_store_is_not_built_of_examples_with_the_same_id(tmp_path, monkeypatch):
     """They are found in different shards, also if a build continues another one."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(blocks, "SHARD_ROWS", 10)
+    monkeypatch.setattr(split, "SHARD_SIZE", 10)
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     path = tmp_path / "a.jsonl"
     said = [

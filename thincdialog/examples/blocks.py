@@ -1,20 +1,13 @@
-"""Parts of a split that fit into memory: blocks of a stream, and shards of a store."""
+"""Blocks of a split: parts that fit into memory."""
 
 from bisect import bisect_left
-from itertools import accumulate
-from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Generator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from .memory_store import MemoryStore
 from .reading import Readers, Start, Tasks, reads
-from .store import Store, collection_paused
-
-# Maximum number of examples of a shard, and of characters of their texts. A shard may exceed them
-# by one episode.
-SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
-# The episodes of a shard, and where to start reading the next one.
-Shard = Tuple[MemoryStore, Start]
+from .store import Store
 
 
 class Block(NamedTuple):
@@ -24,7 +17,8 @@ class Block(NamedTuple):
     order (np.ndarray): Numbers of the episodes in the store, in the order of the data or of an
         epoch; int64.
     number (int): Place of the block in the data, from 0.
-    start (Optional[Start]): Where to start reading a stream to get the episodes again.
+    start, end (Optional[Start]): Where to start reading a stream to get the episodes again, and
+        to get the episodes after them.
     again (int): Number of times that the whole data was already shown within the epoch.
     task (int): Number of the task in a mixture.
     """
@@ -33,93 +27,56 @@ class Block(NamedTuple):
     order: np.ndarray
     number: int
     start: Optional[Start] = None
+    end: Optional[Start] = None
     again: int = 0
     task: int = 0
 
 
 def streamed_blocks(
-    split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start
-) -> Iterator[Block]:
-    """Read a stream in blocks of ``Split.block_size`` episodes (see ``Split.blocks``).
+    split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start, size: int
+) -> Generator[Block, None, None]:
+    """Read a stream in blocks (see ``Split.blocks``).
 
     readers (Optional[Readers]): Processes that read; None: only this process reads.
+    size (int): Number of episodes of a block.
     """
     wanted = None if picked is None else picked.tolist()
     encoding = split.encoding() if split.encoding is not None and wanted is None else None
-    window, part, skipped = split.block_size, start["part"], start["skip"]
-    number = origin = start["episode"] - skipped
-    store, place = MemoryStore(is_held=False), start
+    part, skipped = start["part"], start["skip"]
+    n_read = origin = start["episode"] - skipped
+
+    def after(n: int) -> Start:
+        """Return where to start reading to get the episodes after n ones of the last task."""
+        since = read.n_before + n if read.mark else number - origin + n
+        return {**(read.mark or start), "skip": since, "episode": number + n, "part": part}
+
+    store = MemoryStore(is_held=False)
     tasks = Tasks(split, start, readers is None)
     for read in reads(tasks, readers, encoding):
-        whole, first = read.store, min(skipped, read.store.n_episodes)
+        whole, number = read.store, n_read
+        n_read += whole.n_episodes
+        first = min(skipped, whole.n_episodes)
         skipped -= first
-        for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
+        for begin, end in _runs(wanted, number + first, n_read):
             first, last = begin - number, end - number
             while first < last:
                 if not store.n_episodes:
-                    place = {**_behind(read, start, first, number, origin), "part": part}
-                n = min(last - first, window - store.n_episodes)
+                    place = after(first)
+                n = min(last - first, size - store.n_episodes)
                 if n == whole.n_episodes and not store.n_episodes:
                     store = whole
                 else:
                     store.extend(whole, first, first + n)
                 first += n
-                if store.n_episodes == window:
+                if store.n_episodes == size:
                     tasks.end_block()
-                    yield split.block(store, part, place)
-                    store, part = MemoryStore(is_held=False), part + 1
-        number += whole.n_episodes
+                    part += 1
+                    yield split.block(store, place, after(first))
+                    store = MemoryStore(is_held=False)
         if wanted is None:
-            tasks.room = window - store.n_episodes
+            tasks.room = size - store.n_episodes
     if store.n_episodes:
-        yield split.block(store, part, place)
-
-
-def shards(split: Any, readers: Optional[Readers], start: Start) -> Iterator[Shard]:
-    """Read a split in shards (see ``Split.shards``).
-
-    readers (Optional[Readers]): Processes that read; None: only this process reads.
-    """
-    store, size = MemoryStore(is_held=False), 0
-    skipped, place = start["skip"], start
-    number = origin = start["episode"] - skipped
-    tasks = Tasks(split, start, readers is None)
-    for read in reads(tasks, readers, None):
-        whole, first = read.store, min(skipped, read.store.n_episodes)
-        skipped -= first
-        sizes = map(n_letters, map(whole.message, range(whole.n_examples)))
-        rows = np.asarray(whole.starts)
-        letters = np.array([0, *accumulate(sizes)])[rows]
-        while first < whole.n_episodes:
-            n_letters_then = size + letters[first + 1 :] - letters[first]
-            n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
-            full = (n_letters_then > SHARD_LETTERS) | (n_rows_then >= SHARD_ROWS)
-            last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
-            with collection_paused():
-                store.extend(whole, first, last)
-            size += int(letters[last] - letters[first])
-            first, place = last, _behind(read, start, last, number, origin)
-            if full.any():
-                tasks.end_block()
-                split.complete(store)
-                yield store, place
-                store, size = MemoryStore(is_held=False), 0
-        number += whole.n_episodes
-    if store.n_episodes:
-        split.complete(store)
-        yield store, place
-
-
-def _behind(read: Any, start: Start, n: int, number: int, origin: int) -> Start:
-    """Return where to start reading to continue after some episodes of a task's result.
-
-    read (Read): Result of the task.
-    n (int): Number of its episodes to skip.
-    number, origin (int): Number of its first episode, and of the first episode that can be read
-        from ``start``.
-    """
-    since = read.n_before + n if read.mark else number - origin + n
-    return {**(read.mark or start), "skip": since, "episode": number + n, "part": 0}
+        yield split.block(store, place, after(whole.n_episodes))
 
 
 def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
@@ -131,11 +88,3 @@ def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int,
         return [(first, last)]
     own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
     return [(number, number + 1) for number in own]
-
-
-def n_letters(message: Mapping[str, Any]) -> int:
-    """Count the characters of a message's texts, labels and earlier turns. Lists of candidates,
-    which many messages may share, do not count."""
-    size = sum(len(value) for value in message.values() if type(value) is str)
-    size += sum(map(len, message.get("labels") or ()))
-    return size + sum(len(turn[1]) for turn in message.get("context") or ())

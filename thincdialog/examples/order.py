@@ -284,7 +284,7 @@ class Order:
         store = self._as_shown(block.store) if self.data.streaming else self.held
         if self.ids is not None:
             self.ids[number] = store.cells("id", _rows_of(store, block.order))
-        return Block(store, members, number, block.start, again, self.task)
+        return block._replace(store=store, order=members, again=again, task=self.task)
 
     def is_exhausted(self) -> bool:
         """Return whether every episode was handed out."""

@@ -30,7 +30,7 @@ from ..formats.text_file import check_readable
 from ..formats.wording import short
 from ..messages import FIELDS, is_message
 from . import blocks
-from .blocks import Block, Shard
+from .blocks import Block
 from .encoded import Encoding
 from .mapped_store import MappedStore
 from .memory_store import MemoryStore
@@ -42,6 +42,8 @@ from .store import Store, collection_paused
 # If this number of examples or more is in memory, the examples are hidden from the garbage
 # collector, because each collection would take seconds.
 MANY = 100_000
+# Number of episodes of a shard of a store, and of a block if no window is set.
+SHARD_SIZE = 1 << 12
 # Number of a stream's first episodes that stay in memory, because much code before and after
 # training uses only the first episodes.
 BEGINNING = 4096
@@ -296,7 +298,7 @@ class Split:
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
         """Yield the episodes in file order, in blocks of ``window`` episodes; if ``window`` is 0,
-        in blocks of ``SHARD_ROWS`` episodes.
+        in blocks of ``SHARD_SIZE`` episodes.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending; None for all.
         start (Optional[Start]): Start of the first block to yield in a stream; None for the
@@ -338,7 +340,9 @@ class Split:
             yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        found = blocks.streamed_blocks(self, self._readers, picked, start)
+        found: Iterator[Block] = blocks.streamed_blocks(
+            self, self._readers, picked, start, self.block_size
+        )
         if picked is not None or start != BEGIN:
             return found
         if self.listener is not None:
@@ -371,14 +375,14 @@ class Split:
     @property
     def block_size(self) -> int:
         """Maximum number of episodes of a block."""
-        return self.window or blocks.SHARD_ROWS
+        return self.window or SHARD_SIZE
 
-    def block(self, store: MemoryStore, number: int, start: Start) -> Block:
+    def block(self, store: MemoryStore, start: Start, end: Start) -> Block:
         """Make a block of a stream from its episodes, which keep their order.
 
         store (MemoryStore): The episodes of the block.
-        number (int): Number of the block, from 0.
-        start (Start): Where the block begins.
+        start, end (Start): Where to start reading to get the episodes of the block, and to get
+            the episodes after them.
         RAISES (DataError): If two of its examples have the same id, or if an episode has several
             turns in a stream declared as single-turn.
         """
@@ -388,7 +392,7 @@ class Split:
             raise DataError(self.origin, text)
         self.complete(store)
         self.check_ids(store)
-        return Block(store, np.arange(store.n_episodes), number, start)
+        return Block(store, np.arange(store.n_episodes), start["part"], start, end)
 
     def check_ids(self, store: Store) -> None:
         """Check that no two examples of a store have the same id, unless bad data is only
@@ -447,13 +451,12 @@ class Split:
                 if label not in classes.known:
                     classes.add(label, Place(self.origin, None, f"example {name}" if name else ""))
 
-    def shards(self, start: Optional[Start] = None) -> Generator[Shard, None, None]:
-        """Yield the episodes of the source in shards that fit into memory, each with the start of
-        the next one. The shards do not depend on the processes that read.
+    def shards(self, start: Optional[Start] = None) -> Generator[Block, None, None]:
+        """Yield the episodes of the source in blocks of ``SHARD_SIZE``, to be stored.
 
         start (Optional[Start]): Where to begin; None for the first episode.
         """
-        yield from blocks.shards(self, self._readers, start or BEGIN)
+        return blocks.streamed_blocks(self, self._readers, None, start or BEGIN, SHARD_SIZE)
 
     @property
     def _readers(self) -> Optional[Readers]:

@@ -159,10 +159,11 @@ class Stores:
             bar = reading_bar(stderr, f"Building {task}/{split}", "examples")
             shards = data.shards(writer.next)
             with closing(writer.files), bar as progress, closing(shards):
-                for shard, after in shards:
-                    data.check_ids(shard)
+                for block in shards:
+                    shard: Any = block.store
                     if self.preprocessing is not None:
                         shard = self.preprocessing.observed(shard, task, split == "train")
+                    after: Any = block.end
                     writer.add(shard, {**after, "left_out": _left_out(data, writer)})
                     if progress is not None:
                         progress(writer.n_rows)
