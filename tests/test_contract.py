@@ -248,13 +248,13 @@ WRONG = {
     ),
     "starts": (
         *store(starts="[1, 2, 3]"),
-        r"\(code.py:\d+  Own\) has starts = a list of 3 \(\[1, 2",
+        r"code.py:\d+  Own.starts is a list of 3 \(\[1, 2",
         1,
     ),
-    "starts fall": (*store(starts="[0, 3, 2]"), r"has starts = .* rise from episode to episode", 1),
+    "starts fall": (*store(starts="[0, 3, 2]"), r"Own.starts is a list .* from 0 on, rising", 1),
     "no starts": (
         *store(starts="None\n    del starts"),
-        r"\(code.py:\d+  Own\) has no 'starts'",
+        r"code.py:\d+  Own has no 'starts'",
         1,
     ),
     "rows missing": (

@@ -21,7 +21,7 @@ from typing import (
     TypeVar,
 )
 
-from .batchers import Lengths, count_words
+from .batchers import Lengths, are_lengths, count_words
 from .contract import (
     NOT_PARLAIS,
     CodeError,
@@ -75,6 +75,11 @@ class Agent(Contract):
         "act": Returned(f"a Message {FIELDS}", is_message),
         "observe": Returned(f"the message {FIELDS}", is_message),
         "batch_act": Returned(f"{_EACH} observation {FIELDS}", are_messages),
+        "batch_lengths": Returned(
+            "Lengths(counts, padded): counts an array of whole numbers, 0 or more, with a row for "
+            "each observation and a column for each field; padded one bool for each field",
+            are_lengths,
+        ),
         "share": Returned("a dict", is_mapping),
         "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
         "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),

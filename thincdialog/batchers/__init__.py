@@ -3,7 +3,7 @@
 from .batcher import Batcher, OversizeError, missing_rows, plan_window
 from .batchsort import Batchsort
 from .fixed import Fixed
-from .lengths import Lengths, count_words
+from .lengths import Lengths, are_lengths, count_words
 from .live_buffer import LiveBuffer
 from .padded import Padded
 from .sizes import Sizes
@@ -19,6 +19,7 @@ __all__ = [
     "Padded",
     "Sizes",
     "Words",
+    "are_lengths",
     "count_words",
     "missing_rows",
     "plan_window",

@@ -1,6 +1,6 @@
 """Lengths of rows: the numbers of words of their contexts and labels."""
 
-from typing import NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -37,6 +37,15 @@ class Lengths(NamedTuple):
         n_rows = len(self.counts)
         fields = zip(self.padded, widest.tolist(), sums.tolist())
         return max(1, sum(n_rows * most if padded else total for padded, most, total in fields))
+
+
+def are_lengths(value: Any, observations: Sequence[Message]) -> bool:
+    """Return whether a value is the lengths of some observations, in one field or more."""
+    if not isinstance(value, Lengths) or not len(value.padded):
+        return False
+    counts, shape = value.counts, (len(observations), len(value.padded))
+    is_array = isinstance(counts, np.ndarray) and counts.dtype.kind in "iu"
+    return is_array and counts.shape == shape and bool(counts.min(initial=0) >= 0)
 
 
 def row_sums(counts: np.ndarray) -> np.ndarray:

@@ -64,9 +64,6 @@ class MappedStore(Table):
             raise self._files.damaged(name, f"{len(column):,} rows")
         return column
 
-    def check(self, split: str) -> None:
-        """Do nothing, because the files are already checked."""
-
     # --- tokens ---------------------------------------------------------------------------
 
     @property

@@ -22,7 +22,7 @@ from typing import (
 
 import numpy as np
 
-from ..contract import is_users, show, wrong_value
+from ..contract import check_attributes, is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.spellings import Place
@@ -103,7 +103,10 @@ class Split:
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
-            source.check(name)
+            check_attributes(source)
+            if "id" not in source.names:
+                text = f"the store of the split '{name}' has no field 'id'"
+                raise ConfigError([Problem("", text, "give it one")])
         elif not callable(self.source):
             text = f"the split '{name}' is {show(source)}"
             hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"

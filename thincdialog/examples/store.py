@@ -8,8 +8,7 @@ from typing import Any, Collection, Dict, Iterator, List, Literal, Sequence, Tup
 
 import numpy as np
 
-from ..contract import Contract, Returned, is_users, place_of, show
-from ..errors import ConfigError, Problem
+from ..contract import Contract, Returned, is_kind
 from ..messages import Message
 from .encoded import Encoded
 
@@ -30,6 +29,12 @@ def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool
     nothing = type(None)  # Every row has an id.
     known: Any = {"text": (str, nothing), "id": str, "labels": (list, tuple, nothing)}
     return name not in known or all(isinstance(cell, known[name]) for cell in cells)
+
+
+def _are_starts(starts: Any) -> bool:
+    found = np.asarray(starts)
+    is_good = found.ndim == 1 and found.dtype.kind in "iu" and len(found) > 0
+    return is_good and found[0] == 0 and bool((np.diff(found.astype(np.int64)) > 0).all())
 
 
 class Store(Contract):
@@ -55,6 +60,13 @@ class Store(Contract):
             "one value for each row: text and id are strings, labels lists of strings", _are_cells
         )
     }
+    has = {
+        "names": Returned("the names of the fields", is_kind(list, tuple)),
+        "starts": Returned(
+            "the first row of each episode: from 0 on, rising, and last the number of rows",
+            _are_starts,
+        ),
+    }
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
@@ -77,27 +89,6 @@ class Store(Contract):
         rows (np.ndarray): Numbers of the rows, shape (n_rows,), int64.
         """
         raise NotImplementedError
-
-    def check(self, split: str) -> None:
-        """Check that the store has all required attributes, before anything is read.
-
-        split (str): Name of the split that the store holds, for error messages.
-        RAISES (ConfigError): If an attribute is missing or not valid.
-        """
-        own = f" ({place_of(type(self))})" if is_users(type(self).cells) else ""
-        store = f"the store of the split '{split}'{own}"
-        for name, what in (("names", "the fields"), ("starts", "the first row of each episode")):
-            if not hasattr(self, name):
-                text = f"{store} has no '{name}'"
-                raise ConfigError([Problem("", text, f"give it one: {what}")])
-        starts = np.asarray(self.starts)
-        is_good = starts.ndim == 1 and starts.dtype.kind in "iu" and len(starts) > 0
-        if not is_good or starts[0] != 0 or (np.diff(starts.astype(np.int64)) < 1).any():
-            text = f"{store} has starts = {show(self.starts)}"
-            hint = "they begin with 0, rise from episode to episode and end with the number of rows"
-            raise ConfigError([Problem("", text, hint)])
-        if "id" not in self.names:
-            raise ConfigError([Problem("", f"{store} has no field 'id'", "give it one")])
 
     def message(self, row: int) -> Message:
         """Return a row as a message, without `episode_done`."""

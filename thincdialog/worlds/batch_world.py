@@ -91,7 +91,7 @@ class BatchWorld(ManyConversations):
         if self.has_whole_batches:
             batch = self.teacher.batch_act()
             self.heard = batch
-            replies = self.ask(self.agent, batch, len(batch.rows))
+            replies = self.agent.batch_act(batch)
             self.teacher.batch_observe(replies)
             self.acts = (batch, replies)
         else:

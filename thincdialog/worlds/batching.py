@@ -1,6 +1,6 @@
 """The base class of worlds that answer conversations in batches, and checks of agents for it."""
 
-from typing import Any, Dict, List, Sequence, Tuple, overload
+from typing import Any, Dict, List, Sequence, overload
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class ManyConversations(World):
         acts: List[Sequence[Message]] = []
         for place, agent in list(enumerate(self.agents))[1:]:
             if agent.can_batch and not isinstance(agent, Teacher):
-                replies = self.ask(agent, [talk.observed[place] for talk in talks], len(talks))
+                replies = agent.batch_act([talk.observed[place] for talk in talks])
             else:
                 replies = [talk.agents[place].act() for talk in talks]
             acts.append([talk.observe(place, reply) for talk, reply in zip(talks, replies)])
@@ -107,35 +107,15 @@ class ManyConversations(World):
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:
-    """Return a function that gets the lengths of observations from the agent, and checks them. If
-    the batcher does not use lengths, the function returns zeros.
+    """Return a function that returns the lengths of observations: those that the agent reads, or
+    zeros if the batcher does not use lengths.
 
     batcher (Batcher): The batcher of the world.
     agent (Agent): The agent that answers.
     """
-    if not batcher.needs_lengths:
-        return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
-    known: List[Tuple[bool, ...]] = []
-
-    def measure(observations: Sequence[Message]) -> Lengths:
-        lengths = agent.batch_lengths(observations)
-        counts, padded = lengths if isinstance(lengths, tuple) else (lengths, ())
-        fields = known[0] if known else tuple(padded)
-        shape = (len(observations), len(fields))
-        is_array = isinstance(counts, np.ndarray) and counts.dtype.kind in "iu"
-        is_good = is_array and fields and counts.shape == shape and tuple(padded) == fields
-        if not is_good or (counts.size and counts.min() < 0):
-            kind = f"{counts.dtype} of shape {counts.shape}" if is_array else type(counts).__name__
-            raise ProtocolError(
-                f"{agent.id}.batch_lengths() must give Lengths(counts, padded): counts an array "
-                "of whole numbers, 0 or more, of one row for each observation and one column for "
-                "each field, and padded one bool for each field, always the same ones. For "
-                f"{len(observations)} observations it gave counts {kind}, padded {padded}."
-            )
-        known[:] = [fields]
-        return Lengths(counts, fields)
-
-    return measure
+    if batcher.needs_lengths:
+        return agent.batch_lengths
+    return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
 
 
 def check_oversize(batcher: Batcher, agent: Agent) -> None:

@@ -77,22 +77,6 @@ class World(Contract):
     def _parley(self) -> None:
         raise NotImplementedError
 
-    @staticmethod
-    def ask(agent: Agent, observations: Sequence[Message], n: int) -> Sequence[Message]:
-        """Return the agent's replies to n observations at once.
-
-        agent (Agent): The agent to ask.
-        observations (Sequence[Message]): The observations, or a batch of them.
-        n (int): Number of observations.
-        RAISES (ProtocolError): If the number of replies is not n.
-        """
-        replies: Sequence[Message] = agent.batch_act(observations)
-        if len(replies) != n:
-            raise ProtocolError(
-                f"{agent.id}.batch_act() gave {len(replies)} replies to {n} observations."
-            )
-        return replies
-
     def epoch_done(self) -> bool:
         """Return whether all examples of the epoch have been answered."""
         self._has_more = self._has_more or not self._epoch_done()
