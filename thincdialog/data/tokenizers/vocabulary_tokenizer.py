@@ -1,8 +1,7 @@
 """The base classes of tokenizers with a vocabulary, and two tokenizers that only split texts."""
 
-from itertools import chain, repeat
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional
 
 import numpy as np
 
@@ -131,15 +130,6 @@ class VocabularyTokenizer(HasVocabulary):
         if self.byte_fallback and UNKNOWN in ids:
             ids = self._with_bytes(pieces, ids)
         return np.array(ids, dtype=np.int32)
-
-    def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        if self.byte_fallback:
-            return super()._encode_group(texts)
-        known = self._known()
-        pieces = list(map(self.split, texts))
-        lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
-        ids = map(known.get, chain.from_iterable(pieces), repeat(UNKNOWN))
-        return np.fromiter(ids, np.int32, lengths.sum()), lengths
 
     def _with_bytes(self, pieces: List[str], ids: List[int]) -> List[int]:
         filled: List[int] = []
