@@ -1,9 +1,8 @@
 """Distill a table of word vectors from a published encoder."""
 
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -48,7 +47,6 @@ def distill(
     width: int = 256,
     format: Optional[str] = None,
     text_field: str = "text",
-    stderr: Optional[TextIO] = None,
 ) -> Distilled:
     """Write a table of the vectors of a corpus's words, in the layout of Model2Vec.
 
@@ -63,7 +61,6 @@ def distill(
     format (Optional[str]): Format of the texts, such as "csv", or a layout; None to guess it from
         the file.
     text_field (str): Field or column of the text.
-    stderr (Optional[TextIO]): Stream to show progress on, if it is a terminal; None for sys.stderr.
     RETURNS (Distilled): Facts about the table.
     RAISES (DialogError): If the encoder or the texts cannot be read, the texts have no words, or
         the folder exists or cannot be written.
@@ -71,8 +68,6 @@ def distill(
         al. 2017, https://openreview.net/forum?id=SyK00v5xx
     """
     encoder, texts, output = str(encoder), str(texts), Path(output)
-    if width < 1:
-        raise ValueError(f"width = {width}, expected 1 or more")
     if output.exists():
         raise OutputError(f"{output}  is there already. Choose another name.")
     read_folder(encoder)
@@ -84,7 +79,8 @@ def distill(
     if not counts:
         raise DataError(texts, "has no words")
     words, numbers = zip(*counts.most_common())
-    vectors, explained = _components(_encode(encoder, words, stderr or sys.stderr), width)
+    with using_ops(get_dialog_ops(ops="auto")):
+        vectors, explained = _components(vectors_of_words(encoder, words), width)
     frequency = np.array(numbers) / sum(numbers)
     vectors *= (_SIF / (_SIF + frequency))[:, None]
     with writing(output):
@@ -110,17 +106,6 @@ def _texts(source: str, form: Optional[str], text_field: str) -> Iterator[str]:
             yield from (text for _, text in before)
             yield from row.get("labels", ()) if form in OF_PARLAI else ()
             yield from () if message is None else [message["text"]]
-
-
-def _encode(encoder: str, words: Sequence[str], stderr: TextIO) -> np.ndarray:
-    from tqdm import tqdm
-
-    with using_ops(get_dialog_ops(ops="auto")):
-        vectors = tqdm(
-            vectors_of_words(encoder, words), "Encoding", len(words), unit=" words",
-            file=stderr, leave=False, disable=not stderr.isatty(),
-        )  # fmt: skip
-        return np.stack(list(vectors))
 
 
 def _components(vectors: np.ndarray, width: int) -> Tuple[np.ndarray, float]:

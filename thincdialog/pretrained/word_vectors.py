@@ -17,8 +17,6 @@ from .families import TABLE
 from .folder import read_folder
 from .tokenizer import PretrainedTokenizer
 
-_WORDS_AT_ONCE = 1024
-
 
 @registry.initializers("thincdialog.WordVectors.v1")
 def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
@@ -64,18 +62,17 @@ def read_table(path: str, wanted: Collection[bytes], width: int) -> Iterator[Row
             yield word, vector[:width]
 
 
-def vectors_of_words(path: str, words: Sequence[str]) -> Iterator[np.ndarray]:
+def vectors_of_words(path: str, words: Sequence[str]) -> np.ndarray:
     """Encode words, each by itself.
 
     path (str): The folder of an encoder or a table.
     words (Sequence[str]): The words.
-    YIELDS (np.ndarray): The vector of the next word, shape (width,), float32; zeros if a table has
-        no piece of the word.
+    RETURNS (np.ndarray): The vectors, shape (n_words, width), float32; zeros for a word of which a
+        table has no piece.
     """
     folder, tokenizer = read_folder(path), PretrainedTokenizer(path)
     if folder.sizes.family == TABLE:  # The length of a vector is the weight of its piece.
         folder.normalise = False
     model = text_encoder(folder)
     model.initialize()
-    for start in range(0, len(words), _WORDS_AT_ONCE):
-        yield from encode(model, *tokenizer.encode_many(words[start : start + _WORDS_AT_ONCE]))
+    return encode(model, *tokenizer.encode_many(words))
