@@ -13,7 +13,7 @@ FAMILIES = ("bert", "distilbert", "roberta", "xlm-roberta")
 # A table of vectors, one for each piece of text: the model_type of Model2Vec.
 TABLE = "model2vec"
 WORDS = "embeddings.word_embeddings.weight"
-LARGEST = 1 << 20  # Largest number allowed in config.json.
+_LARGEST = 1 << 20  # Largest number allowed in config.json.
 # Names of the sizes in config.json: BERT's, and DistilBERT's if it is another.
 _NUMBERS = {
     "n_pieces": ("vocab_size",),
@@ -90,37 +90,28 @@ def read_sizes(path: Path, config: Dict[str, Any]) -> Sizes:
         text = f"{path}  the width, {numbers['width']}, is no multiple of"
         raise ModelError(f"{text} {numbers['n_heads']} heads.")
     # RoBERTa's first position is the row after the id of the padding token.
-    first_place = 0
-    if "roberta" in family:
-        most = numbers["n_places"] - 2
-        first_place = 1 + read_number(path, config, ["pad_token_id"], 1, most)
+    is_roberta = "roberta" in family
+    first_place = 1 + read_number(path, config, ["pad_token_id"], 1) if is_roberta else 0
     numbers["n_places"] -= first_place
-    eps = read_number(path, config, ["layer_norm_eps"], 1e-12, 1.0)
+    eps = read_number(path, config, ["layer_norm_eps"], 1e-12)
     return Sizes(family, **numbers, first_place=first_place, activation=activation, eps=eps)
 
 
-def read_number(
-    path: Path,
-    config: Dict[str, Any],
-    names: Sequence[str],
-    default: Any = None,
-    most: Any = LARGEST,
-) -> Any:
-    """Read a number above 0 of the same type as ``most``.
+def read_number(path: Path, config: Dict[str, Any], names: Sequence[str], default: Any = 0) -> Any:
+    """Read a number above 0 of the same type as ``default``.
 
     path (Path): Path of config.json, for errors.
     config (Dict[str, Any]): Contents of the file.
     names (Sequence[str]): Names that the setting has in different families.
-    default (Any): The number if the setting is missing or null.
-    most (Any): The largest number allowed.
+    default (Any): The number if the setting is missing or null; 0 if it is needed.
     RAISES (ModelError): If the value is not such a number.
     """
     name = next((name for name in names if config.get(name) is not None), names[0])
     value = default if config.get(name) is None else config[name]
-    if type(value) is not type(most) or not 0 < value <= most:
-        kind = "a whole number" if isinstance(most, int) else "a number"
-        text = f"{path}  {name} = {json.dumps(value)[:60]}, expected"
-        raise ModelError(f"{text} {kind} above 0, {most:,} at most.")
+    if type(value) is not type(default) or not 0 < value <= _LARGEST:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        text = f"{path}  {name} = {json.dumps(config.get(name))[:60]}, expected"
+        raise ModelError(f"{text} {kind} above 0, {_LARGEST:,} at most.")
     return value
 
 

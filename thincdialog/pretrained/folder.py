@@ -53,6 +53,7 @@ class PretrainedFolder:
     max_tokens (int): Longest text, in tokens, with the special tokens.
     prompt (str): Default prompt, which is put before each text.
     files (List[str]): All files of the encoder, by their names in the folder.
+    is_included (bool): Whether a saved model contains these files.
     """
 
     path: Path
@@ -65,6 +66,7 @@ class PretrainedFolder:
     max_tokens: int = 512
     prompt: str = ""
     files: List[str] = field(default_factory=list)
+    is_included: bool = True
 
     @property
     def width(self) -> int:
@@ -113,25 +115,18 @@ def _read_table(folder: Path) -> Optional[PretrainedFolder]:
 
     SOURCE: https://github.com/MinishLab/model2vec, https://github.com/dleemiller/WordLlama
     """
-    config = _read_json(folder / CONFIG)
-    weights, pieces = [folder / WEIGHTS], [folder / TOKENIZER]
+    config, names = _read_json(folder / CONFIG), [WEIGHTS, TOKENIZER, CONFIG]
     if not config:
         weights = [*folder.glob("*_*.safetensors"), *folder.glob("weights/*_*.safetensors")]
         pieces = [*folder.glob("*tokenizer*.json"), *folder.glob("tokenizers/*.json")]
+        if len(weights) != 1 or len(pieces) != 1:
+            return None
+        names = [str(path.relative_to(folder)) for path in (*weights, *pieces)]
     elif config.get("model_type") != TABLE:
         return None
-    if not weights:
-        return None
-    if len(weights) > 1 or len(pieces) != 1:
-        text = f"has {len(weights)} tables (*_*.safetensors) and {len(pieces)} tokenizers"
-        raise ModelError(f"{folder}  {text} (*tokenizer*.json). Keep one of each.")
-    setting = "vocabulary_quantization"
-    check_known(folder / CONFIG, setting, config.get(setting), (None,))
-    ((_, table),) = find_tensors(weights[0], [(WORDS, (-1, -1))])
-    names = [str(path.relative_to(folder)) for path in (*weights, *pieces)]
+    ((_, table),) = find_tensors(folder / names[0], [(WORDS, (-1, -1))])
     found = PretrainedFolder(folder, Sizes(TABLE, *table.get_shape()), names[0], names[1])
-    found.normalise = config.get("normalize") is True
-    found.files = [*names, *([CONFIG] if config else [])]
+    found.normalise, found.files = config.get("normalize") is True, names
     return found
 
 
@@ -140,12 +135,13 @@ def _read_encoder(folder: Path) -> PretrainedFolder:
     place = modules.pop(0)[1]
     for name in (CONFIG, WEIGHTS, TOKENIZER):
         if not (folder / place / name).exists():
-            text = f"Needed: {CONFIG}, {TOKENIZER} and {WEIGHTS}; pytorch_model.bin is a pickle"
             raise ModelError(
-                f"{folder / place}  has no {name}. {text}, which may run code, and is never read."
+                f"{folder / place}  has no {name}. Needed: {CONFIG}, {TOKENIZER} and {WEIGHTS}, or "
+                "one table of WordLlama with one tokenizer. pytorch_model.bin is a pickle, which "
+                "may run code, and is never read."
             )
     sizes = read_sizes(folder / place / CONFIG, _read_json(folder / place / CONFIG))
-    for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes), sizes.depth):
+    for _ in find_tensors(folder / place / WEIGHTS, shapes_of(sizes)):
         pass  # The loop checks each parameter, and reads none.
     found = PretrainedFolder(folder, sizes, str(place / WEIGHTS), str(place / TOKENIZER))
     for kind, part in modules:
@@ -191,10 +187,7 @@ def _read_prompt(path: Path) -> str:
 
 
 def _read_pooling(path: Path) -> str:
-    config = _read_json(path)
-    old = "pooling_mode_"
-    if not config:
-        raise ModelError(f"{path}  is missing, but {MODULES} names its folder. Download it again.")
+    config, old = _read_json(path), "pooling_mode_"
     chosen = [key[len(old) :] for key, on in config.items() if key.startswith(old) and on]
     mode = config.get("pooling_mode", "+".join(chosen).replace("_tokens", "").replace("_token", ""))
     check_known(path, "pooling_mode", mode, POOLINGS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data.special_tokens import N_SPECIAL
 from ..data.tokenizers.tokenizer import Tokenizer
-from ..errors import MissingPackageError, ModelError
+from ..errors import ModelError, importing
 from ..files.json_file import read_json, write_json
 from ..files.plain_file import read_plain
 from ..registry import registry
@@ -37,12 +37,8 @@ class PretrainedTokenizer(Tokenizer):
     needs_texts = False
 
     def __init__(self, folder: str, prompt: Optional[str] = None):
-        try:
+        with importing("pretrained", "A published encoder"):
             from tokenizers import Tokenizer as Pieces
-        except ImportError:
-            raise MissingPackageError(
-                "tokenizers", "pretrained", "The tokenizer thincdialog.Pretrained.v1"
-            ) from None
         found = read_folder(folder)
         self.prompt = found.prompt if prompt is None else prompt
         self.max_tokens, self.n_pieces = found.max_tokens, found.sizes.n_pieces

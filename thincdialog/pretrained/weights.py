@@ -7,9 +7,9 @@ from typing import Any, Dict, Iterable, Iterator, Tuple
 
 import numpy as np
 
-from ..errors import DialogError, MissingPackageError, ModelError
+from ..errors import DialogError, ModelError, importing
 from ..files.plain_file import open_plain
-from .families import LARGEST, check_known, name_of_bert
+from .families import name_of_bert
 
 Shapes = Iterable[Tuple[str, Tuple[int, ...]]]
 
@@ -27,38 +27,34 @@ def read_tensors(path: Path, shapes: Shapes) -> Dict[str, np.ndarray]:
     return found
 
 
-def find_tensors(path: Path, shapes: Shapes, depth: int = LARGEST) -> Iterator[Tuple[str, Any]]:
+def find_tensors(path: Path, shapes: Shapes) -> Iterator[Tuple[str, Any]]:
     """Check the names, shapes and types of parameters, and yield each without reading it.
 
     path (Path): Path of the file.
     shapes (Shapes): BERT's name and the expected shape of each parameter; -1 means any size.
-    depth (int): Largest number of layers in the file.
     RETURNS (Iterator[Tuple[str, Any]]): BERT's name of each parameter, and a slice that reads it.
-    RAISES (ModelError): If the file is damaged or has more layers, or a parameter is missing or has
-        another shape or an unsupported type.
+    RAISES (ModelError): If the file is damaged, a parameter is missing or has another shape or an
+        unsupported type, or the file has parameters of layers that are not in ``shapes``.
     RAISES (MissingPackageError): If safetensors is not installed.
     """
-    try:
+    with importing("pretrained", "A published encoder"):
         from safetensors import safe_open
-    except ImportError:
-        raise MissingPackageError("safetensors", "pretrained", "A published encoder") from None
     with reading(path) as real:
         open_plain(real).close()
         file: Any = safe_open(real, framework="numpy")
     # BERT's name of each parameter to its name in the file.
     keys = {name_of_bert(key): key for key in file.keys()}
     for name, shape in shapes:
-        if name not in keys:
-            raise ModelError(f"{path}  has no parameter {name}, which config.json asks for.")
-        part = file.get_slice(keys[name])
-        found = tuple(part.get_shape())
-        if len(found) != len(shape) or any(n not in (m, -1) for n, m in zip(shape, found)):
-            text = f"{path}  {keys[name]} has the shape {found}"
-            raise ModelError(f"{text}, but by config.json it is {shape}.")
-        check_known(path, f"the type of {keys[name]}", part.get_dtype(), ("F16", "F32", "F64"))
+        key = keys.pop(name, "")
+        part: Any = file.get_slice(key) if key else None
+        sizes = part.get_shape() if part else ()
+        is_right = len(sizes) == len(shape) and all(n in (m, -1) for n, m in zip(shape, sizes))
+        if not is_right or part.get_dtype() not in ("F16", "F32", "F64"):
+            text = f"{path}  has no parameter {key or name} of the shape {shape} and type F16"
+            raise ModelError(f"{text}, F32 or F64, which config.json asks for.")
         yield name, part
-    if any(name.startswith(f"encoder.layer.{depth}.") for name in keys):
-        text = f"{path}  has more layers than config.json says ({depth})"
+    if more := [key for name, key in keys.items() if name.startswith("encoder.layer.")]:
+        text = f"{path}  has the parameter {more[0]}, which config.json does not ask for"
         raise ModelError(f"{text}. Download both again.")
 
 
