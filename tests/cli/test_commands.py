@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -110,6 +111,17 @@ def test_evaluate_writes_to_files_that_are_not_regular(tmp_path):
     assert first == "first" and [set(json.loads(line)) >= {"id", "reply"} for line in found] == (
         [True] * 30
     )
+
+
+def test_evaluate_writes_only_predictions_to_stdout(tmp_path, capfd):
+    command = f"evaluate {WEAK} {DATA} --resamples 0 --predictions"
+    assert main(shlex.split(f"{command} {tmp_path}/weak.jsonl")) == 0
+    scores = capfd.readouterr().out
+    assert main(shlex.split(f"{command} -")) == 0
+    expected = (tmp_path / "weak.jsonl").read_text(), f"{scores}✔ Wrote -\n"
+    assert capfd.readouterr() == expected and not Path("-").exists()
+    assert main(shlex.split(f"{command} - --json -")) == 1
+    assert "-  is named twice" in capfd.readouterr().err
 
 
 def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):

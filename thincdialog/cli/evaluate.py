@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, TextIO
 
 from ..errors import DialogError
 from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
@@ -32,7 +32,7 @@ ARGUMENTS = [
     json_file("all scores and intervals"),
     argument(
         "--predictions FILE",
-        "write every example with the model's reply as JSON lines; needs no labels",
+        "write every example with the model's reply as JSON lines (- for stdout); needs no labels",
     ),
     argument("--top N", "candidates per example in --predictions (default: 10)", count, 10),
     argument("--per-class", "show precision, recall and F1 of each class"),
@@ -69,20 +69,20 @@ def run(arguments: argparse.Namespace) -> None:
     except DialogError:
         _write_replies(arguments, found)
         raise
-    is_json_shown = arguments.json == "-"
+    # JSON has stdout for itself.
+    stream = sys.stderr if "-" in (arguments.json, arguments.predictions) else sys.stdout
     for bad in found.bad_data:
         messages.warn(bad.summary())
     if not found.labelled:
         messages.warn(f"No example of {found.split} has a label: nothing is scored")
-    elif not is_json_shown:
-        _show_scores(found)
+    elif arguments.json != "-":
+        _show_scores(found, stream)
     if matrix is not None:
-        # JSON scores have stdout for themselves.
-        show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
+        show_classes(matrix, arguments, stream)
     facts = classes_as_json(matrix, arguments.per_class, arguments.confusion)
     if guesses is not None and arguments.coverage:
         facts["coverage"] = coverage(guesses, found.threshold)
-        show_coverage(facts["coverage"], sys.stderr if is_json_shown else sys.stdout)
+        show_coverage(facts["coverage"], stream)
     if arguments.json:
         write_json(arguments.json, {**found.as_json(), **facts})
     _write_replies(arguments, found)
@@ -106,7 +106,7 @@ def _write_replies(arguments: argparse.Namespace, found: Any) -> None:
         messages.good(f"Wrote {arguments.predictions}")
 
 
-def _show_scores(found: Any) -> None:
+def _show_scores(found: Any, stream: TextIO) -> None:
     from ..evaluation.results import report_parts, task_table
 
     if len(report_parts(found.scores)) > 1:
@@ -118,7 +118,7 @@ def _show_scores(found: Any) -> None:
             low, high = found.intervals.get(name) or (None, None)
             ends = "" if low is None else f"{low:.4f} to {high:.4f}"
             rows.append([name, number_of(name, value), *([ends] if found.intervals else [])])
-    print(table(rows))
+    stream.write(f"{table(rows)}\n")
     if calibration := found.calibration():
         text = "{after:.4f} (not calibrated: only model-best is, with enough dev data)"
         if calibration["temperature"] != 1.0:

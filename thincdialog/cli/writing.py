@@ -26,12 +26,13 @@ def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
         means stdout.
     RAISES (OutputError): If a file must not be written.
     """
-    targets = [str(path) for name in names if (path := getattr(arguments, name)) not in (None, "-")]
-    places = list(map(os.path.realpath, targets))
-    for target, place in zip(targets, places):
+    outputs = [str(path) for name in names if (path := getattr(arguments, name)) is not None]
+    places = list(map(os.path.realpath, outputs))
+    for target, place in zip(outputs, places):
         is_file = os.path.isfile(place) or not os.path.exists(place)
         if is_file and places.count(place) > 1:
             raise OutputError(f"{target}  is named twice. Choose another name for one of them.")
+    targets = [path for path in outputs if path != "-"]
     # Only existing files can be overwritten.
     if any(map(os.path.isfile, targets)):
         given = {name: value for name, value in vars(arguments).items() if name not in names}

@@ -21,11 +21,12 @@ def open_output(
     same lines give the same bytes. A path that is no plain file (/dev/stdout) is written to
     directly.
 
-    path (Union[str, Path]): The file; missing folders are created.
+    path (Union[str, Path]): The file; missing folders are created. "-" is stdout.
     force (bool): Whether an existing file may be replaced.
     reads (Iterable[Union[str, Path]]): The source files of the output, which are never replaced.
     RAISES (OutputError): If the file exists and must not be replaced, or cannot be written.
     """
+    path = "/dev/stdout" if str(path) == "-" else path
     target = Path(path)
     check_output_file(path, force, reads)
     try:
