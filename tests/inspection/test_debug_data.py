@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -424,15 +425,15 @@ def test_texts_with_different_labels_and_near_duplicates_are_listed(tmp_path, mo
     ]  # fmt: skip
     assert learned.contradictions.count == 3
     assert (dev.near_train.count, dev.near_train.ids) == (1, ["1/0"])
-    assert dev.near_texts == [("is my parcel where now", "Where is my parcel now?")]
-    assert (learned.same_texts, dev.same_texts) == ([], [("2/0", "stop")])
+    near = [("is my parcel where now", "Where is my parcel now?"), ("stop", "stop")]
+    assert (learned.near_texts, dev.near_texts) == ([], near)
     assert report.regime.startswith("Very small data: 2 training examples a class.")
     (tmp_path / "a.cfg").write_text(INTENTS)
     assert main(["debug", "data", "a.cfg"]) == 0
     shown = capsys.readouterr().out
-    assert "cancel | end" in shown and "is nearly this training text\n" in shown
+    assert "cancel | end" in shown and "is this training text, or nearly\n" in shown
     assert "is my parcel where now  Where is my parcel now?" in shown
-    assert "dev: text that is also a training text" in shown and "2/0  stop" in shown
+    assert re.search("\nstop +stop\n", shown)
 
 
 def test_near_duplicates_are_all_in_json_and_the_first_10_in_the_table(intents, capsys):

@@ -97,14 +97,12 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
                 [shorten(text, 60), " | ".join(labels)] for text, labels in part.differing_texts
             ]
             print(table([[f"{part.split}: text with different labels", "labels"], *rows]) + "\n")
-        same = ["id", f"{part.split}: text that is also a training text"]
-        near = [f"{part.split}: text", "is nearly this training text"]
-        for header, pairs in ((same, part.same_texts), (near, part.near_texts)):
-            rows = [[shorten(text, 48) for text in pair] for pair in pairs[:N_TEXTS]]
-            if len(pairs) > N_TEXTS:
-                rows.append([f"... and {len(pairs) - N_TEXTS:,} more", ""])
-            if rows:
-                print(table([header, *rows], n_left=2) + "\n")
+        if part.near_texts:
+            rows = [[f"{part.split}: text", "is this training text, or nearly"]]
+            rows += [[shorten(text, 48) for text in pair] for pair in part.near_texts[:N_TEXTS]]
+            if len(part.near_texts) > N_TEXTS:
+                rows.append([f"... and {len(part.near_texts) - N_TEXTS:,} more", ""])
+            print(table(rows, n_left=2) + "\n")
     for part in parts:
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)

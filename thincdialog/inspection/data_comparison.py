@@ -60,11 +60,9 @@ def report_split(
         found["near_train"] = np.setdiff1d(numbers, found["text_in_train"], assume_unique=True)
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     differing = _of_each_label(survey, labelled) if reading.has_classes else []
-    named = found["near_train"].tolist()
-    same = found["text_in_train"].tolist() if reading.has_classes else []
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
-    messages = _messages([teacher], [*wanted, *differing, *named, *same])
-    learned = _messages(train_teachers, [near[number] for number in named])
+    messages = _messages([teacher], [*wanted, *differing, *near])
+    learned = _messages(train_teachers, near.values())
     names = {number: str(message.get("id", number)) for number, message in messages.items()}
     texts_of: Dict[str, List[str]] = {}
     for number in differing:
@@ -130,8 +128,7 @@ def report_split(
         ],
         unreachable=unreachable,
         differing_texts=list(texts_of.items()),
-        same_texts=[(names[n], messages[n].get("text", "")) for n in same],
-        near_texts=[(messages[n]["text"], learned[near[n]]["text"]) for n in named],
+        near_texts=[(messages[n]["text"], learned[other]["text"]) for n, other in near.items()],
         **some,
     )
 

@@ -84,10 +84,8 @@ class SplitReport:
         in the training data.
     near_train (ExampleGroup): For classes, examples whose text is nearly the same as a text in the
         training data, but not equal (see ``near_duplicates``).
-    same_texts (List[Tuple[str, str]]): For classes, id and text of the examples in
-        ``text_in_train``.
-    near_texts (List[Tuple[str, str]]): Texts of the examples in ``near_train``, each with the text
-        in the training data.
+    near_texts (List[Tuple[str, str]]): For classes, the texts that are a text in the training data,
+        exactly or nearly, each with the text in the training data.
     differing_texts (List[Tuple[str, List[str]]]): For classes, the first texts with different
         labels, and these labels. Texts that differ only in case and punctuation follow each other.
     repeated_ids (ExampleGroup): Examples whose id occurred before.
@@ -129,7 +127,6 @@ class SplitReport:
     input_in_train: ExampleGroup
     text_in_train: ExampleGroup
     near_train: ExampleGroup
-    same_texts: List[Tuple[str, str]]
     near_texts: List[Tuple[str, str]]
     differing_texts: List[Tuple[str, List[str]]]
     repeated_ids: ExampleGroup
