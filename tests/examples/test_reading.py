@@ -145,6 +145,14 @@ def test_reading_makes_the_same_tokens_as_the_encoder(
     assert not encoders[1]._passing.rows  # Nothing was tokenised a second time.
 
 
+def test_reading_without_readers_takes_one_task_for_a_block():
+    source = lambda: [[Message(text=str(n), labels=["x"])] for n in range(20)]  # noqa: E731
+    tasks = reading.Tasks(Teacher({"train": source}, streaming=True).data["train"], BEGIN, True)
+    tasks.room = 8
+    found = reading.reads(tasks, None, None)
+    assert [read.store.n_episodes for read in found] == [8, 8, 4]
+
+
 @pytest.fixture
 def write(tmp_path):
     import json

@@ -15,7 +15,7 @@ from tests.examples.talk import batches_left, check_resumes, rounds, through_jso
 from tests.processes import slow
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
-from thincdialog.examples import reading
+from thincdialog.examples import split as split_module
 from thincdialog.examples.split import Split
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
@@ -405,8 +405,9 @@ def test_seeking_in_a_custom_source():
         assert [*last.store.all_cells(name)] == [*parts[3].store.all_cells(name)]
 
 
-def test_split_frees_reference_cycles_of_a_custom_reader(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_EPISODES", 10)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_split_frees_reference_cycles_of_a_custom_reader(monkeypatch, streaming):
+    monkeypatch.setattr(split_module, "N_BETWEEN", 10)
     alive, most = weakref.WeakSet(), []
 
     class Cycle:
@@ -419,5 +420,6 @@ def test_split_frees_reference_cycles_of_a_custom_reader(monkeypatch):
             most.append(len(alive))
             yield [Message(text=str(number), labels=["x"])]
 
-    assert Teacher({"train": read}).for_split("train").n_examples == 500
+    made = Teacher({"train": read}, streaming=streaming, shuffle_window=500)
+    assert sum(1 for _ in made.for_split("train").episodes()) == 500
     assert max(most) < 50

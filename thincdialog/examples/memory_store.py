@@ -2,8 +2,8 @@
 
 from array import array
 from functools import cached_property
-from itertools import accumulate, chain
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from itertools import accumulate, chain, islice
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .strings import ChosenStrings, Strings
 from .table import BITS, KIND, NO_CELL, ONE, OTHER, STRING, STRINGS, TURNS, Table
 
 NONE = -1
+# Number of episodes to append at a time.
+N_AT_ONCE = 256
 # A further kind of cell: an id. Ids are kept apart from other strings, because each occurs once.
 ID = OTHER + 1
 
@@ -54,10 +56,16 @@ class MemoryStore(Table):
 
     def append(self, episode: Sequence[Message]) -> None:
         """Append an episode. The store keeps no reference to its messages."""
-        self._given += map(dict, episode)
-        self.starts.append(self.starts[-1] + len(episode))
-        if len(self._given) >= CHUNK:
-            self._pack()
+        self.append_all([list(map(Message, episode))])
+
+    def append_all(self, episodes: Iterable[Sequence[Message]]) -> None:
+        """Append episodes. The store refers to their messages until it is read."""
+        remaining = iter(episodes)
+        while some := list(islice(remaining, N_AT_ONCE)):
+            self.starts.extend(islice(accumulate(map(len, some), initial=self.starts[-1]), 1, None))
+            self._given += chain.from_iterable(some)
+            if len(self._given) >= CHUNK:
+                self._pack()
 
     def extend(self, store: "MemoryStore", first: int, last: int) -> None:
         """Append episodes of another store, with their tokens.
@@ -145,11 +153,11 @@ class MemoryStore(Table):
             return numbers(values) << BITS
         if kinds <= {list, type(None)}:
             lengths = np.array([NONE if value is None else len(value) for value in values])
-            flat = list(chain.from_iterable(value or () for value in values))
+            flat = list(chain.from_iterable(filter(None, values)))
             if (lengths == 1).all() and set(map(type, flat)) == {str}:
                 return numbers(flat) << BITS | ONE
             if set(map(type, flat)) == {tuple} and set(map(len, flat)) == {2}:
-                speakers, texts = [who for who, _ in flat], [text for _, text in flat]
+                speakers, texts = zip(*flat)
                 are_turns = set(map(type, texts)) == {str} and set(map(type, speakers)) == {int}
                 if are_turns and set(speakers) <= {PARTNER, SELF}:
                     return self._add(2 * numbers(texts) + np.array(speakers), lengths, TURNS)

@@ -1,6 +1,7 @@
 """Apply mutators to the episodes of a split, and check that they return episodes."""
 
 import copy
+from itertools import chain
 from typing import Any, Callable, Iterable, Iterator, Union
 
 from ..contract import is_users, place_of
@@ -34,7 +35,8 @@ def own_mutator(mutator: Any) -> Any:
 
 
 def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Episode]:
-    """Apply a mutator to the episodes of a split, and yield the episodes that it returns.
+    """Apply a mutator to the episodes of a split, and return an iterator over the episodes that it
+    returns.
 
     mutator (Any): Mutator from ``own_mutator``. Errors that it raises are not changed.
     read (Source): Reads the episodes.
@@ -42,16 +44,16 @@ def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Epi
     origin (str): Description of the data, for error messages.
     RAISES (DataError): If a custom mutator returns anything else.
     """
+    not_empty = lambda: filter(None, read())  # noqa: E731
     rewrites = hasattr(mutator, "rewrite")
     is_own = is_users(mutator.rewrite if rewrites else mutator)
     if rewrites:
-        made = mutator.rewrite(lambda: (episode for episode in read() if episode), split)
-        yield from _checked(made, mutator, split, origin) if is_own else made
-        return
-    for episode in read():
-        if episode:
-            made = mutator(episode)
-            yield from _checked(made, mutator, episode, origin) if is_own else made
+        made = mutator.rewrite(not_empty, split)
+        return _checked(made, mutator, split, origin) if is_own else made
+    if is_own:
+        each = lambda one: _checked(mutator(one), mutator, one, origin)  # noqa: E731
+        return chain.from_iterable(map(each, not_empty()))
+    return chain.from_iterable(map(mutator, not_empty()))
 
 
 def _checked(made: Any, mutator: Any, given: Union[str, Episode], origin: str) -> Iterator[Episode]:

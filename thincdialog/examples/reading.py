@@ -2,14 +2,14 @@
 
 import time
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     Any,
     Callable,
     Dict,
     Generator,
+    Iterable,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
     Optional,
@@ -125,14 +125,14 @@ class Tasks:
     are_apart (bool): Whether each task can be carried out without reading the tasks before it.
     has_help (bool): Whether other processes also carry out tasks.
     room (int): Maximum number of episodes of a task without such help: the number that the block
-        still lacks.
+        still lacks; ``NO_END`` if not known.
     n_ahead (int): Number of tasks to carry out in advance: the tasks of the last block or, if
         more, those of the current block so far.
     """
 
     def __init__(self, split: Any, start: Mapping[str, Any], is_alone: bool = False):
         self.split, self.start = split, start
-        self.room, self.has_help = NO_END, False
+        self.room, self.has_help, self.is_alone = NO_END, False, is_alone
         self._is_over = False
         self.n_ahead = self._n_of_block = 0
         self.are_apart = are_apart(split) and not is_alone
@@ -197,6 +197,8 @@ class Tasks:
         while first < end and not self._is_over:
             # Parts are handed out one by one, because their sizes are not known.
             size = 1 if self._by_number and source.has_parts else int(self._size)
+            if self.is_alone and self.room < NO_END:  # Read the rest of the block in one task.
+                size = self.room
             last = min(end, first + (size if self.has_help else min(size, self.room)))
             yield Range(first, last)
             first = last
@@ -262,32 +264,31 @@ class Reader:
                 at = Bookmark(mark)
                 at.last = task.last
             else:
-                found, mark, n_before, is_last = self._range(task)
+                found, mark, n_before = self._range(task)
                 read = lambda: found  # noqa: E731
-            for episode in read() if self.is_serial else split.behind_mutators(read):
-                store.append(episode)
+            store.append_all(read() if self.is_serial else split.behind_mutators(read))
             if isinstance(task, Lines):
                 bad = {at.counts.path: at.counts}
-            elif is_last:
-                bad = getattr(split.source, "bad", {})
+            elif self._walk is not None and self._n_walked < task.last:
+                is_last, bad = True, getattr(split.source, "bad", {})
             if self.reading.encoding is not None:
                 store.tokenize(self.reading.encoding)
         return Read(store, mark, n_before, is_last, task.size, time.perf_counter() - started, bad)
 
-    def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], int, bool]:
+    def _range(self, task: Range) -> Tuple[Iterable[Episode], Optional[Dict[str, Any]], int]:
+        """Return an iterator over the episodes of a range, so that they need not be in memory at
+        once; and the mark and the number of episodes before the range, as in ``Read``."""
         if self._walk is None:
             self._walk = self._walked()
         for _ in islice(self._walk, task.first - self._n_walked):
             pass
-        episodes, mark = list(islice(self._walk, 1)), None
+        first, mark = list(islice(self._walk, 1)), None
         n_before = self._n_before
         # Otherwise, the number of mutated episodes between the mark and the first episode is not
         # known.
         if self._at is not None and (self.is_serial or not n_before):
             mark = self._at.mark()
-        episodes += islice(self._walk, task.size - 1)
-        self._n_walked = task.first + len(episodes)
-        return episodes, mark, n_before, len(episodes) < task.size
+        return chain(first, islice(self._walk, task.size - 1)), mark, n_before
 
     def _walked(self) -> Iterator[Episode]:
         """Yield the episodes one after the other."""
@@ -298,6 +299,7 @@ class Reader:
         for episode in split.behind_mutators(read) if self.is_serial else read():
             before, spot = spot, at and (at.file, at.spot)
             self._n_before = self._n_before + 1 if spot == before else 0
+            self._n_walked += 1
             yield episode
 
 

@@ -47,6 +47,9 @@ SHARD_SIZE = 1 << 12
 # Number of a stream's first episodes that stay in memory, because much code before and after
 # training uses only the first episodes.
 BEGINNING = 4096
+# Number of episodes from custom code, which may leave reference cycles, between two collections of
+# new garbage.
+N_BETWEEN = 256
 
 
 class Split:
@@ -190,18 +193,17 @@ class Split:
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
-        """Apply the mutators to the episodes of the source. Leave out episodes that become empty,
-        and the candidates of each message if all examples share fixed ones.
+        """Apply the mutators to the episodes of the source, and return an iterator over the
+        results. Leave out episodes that become empty, and the candidates of each message if all
+        examples share fixed ones.
 
         read (Source): Reads the episodes (see ``source_episodes``).
         """
         for mutator in self.mutators:
             read = partial(mutated, mutator, read, self.name, self.origin)
-        for episode in read():
-            if episode:
-                if self.fixed_candidates is not None:
-                    self._drop_candidates(episode)
-                yield episode
+        episodes = filter(None, read())
+        has_candidates = self.fixed_candidates is not None
+        return map(self._without_candidates, episodes) if has_candidates else episodes
 
     def bare(self) -> "Split":
         """Return a copy without the data, to be read in another process. The state of the mutators
@@ -249,8 +251,6 @@ class Split:
             with collection_paused():
                 for read in reads(tasks, self._readers, None):
                     store.extend(read.store, 0, read.store.n_episodes)
-                    if is_users(self._given):
-                        gc.collect(0)  # Custom code may leave reference cycles.
                 self.complete(store)
                 if store.n_examples >= MANY:
                     gc.freeze()  # ``Experiment.working`` unfreezes them.
@@ -495,13 +495,15 @@ class Split:
         wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
             raise wrong_value(self._given, episodes, wanted)
-        for episode in episodes:
+        for number, episode in enumerate(episodes):
+            if not number % N_BETWEEN:  # Python's own collector is paused while data is read.
+                gc.collect(0)
             is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
                 raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
             yield episode
 
-    def _drop_candidates(self, episode: Episode) -> None:
+    def _without_candidates(self, episode: Episode) -> Episode:
         for message in episode:
             for label in message.get("labels") or ():
                 if label not in self._allowed and not tolerance().outside_labels:
@@ -512,6 +514,7 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message.pop("label_candidates", None)
+        return episode
 
 
 def _joined(lengths: Iterable[np.ndarray]) -> np.ndarray:

@@ -21,6 +21,6 @@ def WithoutOpenings() -> Mutator:
 def without_openings(episode: Episode) -> List[Episode]:
     """Return the same episode without turns that answer silence."""
     kept = [message for message in episode if message["text"] != SILENCE]
-    if kept and "context" in episode[0]:
+    if kept and kept[0] is not episode[0] and "context" in episode[0]:
         kept[0] = Message({"context": episode[0]["context"], **kept[0]})
     return [kept]
