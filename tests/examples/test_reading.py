@@ -105,8 +105,9 @@ def rows_of(n):
 
 @pytest.mark.parametrize("speakers, segments", [(False, "turn"), (True, "turn"), (True, "line")])
 @pytest.mark.parametrize("history_size", [1, 2, -1])
+@pytest.mark.parametrize("readers", [None, Readers(0)])
 def test_reading_makes_the_same_tokens_as_the_encoder(
-    tmp_path, write, speakers, segments, history_size
+    tmp_path, write, speakers, segments, history_size, readers
 ):
     path = write(rows_of(20))
     encoders = [
@@ -126,7 +127,8 @@ def test_reading_makes_the_same_tokens_as_the_encoder(
         made.set_shuffle_window(30)
         return made.for_split("train", training=True)
 
-    alone, helped = make(), ahead(make(), lambda: encoders[1].encoding)
+    alone, helped = make(), make()
+    helped.read_with(readers, lambda: encoders[1].encoding)
     pairs = []
     for teacher in (alone, helped):
         teacher.set_batches(Fixed(7))
@@ -143,6 +145,16 @@ def test_reading_makes_the_same_tokens_as_the_encoder(
             teacher.batch_observe([{}] * len(batch))
     assert helped.epoch_done()
     assert not encoders[1]._passing.rows  # Nothing was tokenised a second time.
+
+
+def test_reading_makes_no_tokens_of_turns_that_are_shown_one_by_one(write):
+    encoder = TextEncoder(HashNgramTokenizer(n_rows=64, ngrams=1))
+    path = write(rows_of(20))
+    for mutators, keys in (([Flatten()], [encoder.key]), ([], [])):
+        made = Conversations(path, streaming=True, mutators=mutators)
+        made.read_with(None, lambda: encoder.encoding)
+        stores = [block.store for block in made.data["train"].blocks(None)]
+        assert [store.encoder_keys for store in stores] == [keys]
 
 
 def test_reading_without_readers_takes_one_task_for_a_block():

@@ -2,6 +2,7 @@
 what it must, a single error names it, without a traceback."""
 
 import gc
+import io
 import re
 
 import numpy as np
@@ -229,6 +230,16 @@ def test_teachers_have_the_names_of_their_tasks():
     teacher = Experiment.from_config(RANKER).training_split()
     with pytest.raises(ProtocolError, match=r"coffee.batch_act\(\) was called before set_batches"):
         teacher.batch_act()
+
+
+def test_a_stream_is_tokenized_while_it_is_read():
+    experiment = Experiment.from_config(RANKER, {"tasks.coffee.streaming": True})
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        world = experiment.make_world(teacher, experiment.agent)
+        world.start_epoch(0, 0)
+        assert teacher.batch_act().store.encoder_keys == [experiment.agent.text_encoder.key]
 
 
 def test_searches_for_garbage_leave_out_large_data_until_the_work_ends(monkeypatch):

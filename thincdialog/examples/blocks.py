@@ -41,7 +41,9 @@ def streamed_blocks(
     size (int): Number of episodes of a block.
     """
     wanted = None if picked is None else picked.tolist()
-    encoding = split.encoding() if split.encoding is not None and wanted is None else None
+    # Tokens are of use only for whole batches, not for episodes that are shown turn by turn.
+    is_used = wanted is None and split.streaming and split.is_single_turn
+    encoding = split.encoding() if split.encoding is not None and is_used else None
     part, skipped = start["part"], start["skip"]
     n_read = origin = start["episode"] - skipped
 

@@ -254,7 +254,7 @@ class MemoryStore(Table):
         found = self._keys(encoding.history_size, encoding.has_speakers)
         if found is not None and self.n_examples:
             turns, _, labels = found
-            keys = np.unique(np.concatenate((turns, labels[labels >= 0])))
+            keys = _distinct(np.concatenate((turns, labels[labels >= 0])))
             texts = self.strings.take(keys >> 1)
             rows, lengths, units = encoding.lay_out(list(zip((keys & 1).tolist(), texts)))
             entries = np.stack((lengths.cumsum() - lengths, lengths, units))

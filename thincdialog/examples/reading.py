@@ -314,14 +314,14 @@ def reads(tasks: Tasks, readers: Optional[Readers], encoding: Optional[Encoding]
     """Carry out all tasks of a split, and yield the results that have episodes.
 
     readers (Optional[Readers]): Processes that read; if None, only this process reads.
-    encoding (Optional[Encoding]): Makes tokens in the readers; not used without readers.
+    encoding (Optional[Encoding]): Makes tokens; None to make none.
     RAISES (DataError): If the split is read from its beginning and has no examples.
     """
     split, is_empty = tasks.split, tasks.start == BEGIN
     if readers is not None:
         found = readers.read(tasks, tasks.reading(encoding))
     else:
-        read = Reader(Reading(split, dict(tasks.start), None, tolerance(), True)).read
+        read = Reader(Reading(split, dict(tasks.start), encoding, tolerance(), True)).read
         found = (read(task) for task in tasks)
     try:
         for each in found:

@@ -99,7 +99,7 @@ class Split:
         # The source as it was given, which may be custom code.
         self._given = self.source.read if isinstance(self.source, Sharded) else source
         # Other processes that read the split, if any, and a function that returns the encoding
-        # with which these make tokens.
+        # with which tokens are made, if any.
         self.readers: Optional[Readers] = None
         self.encoding: Optional[Callable[[], Optional[Encoding]]] = None
         if isinstance(source, Store) and (mutators or candidates or streaming):

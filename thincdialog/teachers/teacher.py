@@ -155,12 +155,14 @@ class Teacher(Agent):
         return self.data[split].files()
 
     def read_with(
-        self, readers: Readers, encoding: Callable[[], Optional[Encoding]] = lambda: None
+        self, readers: Optional[Readers], encoding: Callable[[], Optional[Encoding]] = lambda: None
     ) -> None:
-        """Let other processes read the data from now on (see ``loader.Readers``).
+        """Set how the data is read from now on.
 
-        encoding (Callable): Called when reading begins; returns the encoding with which they also
-            make tokens for an agent, or None.
+        readers (Optional[Readers]): Lets other processes read (see ``loader.Readers``); None to
+            read in this process only.
+        encoding (Callable): Called when the reading of a stream begins; returns the encoding with
+            which tokens are made for an agent as single turns are read, or None.
         """
         for split in self.data.values():
             split.readers, split.encoding = readers, encoding

@@ -108,8 +108,8 @@ class Experiment:
         self.loader: Dict[str, Any] = parts["loader"]
         workers, method = self.loader["workers"], self.loader["start_method"]
         self.readers = Readers(workers, method, self.code)
-        for task in self.tasks.values() if workers else ():
-            task.read_with(self.readers, self._encoding)
+        for task in self.tasks.values():
+            task.read_with(self.readers if workers else None, self._encoding)
         window, root = self.loader["shuffle_window"], self.loader["store"]
         for task in self.tasks.values() if window is not None else ():
             task.set_shuffle_window(window, is_stored=root is not None)
