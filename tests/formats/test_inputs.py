@@ -262,7 +262,7 @@ def test_inputs_never_put_an_answer_into_a_row_of_the_model(written):
 def test_inputs_whose_speaker_is_spelled_unlike_the_models_are_errors(written):
     layout = layout_of("speaker-lines")
     text = written("A: hi\n\nA: a\nbot: b\nA: c\n", "a.txt")
-    says = "a.txt:3  the speaker 'bot' differs from the model's 'Bot' only by case or blanks"
+    says = "a.txt:3  the speaker 'bot' differs from 'Bot' only by case or blanks"
     with pytest.raises(DataError, match=says):
         inputs(text, layout=layout, label_speaker="Bot")
     turns = written([talk(["A", "B ot"])], "a.jsonl")

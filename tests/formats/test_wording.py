@@ -24,7 +24,8 @@ def test_nearest_suggests_a_similar_name(name, names, meant):
 def test_a_label_speaker_of_another_case_is_named(error):
     turns = '{"turns": [{"speaker": "BOT", "text": "a"}, {"speaker": "ann", "text": "b"}]}\n'
     text = error(lambda path: read_conversations(path, "bot"), turns)
-    assert "label_speaker 'bot' does not occur in this file; did you mean 'BOT'?" in text
+    assert "the speaker 'BOT' differs from 'bot' only by case or blanks" in text
+    assert "spell both the same ('bot' is the label_speaker)" in text
 
 
 def test_a_layout_without_any_of_its_texts_names_the_existing_fields(error):

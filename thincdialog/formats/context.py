@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from ..errors import MAX_LISTED, DataError
 from ..messages import Episode
-from .spellings import Counted, Place, Spellings
+from .spellings import Place, Spellings
 
 # Number of problems that a summary shows.
 N_NAMED = 5
@@ -27,8 +27,8 @@ class BadData:
     unit (str): The unit of the counts: "conversations", "episodes" or "examples".
     note (str): An oddity of the whole file; "" for none.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
-    names (List[Counted]): Spellings of the speakers and classes, if these are the counts of a part
-        of a file.
+    classes (Optional[Spellings]): The labels that are classes, if these are the counts of a part of
+        a file.
     """
 
     path: str
@@ -39,7 +39,7 @@ class BadData:
     unit: str = "episodes"
     note: str = ""
     first: List[DataError] = field(default_factory=list)
-    names: List[Counted] = field(default_factory=list)
+    classes: Optional[Spellings] = None
 
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.
@@ -206,7 +206,6 @@ class Bookmark:
     last (Optional[int]): Number of the first unit that must not be read, if the source is read by
         numbers.
     bad (Optional[BadData]): Collects errors of data that cannot be read; None to raise the first.
-    speakers (Optional[Spellings]): Spellings of the speakers so far; None to allow any spelling.
     lines (List[Optional[int]]): Line numbers of the messages of the episode that was read last;
         empty if all messages are in the line that was read last.
     """
@@ -221,7 +220,6 @@ class Bookmark:
         self.left_out = left_out
         self.encoding = encoding
         self.bad: Optional[BadData] = None
-        self.speakers: Optional[Spellings] = None
         self.lines: List[Optional[int]] = []
         self.has_flags = False
         self.piece: Optional[Tuple[bytes, str]] = None
@@ -291,15 +289,6 @@ class Bookmark:
             else:
                 yield episode
                 self.counts.n_read += self.counts.unit != "conversations"
-
-    def check_speaker(self, name: str, line: Optional[int] = None, within: str = "") -> None:
-        """Check that a speaker is spelled as before.
-
-        line (Optional[int]), within (str): Where the name is (see ``Place``).
-        RAISES (DataError): If the speaker is spelled differently.
-        """
-        if self.speakers is not None and name not in self.speakers.known:
-            self.speakers.add(name, Place(self.counts.path, line, within))
 
     def error(self, text: str) -> DataError:
         """Return an error about the line that was read last."""

@@ -1,6 +1,7 @@
 """Read and write conversations in JSON lines, as turns with speakers or in ParlAI's form."""
 
 import json
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -8,6 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from .context import Bookmark, tolerance
+from .spellings import find_slip
 from .text_file import File, read_json_lines
 from .wording import kind, nearest, short
 
@@ -126,7 +128,6 @@ def conversation_in(row: Dict[str, Any], at: Bookmark, number: int = 0) -> Conve
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise at.error(f"'{field}' of turn {place} {what}")
         if speaker != "context" or speaker_field != "id":
-            at.check_speaker(speaker, at.end[1])
             said.append((speaker, text))
     n_left_out = len(turns) - len(said)
     if n_left_out:
@@ -156,9 +157,10 @@ def spoken_episodes(
     speakers: Dict[str, None] = {}
     counts = at.counts
     counts.unit = "conversations"
-    if at.speakers is not None and label_speaker not in SIDES:
-        at.speakers.main = label_speaker
-    for name, said, background, system, _, unlearnt, _ in conversations:
+    checked = at.try_each(
+        partial(_checked, label_speaker=label_speaker, path=path, at=at), conversations
+    )
+    for name, said, background, system, _, unlearnt, _ in checked:
         if len(speakers) < 100:
             speakers.update(dict.fromkeys(map(SPEAKER, said)))
         is_left_out = True
@@ -188,6 +190,22 @@ def spoken_episodes(
         hint = f"{nearest(label_speaker, list(speakers))}; speakers here: {known}"
         text = f"label_speaker '{label_speaker}' does not occur in this file{hint}"
     raise DataError(path, text)
+
+
+def _checked(one: Conversation, label_speaker: str, path: File, at: Bookmark) -> Conversation:
+    """Return the same conversation.
+
+    RAISES (DataError): If a speaker differs from the label speaker (if that is a name; otherwise,
+        from another speaker of the conversation) only by case or blanks.
+    """
+    main = None if label_speaker in SIDES else label_speaker
+    slip, text = find_slip(dict.fromkeys(map(SPEAKER, one.said)), main)
+    if text:
+        turn = one.turns[[who for who, _ in one.said].index(slip)]
+        # Only turns of a layout know their lines.
+        line = getattr(turn, "line", at.end[1])
+        raise DataError(path, f"conversation {short(one.name)}: {text}", line)
+    return one
 
 
 def _parts_to_learn(episode: Episode, left_out: Set[int]) -> Iterator[Episode]:

@@ -20,8 +20,6 @@ from .layout_file import CorpusLayout, find_layout, is_layout_file, shipped_layo
 from .output_file import open_output
 from .parlai_text import parlai_lines
 from .records import read_records
-from .spelling_count import count_spellings
-from .spellings import Spellings
 from .text_file import PathOrPaths
 from .wording import short
 
@@ -120,7 +118,7 @@ def convert(
     check_name(found, [*FORMATS, *shipped_layouts(), *own_layout], " to be read")
     done = Conversion(found, to_format, from_format is None)
     at = Bookmark(left_out=done.left_out, encoding=encoding)
-    at.speakers, at.has_flags = Spellings("speaker"), True
+    at.has_flags = True
     counts = at.counts
     at.bad = done.bad = counts if skip else None
     layout = None if done.from_format in FORMATS else find_layout(done.from_format)
@@ -132,9 +130,6 @@ def convert(
     else:
         choices.update(text_field=text_field, label_field=label_field, label_speaker=label_speaker)
         parts = partial(_episodes, layout=layout, choices=choices, drop=drop, done=done)
-    if skip:
-        count_spellings(paths, parts, encoding, at.speakers)
-        done.left_out.clear()
     with open_output(target, force, [*paths, *own_layout]) as write:
         try:
             for number, path in enumerate(paths):

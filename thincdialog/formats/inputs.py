@@ -27,7 +27,7 @@ from .guessing import VALUES, format_by_name
 from .json_layout import Part, SystemTurns, conversation_of, examples_of, read_parts
 from .layout_file import CorpusLayout, find_layout, is_layout_file, shipped_layouts
 from .records import Located, read_records
-from .spellings import folded
+from .spellings import find_slip
 from .tables import missing, read_table
 from .text_file import LostLine, is_json_lines, json_object, read_lines, suffix_of
 from .wording import kind, short
@@ -410,10 +410,9 @@ def _last_turn(
     elif label_speaker in (None, "both"):
         is_own = [who != speakers[-1] for who in speakers]
     else:
-        for who in dict.fromkeys(speakers):
-            if who != label_speaker and folded(who) == folded(label_speaker):
-                text = f"the speaker {who!r} differs from the model's {label_speaker!r} only by "
-                raise wrong(f"{text}case or blanks: spell both the same")
+        _, slip = find_slip(speakers, label_speaker)
+        if slip:
+            raise wrong(slip)
         is_own = [who == label_speaker for who in speakers]
     while is_own and is_own[-1]:
         is_own.pop()

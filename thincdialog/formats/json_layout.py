@@ -286,9 +286,7 @@ def conversation_of(part: Part, layout: CorpusLayout, at: Bookmark) -> Conversat
             continue
         speaker = str(len(said) % 2 + 1)
         if layout.speaker:
-            who = turn.find(layout.speaker)
-            speaker = _speaker(who, layout)
-            at.check_speaker(speaker, who.line, who.name)
+            speaker = _speaker(turn.find(layout.speaker), layout)
         if speaker not in (layout.background_speakers or ()):
             if layout.weight and turn.find(layout.weight, None).value == 0:
                 unlearnt.append(len(said))

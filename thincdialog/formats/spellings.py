@@ -1,26 +1,22 @@
-"""Find names of speakers or classes that differ from each other only by case or blanks."""
+"""Find names of classes or speakers that differ from each other only by case or blanks."""
 
-from collections import Counter
-from contextlib import suppress
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, Iterable, NamedTuple, Optional, Tuple
 
 from ..errors import DataError
 
-# Largest number of different names that are compared. Data with more speakers has nicknames
-# instead of a few roles.
-MOST_SPEAKERS, MOST_LABELS = 20, 10_000
-_COMPARED = {"speaker": MOST_SPEAKERS, "label": MOST_LABELS}
+# Largest number of different labels that are compared.
+MOST_LABELS = 10_000
 
 # Texts that programs write for a missing value, in the form of ``folded``.
 NULLS = ("", "nan", "none", "null", "nil", "na", "n/a", "<na>", "#n/a", "undefined")
 
 
 class Place(NamedTuple):
-    """Describe where a name is used.
+    """Describe where a label is used.
 
     path (object): The file, or a description of other data.
     line (Optional[int]): Number of the line, if it is known.
-    within (str): The example or value with the name; needed if there is no line number.
+    within (str): The example with the label; needed if there is no line number.
     """
 
     path: object
@@ -32,58 +28,55 @@ class Place(NamedTuple):
 
 
 class Spellings:
-    """Collect names, and raise an error for a name that differs from an earlier name only by case
-    or blanks. ``prefer`` can choose the accepted spellings in advance.
+    """Collect the labels that are classes, and raise an error for a label that differs from an
+    earlier label only by case or blanks.
 
-    what (str): Kind of the names, "speaker" or "label".
-
-    known (Dict[str, Place]): Each accepted name, and the place where it is used first.
-    main (str): A name that is compared even if there are too many names; "" for none.
+    known (Dict[str, Place]): Each label, and the place where it is used first.
     """
 
-    def __init__(self, what: str):
-        self.what, self.most = what, _COMPARED[what]
+    def __init__(self) -> None:
         self.known: Dict[str, Place] = {}
-        self.main = ""
         self._of_form: Dict[str, str] = {}
 
     def add(self, name: str, place: Place) -> None:
-        """Compare a name with the earlier names, and add it.
+        """Compare a label with the earlier labels, and add it.
 
-        RAISES (DataError): If the name is another spelling of an earlier name.
+        RAISES (DataError): If the label is another spelling of an earlier label.
         """
-        is_main = len(self.known) < self.most or (self.main and folded(name) == folded(self.main))
-        if name in self.known or not is_main:
+        if name in self.known or len(self.known) >= MOST_LABELS:
             return
         other = self._of_form.setdefault(folded(name), name)
         if other == name:
             self.known[name] = place
             return
-        text = f"the {self.what} {name!r} differs from {other!r} ({self.known[other]}) only by "
+        text = f"the label {name!r} differs from {other!r} ({self.known[other]}) only by "
         text = f"{place.within} has {text}" if place.within and not place.line else text
         raise DataError(place.path, f"{text}case or blanks: spell both the same", place.line)
 
-    def prefer(self, found: "Counted") -> None:
-        """Accept the most frequent spelling of each name, or the first one of several equally
-        frequent spellings. If there are too many names, compare only the spellings of ``main``."""
-        if len(found.counts) > self.most:
-            self.most = 0
-        for name, _ in found.counts.most_common():
-            with suppress(DataError):
-                self.add(name, found.places[name])
 
-
-class Counted(Spellings):
-    """Count how often each spelling occurs. No spelling is an error."""
-
-    def __init__(self, what: str):
-        super().__init__(what)
-        self.counts: Counter[str] = Counter()
-        self.places: Dict[str, Place] = {}
+class Collected(Spellings):
+    """Collect labels without comparing them."""
 
     def add(self, name: str, place: Place) -> None:
-        self.counts[name] += 1
-        self.places.setdefault(name, place)
+        self.known[name] = place
+
+
+def find_slip(speakers: Iterable[str], main: Optional[str] = None) -> Tuple[str, str]:
+    """Return the first speaker who differs from an earlier speaker only by case or blanks, and an
+    error text; "" and "" if there is none.
+
+    main (Optional[str]): The only speaker to compare the others with; None to compare all.
+    """
+    of_form = {} if main is None else {folded(main): main}
+    for who in speakers:
+        other = of_form.get(folded(who), who)
+        if other != who:
+            text = f"the speaker {who!r} differs from {other!r} only by case or blanks"
+            why = "" if main is None else f" ({main!r} is the label_speaker)"
+            return who, f"{text}: spell both the same{why}"
+        if main is None:
+            of_form[folded(who)] = who
+    return "", ""
 
 
 def is_null_like(label: str) -> bool:

@@ -24,8 +24,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..formats.candidates import read_candidates
 from ..formats.context import BadData, Bookmark, tolerance
 from ..formats.file_list import file_list
-from ..formats.spelling_count import count_spellings
-from ..formats.spellings import Counted, Spellings
+from ..formats.spellings import Collected
 from ..formats.text_file import PathOrPaths, check_encoding, cut_lines
 from ..messages import Episode
 from ..registry import registry
@@ -155,10 +154,7 @@ class FileSource:
         self.takes_folders = bool(options.layout_file)
         self.is_by_line = has_lines and options.on_bad_data != "skip"
         self.bad: Dict[str, BadData] = {}
-        self.speakers = Spellings("speaker")
         self._section: Optional[Tuple[int, int]] = None
-        # The classes for which the spellings were counted; ``...`` before the first count.
-        self._counted_for: Any = ...
 
     @property
     def size(self) -> int:
@@ -193,10 +189,6 @@ class FileSource:
         at (Bookmark): Where to start; moved along while reading.
         """
         at.encoding = self.options.encoding
-        classes = tolerance().classes
-        if self.options.on_bad_data == "skip" and self._counted_for is not classes:
-            count_spellings(self.paths, self.reader, at.encoding, self.speakers, classes)
-            self._counted_for = classes
         for part in self._files(at) if self._section is None else self._pieces(at, *self._section):
             number = part.file
             for episode in self._read(self.paths[number], part):
@@ -245,13 +237,9 @@ class FileSource:
         counts, is_begin = at.counts, at.is_at_begin
         counts.path = path
         at.bad = counts if skips or gathered is not None else None
-        at.speakers, classes = self.speakers, tolerance().classes
-        if at.piece is not None:  # The caller joins the pieces and compares their names.
-            counts.names = [Counted("speaker")]
-            if classes is not None:
-                counts.names.append(Counted("label"))
-                classes = counts.names[1]
-            at.speakers = counts.names[0]
+        classes = tolerance().classes
+        if at.piece is not None and classes is not None:  # See ``compare``.
+            classes = counts.classes = Collected()
         try:
             yield from at.counted(self.reader(path, at=at), classes)
         except DataError as error:
@@ -277,13 +265,13 @@ class FileSource:
             self.bad[path] = counts
 
     def compare(self, part: BadData) -> None:
-        """Compare the names in a part of a file that another reader has read with earlier names.
+        """Compare the labels in a part of a file, which was read by itself, with earlier labels.
 
-        RAISES (DataError): If two names differ only by case or blanks.
+        RAISES (DataError): If two labels that are classes differ only by case or blanks.
         """
-        for seen, names in zip(filter(None, [self.speakers, tolerance().classes]), part.names):
-            seen.main = names.main
-            for name, place in names.places.items():
+        seen = tolerance().classes
+        if seen is not None and part.classes is not None:
+            for name, place in part.classes.known.items():
                 seen.add(name, place)
 
 

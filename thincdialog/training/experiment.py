@@ -28,7 +28,7 @@ from ..examples.encoded import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import look_again, model_folder, read_meta
 from ..formats.context import BadData, tolerating
-from ..formats.spellings import Counted, Place, Spellings, is_null_like
+from ..formats.spellings import Place, Spellings, is_null_like
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.accuracy import Accuracy
@@ -98,7 +98,7 @@ class Experiment:
         for name, task in self.tasks.items():
             task.id = name
         self.agent: Agent = parts["agent"]
-        self.classes = Spellings("label") if self.agent.has_classes else None
+        self.classes = Spellings() if self.agent.has_classes else None
         self.tokenizer: Any = parts["tokenizer"]
         self.make_world: WorldFactory = parts["world"]
         self.training: Dict[str, Any] = parts["training"]
@@ -193,10 +193,8 @@ class Experiment:
     def prefer_classes(self) -> None:
         """Take the spelling of the loaded agent's classes as the right one."""
         if self.classes is not None:
-            found = Counted("label")
             for name in self.agent.classes:
-                found.add(name, Place("a class of the model"))
-            self.classes.prefer(found)
+                self.classes.add(name, Place("a class of the model"))
 
     @contextmanager
     def working(self) -> Iterator[None]:
