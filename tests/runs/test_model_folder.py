@@ -5,7 +5,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import Experiment, ModelError, evaluate, load, save
 from thincdialog.cli.main import main
-from thincdialog.errors import OutputError
+from thincdialog.errors import OutputError, ProtocolError
 from thincdialog.runs.model_folder import save_model
 
 
@@ -67,6 +67,16 @@ def test_save_an_experiment_that_was_trained_by_hand(tmp_path):
     save(experiment, tmp_path / "new" / "hand")  # An old model is replaced; other folders are not.
     with pytest.raises(OutputError, match="new  is there already, and no saved model"):
         save(experiment, tmp_path / "new")
+
+
+def test_save_refuses_an_agent_without_weights(tmp_path):
+    experiment = Experiment.from_config("configs/quickstart.cfg")
+    with pytest.raises(ProtocolError, match=r"ranker has no weights yet: call initialize\(\)"):
+        save(experiment, tmp_path / "model")
+    experiment = Experiment.from_config("configs/intent.cfg", overrides={"paths.train": "a.jsonl"})
+    with pytest.raises(ProtocolError, match=r"classifier has no weights yet: call initialize\(\)"):
+        save(experiment, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_folder_is_loaded_as_its_best_model(tmp_path, capsys):

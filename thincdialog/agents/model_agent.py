@@ -340,8 +340,9 @@ class ModelAgent(ConversationAgent, Learner):
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
-        super().to_disk(folder)
+        # First, because an agent without weights has no state to write, either.
         write_weights(folder, self.model, self.parameters)
+        super().to_disk(folder)
         if self.tokenizer is not None:
             (folder / "tokenizer").mkdir(exist_ok=True)
             self.tokenizer.to_disk(folder / "tokenizer")
