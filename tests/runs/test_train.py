@@ -267,6 +267,7 @@ def test_train_reports_how_much_is_left_out(tmp_path, spoken, more):
     assert result.left_out == left_out
 
 
+@pytest.mark.slow
 def test_train_reports_what_is_left_out_if_only_processes_learn_from_it(tmp_path, spoken):
     """Each process reads a share of the stream. The agent needs none of its labels."""
     path = write_spoken(tmp_path / "a.jsonl", *["agent", "bot"] * 600)
