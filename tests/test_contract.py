@@ -819,6 +819,25 @@ def test_methods_of_custom_code_are_checked_at_every_call():
         agent.act()
 
 
+def test_methods_that_come_from_a_mixin_are_checked_too():
+    class Forgets:
+        def batch_act(self, observations):
+            return [Message(text="a") for _ in observations[1:]]
+
+        def batch_lengths(self, observations):
+            return [1 for _ in observations]
+
+    class Mixed(Forgets, Agent):
+        pass
+
+    heard = [Message(text="a"), Message(text="b")]
+    with pytest.raises(CodeError, match=r"Forgets.batch_act\(\) returned a list of 1 "):
+        Mixed().batch_act(heard)
+    with pytest.raises(CodeError, match=r"Forgets.batch_lengths\(\) returned .* Lengths"):
+        Mixed().batch_lengths(heard)
+    assert len(Forgets().batch_act(heard)) == 1  # The mixin itself is left alone.
+
+
 @pytest.mark.parametrize(
     "columns, said",
     [

@@ -119,7 +119,10 @@ class Contract:
         if is_ours(cls):
             return
         for name, returned in cls.returns.items():
-            method = vars(cls).get(name)
+            definer = next((base for base in cls.__mro__ if name in vars(base)), Contract)
+            # The methods of other classes that derive from ``Contract`` are already watched.
+            is_own = definer is cls or not issubclass(definer, Contract)
+            method = vars(definer)[name] if is_own else None
             if isinstance(method, staticmethod):
                 setattr(cls, name, staticmethod(Watched(method.__func__, returned)))
             elif isinstance(method, classmethod):

@@ -423,3 +423,28 @@ def test_split_frees_reference_cycles_of_a_custom_reader(monkeypatch, streaming)
     made = Teacher({"train": read}, streaming=streaming, shuffle_window=500)
     assert sum(1 for _ in made.for_split("train").episodes()) == 500
     assert max(most) < 50
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("is_mutator", [False, True])
+def test_split_takes_custom_code_that_fills_one_list_again_and_again(is_mutator, streaming):
+    def read():
+        episode = []
+        for number in range(20):
+            episode += [Message(text=f"{number} {turn}", labels=["x"]) for turn in range(2)]
+            yield [*episode] if is_mutator else episode
+            episode.clear()
+
+    filled = []
+
+    def fill(episode):
+        filled[:] = episode
+        yield filled
+        filled.clear()
+
+    mutators = [fill] if is_mutator else []
+    split = Split("train", read, mutators=mutators, streaming=streaming, window=50, origin="mine")
+    (block,) = split.blocks(None)
+    wanted = [f"{number} {turn}" for number in range(20) for turn in range(2)]
+    assert list(block.store.all_cells("text")) == wanted
+    assert list(block.store.starts) == list(range(0, 41, 2))

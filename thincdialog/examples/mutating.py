@@ -69,7 +69,7 @@ def _checked(made: Any, mutator: Any, given: Union[str, Episode], origin: str) -
     for episode in made:
         if not isinstance(episode, list) or not all(map(_is_good, episode)):
             raise _error(mutator, episode, given, origin, "among others ")
-        yield episode
+        yield list(episode)  # The mutator may use the same list for the next episode.
 
 
 def _is_good(message: Any) -> bool:

@@ -501,7 +501,7 @@ class Split:
             is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
                 raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
-            yield episode
+            yield list(episode)  # The code may use the same list for the next episode.
 
     def _without_candidates(self, episode: Episode) -> Episode:
         for message in episode:
