@@ -153,7 +153,7 @@ def test_reading_makes_no_tokens_of_turns_that_are_shown_one_by_one(write):
     for mutators, keys in (([Flatten()], [encoder.key]), ([], [])):
         made = Conversations(path, streaming=True, mutators=mutators)
         made.read_with(None, lambda: encoder.encoding)
-        stores = [block.store for block in made.data["train"].blocks(None)]
+        stores = [block.store for block in made.data["train"].blocks(None, is_encoded=True)]
         assert [store.encoder_keys for store in stores] == [keys]
 
 

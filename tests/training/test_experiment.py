@@ -23,7 +23,7 @@ from thincdialog.api import (
     registry,
 )
 from thincdialog.contract import CodeError
-from thincdialog.examples import split
+from thincdialog.examples import MemoryStore, split
 from thincdialog.files.saved_model import BEST
 
 CODE = '''
@@ -240,6 +240,18 @@ def test_a_stream_is_tokenized_while_it_is_read():
         world = experiment.make_world(teacher, experiment.agent)
         world.start_epoch(0, 0)
         assert teacher.batch_act().store.encoder_keys == [experiment.agent.text_encoder.key]
+
+
+def test_a_stream_is_not_tokenized_to_be_counted_or_surveyed(monkeypatch):
+    experiment = Experiment.from_config(RANKER, {"tasks.coffee.streaming": True})
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        monkeypatch.setattr(MemoryStore, "tokenize", None)
+        n_examples = teacher.order.data.lengths().sum()
+        assert n_examples == len(list(teacher.examples())) > 0
+        assert teacher.order.frequent_labels(3)
+        assert any(teacher.texts())
 
 
 def test_searches_for_garbage_leave_out_large_data_until_the_work_ends(monkeypatch):

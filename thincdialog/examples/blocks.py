@@ -5,6 +5,7 @@ from typing import Any, Generator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from .encoded import Encoding
 from .memory_store import MemoryStore
 from .reading import Readers, Start, Tasks, reads
 from .store import Store
@@ -33,17 +34,20 @@ class Block(NamedTuple):
 
 
 def streamed_blocks(
-    split: Any, readers: Optional[Readers], picked: Optional[np.ndarray], start: Start, size: int
+    split: Any,
+    readers: Optional[Readers],
+    picked: Optional[np.ndarray],
+    start: Start,
+    size: int,
+    encoding: Optional[Encoding] = None,
 ) -> Generator[Block, None, None]:
     """Read a stream in blocks (see ``Split.blocks``).
 
     readers (Optional[Readers]): Processes that read; None: only this process reads.
     size (int): Number of episodes of a block.
+    encoding (Optional[Encoding]): Makes tokens; None to make none.
     """
     wanted = None if picked is None else picked.tolist()
-    # Tokens are of use only for whole batches, not for episodes that are shown turn by turn.
-    is_used = wanted is None and split.streaming and split.is_single_turn
-    encoding = split.encoding() if split.encoding is not None and is_used else None
     part, skipped = start["part"], start["skip"]
     n_read = origin = start["episode"] - skipped
 

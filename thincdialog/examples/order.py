@@ -257,7 +257,7 @@ class Order:
         again (int): Number of times that the whole data was already shown within the epoch.
         start (Optional[Start]): Where to begin in a stream; None for its beginning.
         """
-        read = partial(self.data.blocks, self.picked, start)
+        read = partial(self.data.blocks, self.picked, start, is_encoded=True)
         # Each thread reads on its own if the epoch resumes from a state.
         if self.passes is not None and self.data.streaming and start is None:
             number = self.n_started, again

@@ -269,7 +269,7 @@ class Split:
         """Return the number of turns of each episode, int64; a stream is read once for this."""
         if self._lengths is None:
             if self.streaming:
-                starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
+                starts = (np.asarray(block.store.starts) for block in self._streamed())
                 self._lengths = _joined(np.diff(of_block) for of_block in starts)
             elif self.store().is_single_turn:
                 # A broadcast array takes no memory, whatever its length.
@@ -286,7 +286,7 @@ class Split:
     def replies(self) -> Sequence[str]:
         """Return the first label of each example; a stream is read once for this."""
         if self._replies is None:
-            streamed = (block.store for block in self._streamed(None, BEGIN))
+            streamed = (block.store for block in self._streamed())
             replies: List[str] = []
             lengths: List[np.ndarray] = []
             for store in streamed if self.streaming else [self.store()]:
@@ -298,7 +298,10 @@ class Split:
         return self._replies
 
     def blocks(
-        self, picked: Optional[np.ndarray], start: Optional[Start] = None
+        self,
+        picked: Optional[np.ndarray],
+        start: Optional[Start] = None,
+        is_encoded: bool = False,
     ) -> Iterator[Block]:
         """Yield the episodes in file order, in blocks of ``window`` episodes; if ``window`` is 0,
         in blocks of ``SHARD_SIZE`` episodes.
@@ -306,15 +309,21 @@ class Split:
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending; None for all.
         start (Optional[Start]): Start of the first block to yield in a stream; None for the
             beginning.
+        is_encoded (bool): Whether a stream of single turns is tokenized as it is read (see
+            ``encoding``). Tokens are of use only for whole batches of an agent.
         """
-        return self._streamed(picked, start or BEGIN) if self.streaming else self._held(picked)
+        if not self.streaming:
+            return self._held(picked)
+        is_used = is_encoded and picked is None and self.is_single_turn
+        encoding = self.encoding() if is_used and self.encoding is not None else None
+        return self._streamed(picked, start or BEGIN, encoding)
 
     def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
         """Yield every text and label once, in file order.
 
         n_blocks (Optional[int]): Number of blocks of a stream to read; None for all.
         """
-        streamed = (block.store for block in islice(self._streamed(None, BEGIN), n_blocks))
+        streamed = (block.store for block in islice(self._streamed(), n_blocks))
         return self.texts_of(streamed if self.streaming else [self.store()])
 
     def texts_of(self, stores: Iterable[Store]) -> Iterator[str]:
@@ -342,9 +351,14 @@ class Split:
             order = np.arange(members.start, members.stop) if picked is None else picked[members]
             yield Block(store, order, number)
 
-    def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+    def _streamed(
+        self,
+        picked: Optional[np.ndarray] = None,
+        start: Start = BEGIN,
+        encoding: Optional[Encoding] = None,
+    ) -> Iterator[Block]:
         found: Iterator[Block] = blocks.streamed_blocks(
-            self, self._readers, picked, start, self.block_size
+            self, self._readers, picked, start, self.block_size, encoding
         )
         if picked is not None or start != BEGIN:
             return found

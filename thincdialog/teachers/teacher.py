@@ -161,7 +161,7 @@ class Teacher(Agent):
 
         readers (Optional[Readers]): Lets other processes read (see ``loader.Readers``); None to
             read in this process only.
-        encoding (Callable): Called when the reading of a stream begins; returns the encoding with
+        encoding (Callable): Called when an epoch of a stream begins; returns the encoding with
             which tokens are made for an agent as single turns are read, or None.
         """
         for split in self.data.values():
