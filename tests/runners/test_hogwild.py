@@ -174,6 +174,7 @@ EPOCHS = {
     "evaluated on a sample": (config(FIXED, SAMPLE), BOTH, 3),
 }
 # The other cases are slow.
+IN_PROCESSES = "dynamic, Batchsort, a stream"
 IN_THREADS = {
     "columns, Words, two tasks",
     "dynamic, Words, two tasks",
@@ -186,7 +187,7 @@ IN_THREADS = {
     "name, executor",
     [
         *((n, "thread") if n in IN_THREADS else slow(n, "thread") for n in EPOCHS),
-        *(slow(n, "process") for n in EPOCHS),
+        *(slow(n, "process") if n != IN_PROCESSES else (n, "process") for n in EPOCHS),
     ],
 )
 def test_epochs_show_every_example_once(make, name, executor, capfd):

@@ -80,7 +80,7 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
 @pytest.mark.parametrize(
     "name, number",
     [
-        slow("columns, Words, LazyAdam, averages", signal.SIGTERM),
+        ("columns, Words, LazyAdam, averages", signal.SIGTERM),
         slow("dynamic, Batchsort, a stream", signal.SIGINT),
     ],
 )
