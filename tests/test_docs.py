@@ -197,7 +197,10 @@ def test_docs_intents_from_500_messages_are_right(folder, monkeypatch):
 
 
 def train_own(name, folder):
-    """Train a config of own.md with its own code and data. Return the scores on dev."""
+    """Train a config of own.md with its own code and data. Return the scores on dev.
+
+    folder (Path): Where the blocks of own.md are too: a name is registered by one file only.
+    """
     for _, file, text in blocks(ROOT / "docs" / "own.md"):
         if named := file or re.match(r"(?:# (\w+\.\w+)\n)?", text)[1]:
             (folder / named).write_text(text)
@@ -205,16 +208,16 @@ def train_own(name, folder):
 
 
 @pytest.mark.slow
-def test_docs_own_model_of_questions_and_pictures_learns_from_both(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_docs_own_model_of_questions_and_pictures_learns_from_both(folder, monkeypatch):
+    monkeypatch.chdir(folder)
     # With the picture alone, 2/3 would be right: half of the answers, and those of the others whose
     # two squares are equal (1/3).
-    assert train_own("squares", tmp_path)["accuracy"] >= 0.99
+    assert train_own("squares", folder)["accuracy"] >= 0.99
 
 
-def test_docs_agent_with_its_own_loss_rates_new_texts(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert train_own("rating", tmp_path)["accuracy"] == 1.0
+def test_docs_agent_with_its_own_loss_rates_new_texts(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert train_own("rating", folder)["accuracy"] == 1.0
     # Labels of made-up texts are no numbers.
     assert main(["debug", "config", "rating.cfg", "--code", "rating.py"]) == 0
 
