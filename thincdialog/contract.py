@@ -375,12 +375,6 @@ def reason(error: BaseException) -> str:
     return str(error) if is_ours else told_of_code(error) or error_line(error)
 
 
-def static_method(owner: Any, name: str) -> Any:
-    """Return a static method of a class; None if it has none of this name."""
-    is_static = isinstance(inspect.getattr_static(owner, name, None), staticmethod)
-    return getattr(owner, name) if is_static else None
-
-
 # --- checks for several contracts -----------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.examples import quietly_train
 from thincdialog.agents.classifier import ClassifierAgent
-from thincdialog.api import ConfigError, evaluate, load, registry
+from thincdialog.api import ConfigError, DialogError, evaluate, load, registry
 from thincdialog.config import check_config, load_config, resolve_config
 
 CONFIG = """
@@ -72,6 +72,14 @@ class ForLoader(Lights):
         raise NotImplementedError
 
 
+@registry.datasets("lights_without_static.v1")
+class WithoutStatic(Lights):
+    """Rows with a method for an agent that lacks its decorator."""
+
+    def collate(self, batch, tokens):
+        raise NotImplementedError
+
+
 @registry.agents("lights_agent.v1")
 class Own(ClassifierAgent):
     """An agent with a function of its own."""
@@ -98,6 +106,22 @@ def test_collate_that_is_not_static_is_not_used():
     )
     with pytest.raises(ConfigError, match="no data set whose class has a static method 'collate'"):
         agent_of(config)
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_collate_for_an_agent_must_be_static(chosen):
+    name = "lights_without_static.v1"
+    config = CONFIG.replace("lights.v1", name)
+    if chosen:
+        block = f'[agent.collate]\n@collates = "thincdialog.OfDataset.v1"\ndataset = "{name}"\n'
+        config = config.replace("[agent.model]", f"{block}\n[agent.model]", 1)
+    wanted = r"test_collate.py:\d+  WithoutStatic.collate\(\) .*: make it a @staticmethod"
+    with pytest.raises(DialogError, match=wanted):
+        agent_of(config)
+    # Nothing needs the method if the agent's class has its own.
+    own = CONFIG.replace("lights.v1", name)
+    own = own.replace("thincdialog.Classifier.v1", "lights_agent.v1", 1)
+    assert agent_of(own).collate is Own.collate
 
 
 def test_collate_of_a_dataset_is_used_and_named_in_the_saved_model(tmp_path, monkeypatch):

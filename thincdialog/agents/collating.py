@@ -6,7 +6,8 @@ import numpy as np
 from thinc.api import Ops
 from thinc.types import Ragged
 
-from ..contract import static_method, wrong_value
+from ..config.collate import collate_of
+from ..contract import wrong_value
 from ..errors import ConfigError, Problem
 from ..examples.batch import Batch
 from ..registry import registry
@@ -26,9 +27,10 @@ def collate_of_dataset(dataset: str) -> Collate:
 
     dataset (str): Name of the class in `registry.datasets`.
     RAISES (ConfigError): If there is no such class, or it has no such method.
+    RAISES (CodeError): If the method lacks its ``@staticmethod``.
     """
     if dataset in registry.datasets:
-        collate = static_method(registry.datasets.get(dataset), "collate")
+        collate = collate_of(registry.datasets.get(dataset))
         if collate is not None:
             return collate
     text = (
