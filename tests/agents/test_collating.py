@@ -149,6 +149,27 @@ def test_collate_that_returns_something_else_is_an_error(given):
         put_together(careless, batch, None, NumpyOps())
 
 
+@pytest.mark.parametrize("dtype", [None, "f"], ids=["None", "nan"])
+def test_collate_names_fields_that_no_example_has(dtype):
+    def misspelt(batch, tokens):
+        batch.column("length")
+        batch.column("lengths")
+        return np.array(batch.column("lenght"), dtype=dtype)
+
+    batch = Batch.of(messages([{"length": 1.0}, {"length": 2.0, "lengths": 3.0}]))
+    wanted = r"test_collating.py:\d+  misspelt\(\) needs 'lenght', which no example here has"
+    with pytest.raises(CodeError, match=wanted):
+        put_together(misspelt, batch, None, NumpyOps())
+
+
+def test_collate_may_fill_in_fields_that_no_example_has():
+    def optional(batch, tokens):
+        return np.array([[length or 0.0] for length in batch.column("length")])
+
+    batch = Batch.of(messages([{"text": "a"}]))
+    assert put_together(optional, batch, None, NumpyOps()).tolist() == [[0.0]]
+
+
 def test_collate_refuses_a_layer():
     with pytest.raises(
         ValueError, match="collate is the layer 'flatten', expected a registered collate"

@@ -7,7 +7,7 @@ import pytest
 from tests.training.examples import quietly_train
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.api import ConfigError, DialogError, evaluate, load, registry
-from thincdialog.config import check_config, load_config, resolve_config
+from thincdialog.config import CodeError, check_config, load_config, resolve_config
 
 CONFIG = """
 [tasks.colours]
@@ -131,7 +131,9 @@ def test_collate_of_a_dataset_is_used_and_named_in_the_saved_model(tmp_path, mon
     saved = load_config(tmp_path / "model-best" / "config.cfg")
     block = {"@collates": "thincdialog.OfDataset.v1", "dataset": "lights.v1"}
     assert saved.config["agent"]["collate"] == block
-    load(tmp_path / "model-best")
+    chatbot = load(tmp_path / "model-best")
+    with pytest.raises(CodeError, match=r"Lights.collate\(\) needs 'light', .*chat has only texts"):
+        chatbot.respond("red")
     # Without the code, the error names the class.
     monkeypatch.delitem(catalogue.REGISTRY, ("thinc", "datasets", "lights.v1"))
     with pytest.raises(ConfigError, match=r"\[agent.collate\] .*'lights.v1'.* needs --code FILE"):

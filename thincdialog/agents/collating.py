@@ -1,13 +1,14 @@
 """Model input that a user's function builds from a batch, such as texts with images."""
 
-from typing import Any, Callable, Optional
+from copy import copy
+from typing import Any, Callable, List, Optional
 
 import numpy as np
 from thinc.api import Ops
 from thinc.types import Ragged
 
 from ..config.collate import collate_of
-from ..contract import wrong_value
+from ..contract import CodeError, place_of, wrong_value
 from ..errors import ConfigError, Problem
 from ..examples.batch import Batch
 from ..registry import registry
@@ -45,12 +46,28 @@ def put_together(collate: Collate, batch: Batch, tokens: Optional[Ragged], ops: 
 
     tokens (Optional[Ragged]): Tokens of the contexts, shape (n_tokens, 2), int32.
     RAISES (CodeError): If the function returns another kind of value, or not one row for each
-        example.
+        example; or if no example has a field that it reads, and it returns numbers that are nan.
     """
-    made = collate(batch, tokens)
+    lacking: List[str] = []
+    shown: Any = copy(batch)
+
+    def column(name: str) -> List[Any]:
+        cells = batch.column(name)
+        if all(cell is None for cell in cells):
+            lacking.append(name)
+        return cells
+
+    shown.column = column
+    made = collate(shown, tokens)
     parts = made if isinstance(made, tuple) else (made,)
     found = [_on_device(ops, part) for part in parts]
-    if not found or any(_n_rows(part) != len(batch) for part in found):
+    is_wrong = not found or any(_n_rows(part) != len(batch) for part in found)
+    # NumPy makes a nan of None.
+    if lacking and (is_wrong or any(map(_has_nan, parts))):
+        text = f"{place_of(collate)} needs {' and '.join(map(repr, lacking))}"
+        hint = "check the name (a chat has only texts)"
+        raise CodeError(f"{text}, which no example here has: {hint}")
+    if is_wrong:
         wanted = (
             f"arrays of numbers with one row for each of the {len(batch)} examples, or a Ragged"
         )
@@ -68,6 +85,10 @@ def _on_device(ops: Ops, part: Any) -> Any:
     numbers: Any = part
     is_float = part.dtype.kind == "f"
     return ops.asarray(numbers, dtype="float32") if is_float else part.astype("i", copy=False)
+
+
+def _has_nan(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and part.dtype.kind == "f" and bool(np.isnan(part).any())
 
 
 def _n_rows(part: Any) -> int:
