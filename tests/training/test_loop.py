@@ -1,6 +1,5 @@
 """The loop follows each setting of [training]."""
 
-import re
 from types import SimpleNamespace
 
 import numpy
@@ -13,7 +12,7 @@ from tests.processes import slow
 from tests.runners.resuming import without_times
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train, weights
 from thincdialog.agents.ranker import RankerAgent
-from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
+from thincdialog.api import ConfigError, DataError, IterableTeacher, Message, evaluate, registry
 from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.protocol import StepReport
 from thincdialog.runs.run_log import read_log
@@ -113,11 +112,22 @@ class ReadsNothing(RankerAgent):
         return None
 
 
-def test_loop_names_the_agent_that_finds_nothing_to_learn_from():
-    result = run(RANKER.replace("thincdialog.Ranker.v1", "tests.reads_nothing.v1"))
-    place = r"tests/training/test_loop\.py:\d+  ReadsNothing\.read\(\)"
+@registry.agents("tests.drops_labels.v1")
+class DropsLabels(RankerAgent):
+    def observe(self, message):
+        return super().observe(Message(message, labels=[]))
+
+
+@pytest.mark.parametrize(
+    "name, method",
+    [("reads_nothing", "ReadsNothing.read"), ("drops_labels", "DropsLabels.observe")],
+)
+def test_loop_names_the_agent_that_finds_nothing_to_learn_from(name, method, tmp_path):
+    place = rf"tests/training/test_loop\.py:\d+  {method}\(\)"
     wanted = f"{place} found nothing to learn from in any training example"
-    assert re.fullmatch(wanted, result.stopped_because)
+    with pytest.raises(DataError, match=f"  {wanted}$"):
+        run(RANKER.replace("thincdialog.Ranker.v1", f"tests.{name}.v1"), output=tmp_path)
+    assert not (tmp_path / "scores.json").exists()
 
 
 def test_loop_ends_after_patience_or_at_the_target_score():

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, Optional, TextIO, cast
 
 from ..config import ConfigLike
-from ..errors import ConfigError, DataError, Problem
+from ..errors import ConfigError, Problem
 from ..runners.step import gather
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
@@ -54,7 +54,7 @@ class Trial(Experiment):
                         yield n_examples < fewest and world.epoch_done()
                         fewest = min(n_examples, fewest or n_examples)
                 if not fewest:
-                    raise DataError(self.teacher.order.origin, nothing_learned(agent, self.teacher))
+                    raise nothing_learned(agent, self.teacher)
                 epoch += 1
 
 

@@ -17,7 +17,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 from ..callbacks.callback import shall_end
 from ..contract import CodeError, is_users, place_of
-from ..errors import ProtocolError
+from ..errors import DataError, ProtocolError
 from ..loggers.logger import Log, Progress
 from ..ops.device_memory import held_bytes
 from ..ops.later import Number
@@ -110,6 +110,7 @@ class TrainingLoop:
 
         RETURNS (str): Reason why training ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
+        RAISES (DataError): If the agent was trained on no example of an epoch.
         RAISES (Interrupted): If a signal ended training; a checkpoint is written first.
         """
         with self.interruption.waiting():
@@ -136,9 +137,7 @@ class TrainingLoop:
             if is_over:
                 self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
-                    self.asked_to_stop = nothing_learned(
-                        self.experiment.learner, self.epochs.teacher
-                    )
+                    raise nothing_learned(self.experiment.learner, self.epochs.teacher)
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
@@ -389,10 +388,12 @@ def _float(number: Optional[Number]) -> Optional[float]:
     return None if number is None else float(number)
 
 
-def nothing_learned(agent: Learner, train: Teacher) -> str:
-    """Return the reason why an agent was trained on no example of an epoch."""
+def nothing_learned(agent: Learner, train: Teacher) -> DataError:
+    """Make the error for an agent that was trained on no example of an epoch. It names the custom
+    method that may be the cause."""
+    methods = [type(agent).observe, getattr(type(agent), "read", type(agent).learn)]
+    places = " or ".join(map(place_of, filter(is_users, methods))) or f"[agent] {agent.id}"
+    text = f"{places} found nothing to learn from in any training example"
     if next(train.all_labels(), None) is None:
-        return "no training example had a label"
-    method = getattr(type(agent), "read", type(agent).learn)
-    who = place_of(method) if is_users(method) else f"[agent] {agent.id}"
-    return f"{who} found nothing to learn from in any training example"
+        text = "no training example has a label"
+    return DataError(train.order.origin, text)
