@@ -71,7 +71,10 @@ def test_respond_says_that_it_does_not_know_below_the_threshold(chatbot):
         assert chatbot._talker.conversation.turns == [(PARTNER, "hi"), (SELF, said)]
 
 
-@pytest.mark.parametrize("wrong", [{"top": 0}, {"top": 1.5}, {"threshold": 2.0}, {"top": True}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"top": 0}, {"top": 1.5}, {"top": True}, {"threshold": 2.0}, {"threshold": "a"}],
+)
 def test_respond_takes_numbers_that_have_a_meaning(chatbot, wrong):
     with pytest.raises(ValueError, match="= "):
         chatbot.respond("hi", **wrong)

@@ -1,5 +1,6 @@
 """A saved model that answers messages. It needs only its own folder."""
 
+from numbers import Real
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -228,7 +229,8 @@ def check_wanted(top: Optional[int], threshold: Optional[float]) -> None:
     """
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
-    if threshold is not None and not 0.0 <= threshold <= 1.0:
+    is_share = isinstance(threshold, Real) and 0.0 <= float(threshold) <= 1.0
+    if threshold is not None and not is_share:
         raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
 
 
