@@ -51,6 +51,7 @@ def test_distill_is_refused_in_one_line(folder, run):
         ("distill minilm --texts none.txt -o words", "none.txt"),
         ("distill minilm --texts tickets.csv -o words", "--text-field"),
         ("distill minilm --texts lines.txt -o minilm", "minilm  is there already"),
+        ("distill minilm --texts lines.txt -o words --width 0", "width = 0, expected 1 or more"),
     ):
         code, out, err = run(line)
         assert code == 1 and out == "" and said in err and err.count("\n") == 1, err

@@ -119,6 +119,13 @@ def test_distill_refuses_to_replace_files(tmp_path, encoder, texts):
     assert distill(tmp_path / "words", texts, tmp_path / "second").n_words == first.n_words
 
 
+def test_distill_needs_a_width(tmp_path, encoder, texts):
+    for width in (0, -1):
+        with pytest.raises(DialogError, match=f"^width = {width}, expected 1 or more$"):
+            distill(encoder, texts, tmp_path / "words", width=width)
+    assert not (tmp_path / "words").exists()
+
+
 def test_distill_that_is_interrupted_leaves_nothing(tmp_path, encoder, texts, monkeypatch):
     def interrupt(tensors):
         raise KeyboardInterrupt

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from .arguments import INPUT_FORMAT, argument, command_line, named, positive
+from .arguments import INPUT_FORMAT, argument, command_line, named
 from .output import counted, messages
 
 EXAMPLES = ["distill minilm --texts train.jsonl -o words"]
@@ -19,7 +19,7 @@ ARGUMENTS = [
     argument("--texts FILE", "file, folder, or pattern in quotes, as predict reads it",
              required=True),
     argument("-o --output FOLDER", "folder for the table", required=True),
-    argument("--width N", "numbers of each vector (default: 256)", positive, 256),
+    argument("--width N", "numbers of each vector (default: 256)", int, 256),
     INPUT_FORMAT,
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ..data.words import any_script, normalise, split_words
-from ..errors import DataError, OutputError
+from ..errors import DataError, DialogError, OutputError
 from ..files.json_file import write_json
 from ..files.whole_file import writing, written_whole
 from ..formats.context import Bookmark
@@ -62,12 +62,14 @@ def distill(
         the file.
     text_field (str): Field or column of the text.
     RETURNS (Distilled): Facts about the table.
-    RAISES (DialogError): If the encoder or the texts cannot be read, the texts have no words, or
-        the folder exists or cannot be written.
+    RAISES (DialogError): If width is out of range, the encoder or the texts cannot be read, the
+        texts have no words, or the folder exists or cannot be written.
     SOURCE: Tulkens and van Dongen 2024, https://github.com/MinishLab/model2vec; weights: Arora et
         al. 2017, https://openreview.net/forum?id=SyK00v5xx
     """
     encoder, texts, output = str(encoder), str(texts), Path(output)
+    if width < 1:
+        raise DialogError(f"width = {width}, expected 1 or more")
     if output.exists():
         raise OutputError(f"{output}  is there already. Choose another name.")
     read_folder(encoder)
