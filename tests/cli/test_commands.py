@@ -118,7 +118,7 @@ def test_evaluate_writes_only_predictions_to_stdout(tmp_path, capfd):
     assert main(shlex.split(f"{command} {tmp_path}/weak.jsonl")) == 0
     scores = capfd.readouterr().out
     assert main(shlex.split(f"{command} -")) == 0
-    expected = (tmp_path / "weak.jsonl").read_text(), f"{scores}✔ Wrote -\n"
+    expected = (tmp_path / "weak.jsonl").read_text(), scores
     assert capfd.readouterr() == expected and not Path("-").exists()
     assert main(shlex.split(f"{command} - --json -")) == 1
     assert "-  is named twice" in capfd.readouterr().err

@@ -103,7 +103,8 @@ def _write_replies(arguments: argparse.Namespace, found: Any) -> None:
 
     if arguments.predictions:
         write_predictions(arguments.predictions, found.rows, found.metrics, arguments.top)
-        messages.good(f"Wrote {arguments.predictions}")
+        if arguments.predictions != "-":
+            messages.good(f"Wrote {arguments.predictions}")
 
 
 def _show_scores(found: Any, stream: TextIO) -> None:
