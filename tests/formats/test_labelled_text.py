@@ -133,8 +133,9 @@ def test_labelled_text_without_labels_is_an_error_unless_tolerated(written, name
     path = written(text, name)
     with pytest.raises(DataError, match=r":\d  '.*' is empty: give the example a label"):
         rows(path, **choices)
-    with tolerating(empty_labels=True):
-        assert rows(path, **choices) == [("a", [])]
+    for unlabelled in (False, True):
+        with tolerating(empty_labels=True, unlabelled=unlabelled):
+            assert rows(path, **choices) == [("a", [])]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,13 @@ def test_labelled_text_with_missing_labels_is_always_an_error(written):
         for text, what in (('{"text": "a"}', "missing"), ('{"text":"a","label":null}', "is null")):
             with pytest.raises(DataError, match=what):
                 rows(written(text, "a.jsonl"))
+
+
+@pytest.mark.parametrize("row", ['{"text": "a"}', '{"text": "a", "label": null}'])
+def test_labelled_text_with_unknown_labels_is_unlabelled_if_tolerated(written, row):
+    with tolerating(empty_labels=True, unlabelled=True):
+        ((message,),) = read_labelled_text(written(row, "a.jsonl"), "text", "label")
+    assert "labels" not in message
 
 
 @pytest.mark.parametrize("choices", [{"label_field": []}, {"label_separator": ""}])

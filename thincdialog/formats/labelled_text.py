@@ -109,8 +109,10 @@ class _Fields:
         if self.is_one and self.separator is None and label and type(text) is type(label) is str:
             return Message(id=name, text=text, labels=[label])
         allowed = tolerance()
+        # An empty list or cell says that a text has no label, if texts may have none.
+        unknown = EMPTY[:1] if allowed.empty_labels else EMPTY
         is_labelled = not allowed.unlabelled or any(
-            row.get(field) not in EMPTY for field in self.label_fields
+            row.get(field) not in unknown for field in self.label_fields
         )
         text = self.value(row, self.text_field)
         cells = [(field, self.value(row, field)) for field in self.label_fields if is_labelled]
