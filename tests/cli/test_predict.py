@@ -172,8 +172,10 @@ def test_predict_reads_a_pipe(run, name):
     ("train.csv --text-field said", 1, "see --text-field; if the file has no header"),
     ("train.csv --format sharegt", 1, "there is no format 'sharegt'; did you mean 'sharegpt'?"),
     ("train.csv --format nowhere.yml", 1, "nowhere.yml  file not found"),
-    ("train.csv --threshold 2", 2, "should be from 0 to 1, got 2"),
-    ("train.csv --top 0", 2, "should be 1 or more, got 0"),
+    ("train.csv --threshold 2", 2, "should be a number from 0 to 1, got 2"),
+    ("train.csv --threshold high", 2, "should be a number from 0 to 1, got high"),
+    ("train.csv --top 0", 2, "should be an integer, 1 or more, got 0"),
+    ("train.csv --top all", 2, "should be an integer, 1 or more, got all"),
 ])  # fmt: skip
 def test_predict_explains_mistakes(run, words, code, text):
     found, out, err = run(f"predict model {words}")

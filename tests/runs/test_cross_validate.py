@@ -128,7 +128,7 @@ def test_cross_validation_refuses_impossible_settings(folder, capsys):
     (folder / "i.cfg").write_text(INTENTS)
     for n in (0, 1):
         assert main(f"cross-validate i.cfg --folds {n}".split()) == 2
-        assert f"should be 2 or more, got {n}" in capsys.readouterr().err
+        assert f"should be an integer, 2 or more, got {n}" in capsys.readouterr().err
 
 
 def test_scores_are_those_that_all_good_folds_have():

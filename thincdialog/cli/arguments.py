@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..errors import DialogError
@@ -76,18 +77,18 @@ def declare(parser: Any, arguments: Iterable[Any]) -> None:
 
 def count(text: str, least: int = 0) -> int:
     """Parse a whole number, 0 or more."""
-    number = int(text)
-    if number < least:
-        raise argparse.ArgumentTypeError(f"should be {least} or more, got {number}")
-    return number
+    with suppress(ValueError):
+        if int(text) >= least:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"should be an integer, {least} or more, got {text}")
 
 
 def share(text: str) -> float:
     """Parse a number from 0 to 1."""
-    number = float(text)
-    if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"should be from 0 to 1, got {text}")
-    return number
+    with suppress(ValueError):
+        if 0.0 <= float(text) <= 1.0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"should be a number from 0 to 1, got {text}")
 
 
 def listed(text: str) -> List[str]:
