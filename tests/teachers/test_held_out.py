@@ -73,7 +73,7 @@ def test_held_out_shares_are_cut_by_conversation(name, teacher):
     ({"test_share": -0.1}, "'test_share' of thincdialog"),
     ({"dev_share": 0.5, "test_share": 0.5}, "nothing is left to train on"),
     ({"test_share": 0.1, "test": "b.jsonl"},
-     "is given together with 'test' - leave one of them out"),
+     "is given together with 'test' - set test_share = 0.0, or test = null"),
     ({"max_bad_share": 2.0}, "'max_bad_share' of thincdialog"),
     ({"encoding": "utf8000"}, "'encoding' of thincdialog"),
 ])  # fmt: skip

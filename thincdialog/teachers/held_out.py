@@ -54,7 +54,8 @@ class HeldOut:
             if not 0.0 <= share < 1.0:
                 found.append((name, f"is {share}", "give 0.0 or more, less than 1.0"))
             elif share and given.get(split) is not None:
-                found.append((name, f"is given together with '{split}'", "leave one of them out"))
+                text = f"is given together with '{split}'"
+                found.append((name, text, f"set {name} = 0.0, or {split} = null"))
         if not found and self.dev_share + self.test_share >= 1.0:
             text = f"is {self.dev_share} and 'test_share' {self.test_share}"
             found.append(("dev_share", text, "nothing is left to train on"))
