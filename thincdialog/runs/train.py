@@ -255,8 +255,8 @@ class TrainingRun:
             return
         if self.keeper.place.is_sure:
             if not is_held[-1] and self.experiment.has_split("test"):
-                text = "is a stream, and is read after training: `debug data` finds before"
-                self._note(f"test {text} what is wrong with it.")
+                text = "is a stream, which is read only after training:"
+                self._note(f"test {text} check it before with `debug data`.")
             return
         with reading_bar(self.stderr, unit="episodes") as progress:
             streams = (one for one, held in zip(teachers, is_held) if not held)
