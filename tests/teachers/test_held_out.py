@@ -6,7 +6,7 @@ import json
 import pytest
 
 from thincdialog.api import registry
-from thincdialog.errors import ConfigError
+from thincdialog.errors import ConfigError, DataError
 from thincdialog.teachers.held_out import HeldOut
 
 NAMES = ("Conversations", "JSONLayout", "LabelledText", "NumberedText", "ParlAIText")
@@ -80,6 +80,13 @@ def test_held_out_shares_are_cut_by_conversation(name, teacher):
 def test_held_out_and_other_options_of_files_are_checked(name, options, text, teacher):
     with pytest.raises(ConfigError, match=text):
         teacher(name, **options)
+
+
+def test_held_out_split_without_examples_is_an_error_that_names_the_share(teacher):
+    made = teacher("LabelledText", dev_share=0.0001)
+    about = "0.01 % of the training conversations, drawn by dev_seed 0"
+    with pytest.raises(DataError, match=rf"'dev' has no examples \({about}\): set a larger share"):
+        list(made.for_split("dev").examples())
 
 
 def test_held_out_splits_are_described(teacher):

@@ -190,6 +190,8 @@ class Split:
             yield episode
         if is_empty and not self.may_be_empty:
             cause = ", or its mutators left none" if self.mutators else ""
+            if self.about():
+                cause += f" ({self.about()}): set a larger share for it, or give more data"
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
 
     def behind_mutators(self, read: Source) -> Iterator[Episode]:
