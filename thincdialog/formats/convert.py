@@ -230,7 +230,7 @@ def _turns(
     if layout is None:
         given = read_turns(source, at)
     else:
-        at.leave_out("what the layout does not name")
+        at.leave_out("fields that the layout does not name")
         records = read_records(source, layout, "train", at, **choices)
         given = read_parts(records, layout, at, conversation_of)
     for whole in at.try_each(partial(_whole, drop=drop, at=at), given):

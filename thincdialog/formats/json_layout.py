@@ -83,7 +83,7 @@ def read_layout_file(
     """
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
-    at.leave_out("what the layout does not name")
+    at.leave_out("fields that the layout does not name")
     records = read_records(path, layout, split, at, columns, delimiter)
     if layout.is_conversation and label_field:
         answers = label_speaker or layout.label_speaker
