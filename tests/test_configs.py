@@ -161,3 +161,23 @@ def test_configs_quickstart_learns_as_much_from_batches_of_like_length(batcher):
     silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
     # With batches of any length: 99.7 %. With replies of similar length alone: 98.9 and 94.3 %.
     assert train(config, **silent).scores["test"]["hits@1"] > 0.992
+
+
+@pytest.mark.slow
+def test_configs_multi_label_learns_from_few_texts(tmp_path):
+    """In 20 epochs of batches of 128, no label became probable: micro F1 was 0.11."""
+    generator = numpy.random.default_rng(0)
+    for split, n_texts in (("train", 300), ("dev", 80)):
+        lines = []
+        for _ in range(n_texts):
+            topics = generator.choice(40, generator.integers(3), replace=False).tolist()
+            words = [
+                f"{'abc'[n]}word{topic}" for topic in topics for n in generator.integers(3, size=3)
+            ]
+            labels = [f"topic {topic}" for topic in topics]
+            lines.append(json.dumps({"text": " ".join([*words, "well"]), "label": labels}))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines))
+    paths = {f"paths.{split}": str(tmp_path / f"{split}.jsonl") for split in ("train", "dev")}
+    silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    result = train(ROOT / "configs" / "multi_label.cfg", overrides=paths, **silent)
+    assert result.scores["dev"]["micro_f1"] > 0.9
