@@ -276,11 +276,17 @@ class TextEncoder:
             store = self._kept if is_held else self._passing
             with store.lock:
                 store.trim()
-                numbers = self._conversation_numbers(store, conversations)
-                entries = self._label_numbers(store, labels)
-                if texts:
-                    entries = np.concatenate((entries, self._label_numbers(store, texts)))
-                found = store.found(numbers, entries)
+                turns, n_turns = self._turns(store, conversations)
+                parts = [self._labels(store, replies) for replies in (labels, texts)]
+                # Always of the same types, because each combination has its own compiled kernel.
+                found = Encoded(
+                    np.append(0, n_turns.cumsum()),
+                    turns.astype(np.int32, copy=False),
+                    store.entries,
+                    store.tokens,
+                    np.arange(len(n_turns)),
+                    np.concatenate(parts, dtype=np.int64),
+                )
         if texts:
             # A text that equals a label gets its entry, so that kernels treat both as one reply.
             known: Dict[str, int] = {}
@@ -306,61 +312,39 @@ class TextEncoder:
 
     # The caller of the following methods holds the store's lock.
 
-    def _conversation_numbers(self, store: TurnStore, conversations: Contexts) -> np.ndarray:
-        """Return the number of each conversation in the store; shape (n,), int64."""
-        if not isinstance(conversations, Batch):
-            return self._add_conversations(store, conversations)
-        (known, _), rows = store.known_of(conversations.store), conversations.rows
-        numbers: np.ndarray = known[rows]
-        new = np.flatnonzero(numbers == UNKNOWN)
-        if len(new):
-            some = conversations if len(new) == len(rows) else conversations.take(new)
-            added = self._add_rows(store, some)
-            known[rows[new]] = numbers[new] = added
-        return numbers
-
-    def _add_rows(self, store: TurnStore, batch: Batch) -> np.ndarray:
-        table: Any = batch.store
-        found = None
-        if isinstance(table, JoinedStore):
-            numbers = np.empty(len(batch.rows), dtype=np.int64)
-            for part, places, rows in table.by_part(batch.rows):
-                numbers[places] = self._conversation_numbers(store, Batch(part, rows))
-            return numbers
-        if isinstance(table, MemoryStore):
-            found = table.turns(batch.rows, self.history_size, self.speaker_tokens)
-        if found is None:
-            return self._add_conversations(store, batch.turns(self.history_size))
-        keys, n_turns = found
-        return store.add_conversations(self._table_entries(store, table, keys), n_turns)
-
-    def _add_conversations(
-        self, store: TurnStore, conversations: Sequence[Sequence[Turn]]
-    ) -> np.ndarray:
+    def _turns(self, store: TurnStore, conversations: Contexts) -> Tuple[np.ndarray, np.ndarray]:
+        """Return the entry of each turn of some conversations in the store, and the number of turns
+        of each conversation; integers."""
+        if isinstance(conversations, Batch):
+            table, rows = conversations.store, conversations.rows
+            if isinstance(table, JoinedStore):
+                parts = list(table.by_part(rows))
+                found = [self._turns(store, Batch(part, own)) for part, _, own in parts]
+                turns, n_turns = map(np.concatenate, zip(*found))
+                order = np.concatenate([places for _, places, _ in parts]).argsort()
+                starts = n_turns.cumsum() - n_turns
+                n_turns = n_turns[order]
+                return turns[slice_places(starts[order], n_turns)], n_turns
+            table = store.table_of(table)
+            if isinstance(table, MemoryStore):
+                keys = table.turns(rows, self.history_size, self.speaker_tokens)
+                if keys is not None:
+                    return self._table_entries(store, table, keys[0]), keys[1]
+            conversations = conversations.turns(self.history_size)
         if self.history_size > 0:
-            kept = slice(-self.history_size, None)
-            conversations = [turns[kept] for turns in conversations]
+            conversations = [turns[-self.history_size :] for turns in conversations]
         n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
-        turns = self._entries(store, list(chain.from_iterable(conversations)))
-        return store.add_conversations(turns, n_turns)
+        return self._entries(store, list(chain.from_iterable(conversations))), n_turns
 
-    def _label_numbers(self, store: TurnStore, texts: Replies) -> np.ndarray:
-        """Return the entry of each reply in the store; shape (n,), int64."""
-        if not isinstance(texts, Batch):
-            return self._entries(store, [(SELF, text) for text in texts])
-        examples, ids = texts.store, texts.label_ids
-        _, known = store.known_of(examples)
-        numbers: np.ndarray = known[ids]
-        if (numbers == UNKNOWN).any():
-            new = np.unique(ids[numbers == UNKNOWN])
-            turns = examples.label_turns(new) if isinstance(examples, MemoryStore) else None
-            if isinstance(examples, MemoryStore) and turns is not None:
-                known[new] = self._table_entries(store, examples, turns)
-            else:
-                labels = examples.label_texts
-                known[new] = self._label_numbers(store, [labels[id] for id in new.tolist()])
-            numbers = known[ids]
-        return numbers
+    def _labels(self, store: TurnStore, texts: Replies) -> np.ndarray:
+        """Return the entry of each reply in the store; shape (n,), integers."""
+        if isinstance(texts, Batch):
+            table: Any = texts.store
+            turns = table.label_turns(texts.label_ids) if isinstance(table, MemoryStore) else None
+            if turns is not None:
+                return self._table_entries(store, table, turns)
+            texts = texts.first_labels()
+        return self._entries(store, [(SELF, text) for text in texts])
 
     def _table_entries(self, store: TurnStore, table: MemoryStore, keys: np.ndarray) -> np.ndarray:
         """Return the entry of each turn of a table (see ``Table.turns``) in the store; shape

@@ -23,7 +23,7 @@ from ..examples.encoded import Encoded
 from ..examples.memory_store import MemoryStore
 from ..examples.slices import slice_places
 from ..examples.store import Store
-from ..messages import SELF, Turn
+from ..messages import SELF, Message, Turn
 from ..ops.compiled import load_kernels
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
@@ -42,8 +42,9 @@ class TurnStore:
     ``max_rows`` rows. Turns are then encoded again when they are used, so memory is limited and
     results do not change.
 
-    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries. What
-    it has ``found`` never changes, because the store replaces its arrays with larger ones.
+    Threads can share a store: a thread holds the ``lock`` while it looks up or adds entries. It can
+    read them later without the lock: they never change in the arrays that it saw, because the store
+    replaces its arrays with larger ones.
 
     max_rows (Optional[int]): Maximum number of token rows to keep; None for no limit.
     lock (Optional[Lock]): Lock that all stores of a tokenizer share, so that only one thread at a
@@ -72,26 +73,22 @@ class TurnStore:
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
         self._n_tokens = self._n_entries = 0
-        # Entries of the turns of all conversations, one conversation after the other, and the start
-        # of each conversation.
-        self._turns = np.empty(1024, dtype=np.int32)
-        self._bounds = np.zeros(256, dtype=np.int64)
-        self._n_conversations = 0
-        # See ``known_of``. Weak keys, so that the numbers are dropped with the examples.
-        self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
+        # See the next two methods. Weak keys, so that the values are dropped with the examples.
+        self._tables: MutableMapping[Store, MemoryStore] = WeakKeyDictionary()
         self._known_turns: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
-    def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the number of the conversation of each example, shape (n_examples,), and the entry
-        of each of the examples' ``label_texts``, shape (n_labels,); int64. Conversations and labels
-        that were not added yet are ``UNKNOWN``; a caller that adds one writes its number into the
-        array."""
-        known = self._known.get(examples)
-        if known is None:
-            sizes = examples.n_examples, len(examples.label_texts)
-            contexts, labels = (np.full(size, UNKNOWN) for size in sizes)
-            known = self._known[examples] = contexts, labels
-        return known
+    def table_of(self, examples: Store) -> Store:
+        """Return the turns of examples as a table in memory if they are held for the whole run, so
+        that custom code reads each text once; otherwise, return the examples."""
+        if isinstance(examples, MemoryStore) or not examples.is_held:
+            return examples
+        table = self._tables.get(examples)
+        if table is None:
+            table = self._tables[examples] = MemoryStore()
+            names = "text", "context"
+            rows = zip(*map(examples.all_cells, names))
+            table.append_all([Message(zip(names, cells))] for cells in rows)
+        return table
 
     def known_turns(self, table: MemoryStore) -> np.ndarray:
         """Return the entry of each turn of a table (see ``Table.turns``), or ``UNKNOWN``; int32."""
@@ -106,12 +103,9 @@ class TurnStore:
         while numbers of entries are in use."""
         if self.max_rows is None:
             return
-        # An entry takes more memory than its rows, mainly for its text, which is its key. All
-        # numbers are in units of a row, 8 bytes.
-        n_rows = self._n_tokens + 8 * len(self.rows)
-        # A conversation takes two more (for its start and its number), and half of one per turn.
-        n_rows += 2 * self._n_conversations + int(self._bounds[self._n_conversations]) // 2
-        if n_rows > self.max_rows:
+        # An entry takes more memory than its rows, mainly for its text, which is its key: as
+        # much as 8 further rows.
+        if self._n_tokens + 8 * len(self.rows) > self.max_rows:
             self.forget()
 
     def add(self, tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -130,28 +124,6 @@ class TurnStore:
         self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
         self._n_tokens, self._n_entries = end, last
         return np.arange(number, last)
-
-    def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
-        """Add conversations as sequences of turns.
-
-        turns (np.ndarray): Entries of the turns of all conversations, shape (n_turns,), int64.
-        n_turns (np.ndarray): Number of turns of each conversation, shape (n,), int64.
-        RETURNS (np.ndarray): Numbers of the conversations, shape (n,), int64.
-        """
-        first, n = self._n_conversations, len(n_turns)
-        start = self._bounds[first]
-        self._bounds = _with_room(self._bounds, first + n + 1)
-        self._bounds[first + 1 : first + n + 1] = start + n_turns.cumsum()
-        end = int(self._bounds[first + n])
-        self._turns = _with_room(self._turns, end)
-        self._turns[start:end] = turns
-        self._n_conversations = first + n
-        return np.arange(first, first + n)
-
-    def found(self, conversations: np.ndarray, labels: np.ndarray) -> Encoded:
-        """Return conversations and labels by their numbers, to be read without the lock."""
-        arrays = self._bounds, self._turns, self.entries, self.tokens
-        return Encoded(*arrays, conversations, labels)
 
 
 class Conversations:
