@@ -116,6 +116,13 @@ CODE = argument(
     "Python file with your registered functions; repeat it for several files",
     action="append",
 )
+# Arguments of every command that takes overrides, in addition to its own.
+COMMON = [
+    CODE,
+    argument(
+        "--allow-pickle", "allow loaders of ml_datasets to unpickle files, which can run any code"
+    ),
+]
 GPU = argument("-g --gpu-id N", "index of the GPU, -1 for the CPU (default: [system] gpu_id)", int)
 MAX_LEN = argument(
     "--max-len N", "characters to show of each text, 0 for all (default: 300)", count, 300
@@ -135,13 +142,14 @@ INPUT_FORMAT = argument(
     "(default: as in the training data of a model, else detected in the file)",
     suggest=_formats,
 )
-COLUMNS = argument("--columns A,B", "column names of a table without a header row", listed)
-DELIMITER = argument(
-    "--delimiter X", "separator of a CSV file (default: detected in its first line)", letter
-)
-ENCODING = argument(
-    "--encoding NAME", "encoding of the input file, such as cp1252 (default: UTF-8)"
-)
+# How to read a text file.
+INPUT_TEXT = [
+    argument("--columns A,B", "column names of a table without a header row", listed),
+    argument(
+        "--delimiter X", "separator of a CSV file (default: detected in its first line)", letter
+    ),
+    argument("--encoding NAME", "encoding of the input file, such as cp1252 (default: UTF-8)"),
+]
 THRESHOLD = argument(
     "--threshold P",
     "reject the best reply if it is less probable than P (default: the model's own threshold)",
@@ -180,7 +188,7 @@ def trial(steps: str, default: int) -> List[Argument]:
     default (int): Default number of steps.
     """
     n_steps = argument("--steps N", f"{steps} (default: {default})", int, default)
-    return [CONFIG, n_steps, json_flag("the results"), CODE, GPU]
+    return [CONFIG, n_steps, json_flag("the results"), GPU]
 
 
 def command_line(*words: str) -> str:

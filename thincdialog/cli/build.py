@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import CODE, CONFIG, common, json_flag
+from .arguments import CONFIG, common, json_flag
 from .json_output import print_json
 from .output import messages, table
 
@@ -17,7 +17,7 @@ folder [loader] store. Training then memory-maps these files, so your data may b
 memory and no text is tokenized twice. Files that are up to date are kept; files made from
 other data, settings or code are built again. An interrupted build resumes at the next call."""
 
-ARGUMENTS = [CONFIG, json_flag("the list of built files"), CODE]
+ARGUMENTS = [CONFIG, json_flag("the list of built files")]
 
 
 def run(arguments: argparse.Namespace) -> None:

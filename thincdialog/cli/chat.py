@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, TextIO, Tuple
 
-from .arguments import CODE, GPU, LOG, MODEL, THRESHOLD, argument, common, named, positive
+from .arguments import GPU, LOG, MODEL, THRESHOLD, argument, common, named, positive
 from .output import coloured, messages
 
 EXAMPLES = [
@@ -31,7 +31,6 @@ ARGUMENTS = [
     argument("--top N", "show the N best replies with their probabilities", positive),
     THRESHOLD,
     LOG,
-    CODE,
     GPU,
 ]
 

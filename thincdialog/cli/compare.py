@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import CODE, FORCE, GPU, argument, common, json_file, positive, resamples, split
+from .arguments import FORCE, GPU, argument, common, json_file, positive, resamples, split
 from .evaluate import about_intervals
 from .json_output import write_json
 from .output import messages, table
@@ -21,7 +21,6 @@ ARGUMENTS = [
     json_file("all differences"),
     resamples(positive),
     FORCE,
-    CODE,
     GPU,
 ]
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Iterable
 
-from .arguments import COLUMNS, DELIMITER, ENCODING, argument, listed, named
+from .arguments import INPUT_TEXT, argument, listed, named
 from .output import counted, messages
 
 EXAMPLES = [
@@ -39,9 +39,7 @@ ARGUMENTS = [
     argument("--text-field NAME", "field or column of the text (default: text)", default="text"),
     argument("--label-field NAME", "field or column of the label (default: label); with a layout "
              "of conversations, where a turn, its answer or the record has the label of a text"),
-    COLUMNS,
-    DELIMITER,
-    ENCODING,
+    *INPUT_TEXT,
     argument("--drop A,B", "fields to leave out. labels: all but the first; history: every turn "
              "becomes a separate example", listed, default=[],
              suggest=lambda: ("labels", "history")),

@@ -5,7 +5,7 @@ from itertools import chain
 from math import nan
 from typing import Any
 
-from .arguments import CODE, CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
+from .arguments import CONFIG, FORCE, GPU, argument, common, count, json_flag, positive
 from .classes import class_rows, classes_as_json, pair_rows
 from .evaluate import of_classes
 from .json_output import print_json
@@ -45,7 +45,6 @@ ARGUMENTS = [
     argument("-o --output FOLDER", "keep the models of the folds in FOLDER"),
     json_flag("the scores"),
     FORCE,
-    CODE,
     GPU,
 ]
 

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Dict
 
-from .arguments import CODE, CONFIG, argument, json_flag
+from .arguments import CONFIG, argument, json_flag
 from .json_output import print_json
 from .output import messages, table
 
@@ -21,7 +21,6 @@ ARGUMENTS = [
     argument("--functions", "show the registered functions that the config uses"),
     argument("--variables", "show the variables that the config uses"),
     json_flag("problems, functions and variables"),
-    CODE,
 ]
 
 

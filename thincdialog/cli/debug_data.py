@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Dict, List, Sequence, Tuple
 
-from .arguments import CODE, CONFIG, SPLITS, argument, common, json_flag
+from .arguments import CONFIG, SPLITS, argument, common, json_flag
 from .histograms import PARTS, histogram
 from .json_output import print_json
 from .output import Messages, can_show, coloured, counted, shorten, table
@@ -43,7 +43,6 @@ ARGUMENTS = [
     ),
     argument("--no-histograms", "do not draw histograms"),
     json_flag("the whole report"),
-    CODE,
 ]
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from typing import Any, Iterator, List, Tuple
 
-from .arguments import CODE, argument, common, json_flag
+from .arguments import argument, common, json_flag
 from .json_output import print_json
 from .output import coloured, messages
 
@@ -30,7 +30,6 @@ ARGUMENTS = [
     ),
     argument("--full", "also show unchanged lines"),
     json_flag("the differences"),
-    CODE,
 ]
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, JSONL, MAX_LEN, argument, common, count, split
+from .arguments import CONFIG, JSONL, MAX_LEN, argument, common, count, split
 from .json_output import print_json
 from .output import coloured, messages, shorten
 
@@ -25,7 +25,6 @@ ARGUMENTS = [
     argument("--tokens", "show the tokens of each text"),
     MAX_LEN,
     JSONL,
-    CODE,
 ]
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import CODE, GPU, JSONL, MAX_LEN, MODEL, argument, common, count, split
+from .arguments import GPU, JSONL, MAX_LEN, MODEL, argument, common, count, split
 from .exchanges import show_exchanges
 from .json_output import print_json
 from .output import messages
@@ -19,7 +19,6 @@ ARGUMENTS = [
     split("test"),
     MAX_LEN,
     JSONL,
-    CODE,
     GPU,
 ]
 

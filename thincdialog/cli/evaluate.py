@@ -5,7 +5,7 @@ import sys
 from typing import Any, Dict, TextIO
 
 from ..errors import DialogError
-from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
+from .arguments import FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
 from .coverage import show_coverage
 from .json_output import write_json
@@ -44,7 +44,6 @@ ARGUMENTS = [
     argument("--coverage-png FILE", "draw precision over that share into a file (extra plot)"),
     resamples(count),
     FORCE,
-    CODE,
     GPU,
 ]
 

@@ -3,7 +3,7 @@
 import argparse
 import difflib
 
-from .arguments import CODE, CONFIG, argument
+from .arguments import CONFIG, argument
 from .output import coloured, messages
 from .writing import write_text
 
@@ -18,7 +18,6 @@ ARGUMENTS = [
     argument("[OUT]", "output file (default: stdout)"),
     argument("-D --diff", "show the added settings"),
     argument("-F --force", "overwrite OUT"),
-    CODE,
 ]
 
 

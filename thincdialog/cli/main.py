@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from .. import __version__
 from ..errors import ConfigError, DialogError, WorkerError
 from ..files.pickles import allowing
-from .arguments import UsageError, declare
+from .arguments import COMMON, UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .example_files import where_from
 from .output import messages
@@ -221,8 +221,7 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     )
     declare(parser, module.ARGUMENTS)
     if command.takes_overrides:
-        about = "allow loaders of ml_datasets to unpickle files, which can run any code"
-        parser.add_argument("--allow-pickle", action="store_true", help=about)
+        declare(parser, COMMON)
     about = f"show the traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser

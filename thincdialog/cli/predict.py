@@ -3,19 +3,7 @@
 import argparse
 import sys
 
-from .arguments import (
-    CODE,
-    COLUMNS,
-    DELIMITER,
-    ENCODING,
-    GPU,
-    INPUT_FORMAT,
-    MODEL,
-    THRESHOLD,
-    argument,
-    common,
-    positive,
-)
+from .arguments import GPU, INPUT_FORMAT, INPUT_TEXT, MODEL, THRESHOLD, argument, common, positive
 from .json_output import for_stdout
 from .output import counted, messages
 from .writing import check_outputs
@@ -50,12 +38,9 @@ ARGUMENTS = [
     argument("--system-turns HOW", "with a layout, where system turns go: context, field or drop "
              "(default: as in the training data)",
              choices=("context", "field", "drop")),
-    COLUMNS,
-    DELIMITER,
-    ENCODING,
+    *INPUT_TEXT,
     argument("--prefix NAME", "prefix for the names of the new fields (default: none)", default=""),
     argument("--force", "overwrite the output file"),
-    CODE,
     GPU,
 ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import CODE, GPU, LOG, THRESHOLD, argument, common, count, named, positive
+from .arguments import GPU, LOG, THRESHOLD, argument, common, count, named, positive
 from .output import messages
 
 EXAMPLES = [
@@ -45,7 +45,6 @@ ARGUMENTS = [
     LOG,
     *(argument(f"--{name.replace('_', '-')} N", about, positive)
       for name, about in LIMITS.items()),
-    CODE,
     GPU,
 ]  # fmt: skip
 

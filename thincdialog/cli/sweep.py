@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, UsageError, argument, common, count, json_flag
+from .arguments import CONFIG, GPU, UsageError, argument, common, count, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .results import result_rows
@@ -40,7 +40,6 @@ ARGUMENTS = [
     argument("--seed N", "seed for --random (default: 0)", count, 0),
     argument("--retry", "retry runs that failed before"),
     json_flag("runs and results"),
-    CODE,
     GPU,
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, UsageError, argument, command_line, common, with_code
+from .arguments import CONFIG, GPU, UsageError, argument, command_line, common, with_code
 from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .json_output import print_json
@@ -43,7 +43,6 @@ ARGUMENTS = [
     ),
     argument("--file-friendly", "print plain lines on a terminal too: no progress bar, no colours"),
     argument("--json", "print the final scores as JSON"),
-    CODE,
     GPU,
 ]
 
