@@ -130,17 +130,18 @@ MAX_LEN = argument(
 FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
 
 
-def _formats() -> Iterable[str]:
+def with_layouts(formats: str) -> Iterable[str]:
+    """Return the names of some formats and of all bundled layouts, as completions for a shell."""
     from ..formats.layout_file import shipped_layouts
 
-    return (*FORMATS.split(", "), *shipped_layouts())
+    return (*formats.split(", "), *shipped_layouts())
 
 
 INPUT_FORMAT = argument(
     "--format NAME",
     f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as messages, sharegpt or my.yml "
     "(default: as in the training data of a model, else detected in the file)",
-    suggest=_formats,
+    suggest=lambda: with_layouts(FORMATS),
 )
 # How to read a text file.
 INPUT_TEXT = [

@@ -1,9 +1,8 @@
 """``convert``: write a data file in another format."""
 
 import argparse
-from typing import Iterable
 
-from .arguments import INPUT_TEXT, argument, listed, named
+from .arguments import INPUT_TEXT, argument, listed, named, with_layouts
 from .output import counted, messages
 
 EXAMPLES = [
@@ -18,20 +17,13 @@ EXAMPLES = [
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
 TO = "parlai, conversations, jsonl"
 
-
-def _sources() -> Iterable[str]:
-    from ..formats.layout_file import shipped_layouts
-
-    return (*NAMES.split(", "), *shipped_layouts())
-
-
 ARGUMENTS = [
     argument("IN", "data file, folder, or pattern in quotes; files may be packed with gzip or zip",
              dest="source"),
     argument("OUT", "output file; NAME.gz is gzip-compressed", dest="target"),
     argument("--from FORMAT", f"format of IN: {NAMES}; or a layout of "
              "thincdialog.JSONLayout.v1, such as sharegpt or my.yml (default: detected in IN)",
-             suggest=_sources, dest="from_format"),
+             suggest=lambda: with_layouts(NAMES), dest="from_format"),
     argument("--to FORMAT", f"format of OUT: {TO}", suggest=lambda: TO.split(", "),
              dest="to_format"),
     argument("--label-speaker WHO", "in conversations, the speaker whose turns are the labels: "

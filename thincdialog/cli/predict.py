@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments, "output")
     names = ("format", "text_field", "label_speaker", "system_turns", "columns", "delimiter")
     options = common(arguments, "top", "threshold", "prefix", "encoding", *names)
-    options.update(on_error=_say, output=arguments.output)
+    options.update(on_error=lambda error: messages.fail(str(error)), output=arguments.output)
     answers = predict(arguments.model, arguments.file, **options)
     if arguments.output in (None, "-"):
         for line in answers.lines():
@@ -67,7 +67,3 @@ def run(arguments: argparse.Namespace) -> int:
     if answers.bad.n_skipped:
         messages.warn(f"{counted(answers.bad.n_skipped, 'row')} left out")
     return int(answers.bad.n_skipped > 0)
-
-
-def _say(error: Exception) -> None:
-    messages.fail(str(error))
