@@ -136,16 +136,15 @@ class Checker:
         if path == mixture.PATH and isinstance(value, dict):
             return  # ``check_weights`` checks the values of this setting.
         wanted, hint = describe(setting.annotation), ""
-        least, most = setting.least, setting.most
-        if least is not None:
-            wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
+        if setting.least is not None:
+            wanted += f", {setting.least:g} or more"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
         elif isinstance(value, (str, type(None))):
             return
         elif value in (math.inf, -math.inf):
             hint = "write a number, 0 where it means no limit"
-        elif (least is None or value >= least) and (most is None or value <= most):
+        elif setting.least is None or value >= setting.least:
             return
         comments = default_source().sections[".".join(path[:-1])].entries[path[-1]].comments
         about = " ".join(line.lstrip("# ") for line in comments).rstrip(".")

@@ -14,12 +14,10 @@ class Setting(NamedTuple):
 
     annotation (Any): Type of the setting.
     least (Optional[float]): Smallest allowed value.
-    most (Optional[float]): Largest allowed value, if ``least`` is set.
     """
 
     annotation: Any
     least: Optional[float] = None
-    most: Optional[float] = None
 
 
 class Blocks(NamedTuple):
