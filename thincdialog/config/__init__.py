@@ -13,10 +13,3 @@ from .load import (
 )
 from .shipped import code_beside, command_in, find_shipped, shipped_configs, shipped_text
 from .write import write_config
-
-__all__ = [
-    "CheckedConfig", "CodeError", "CodeLike", "ConfigLike", "Overrides", "PathLike", "build_block",
-    "build_sections", "check_config", "code_beside", "code_files", "command_in", "find_shipped",
-    "load_code", "load_config", "read_sections", "resolve_config", "shipped_configs",
-    "shipped_text", "told_apart", "write_config",
-]  # fmt: skip

@@ -210,7 +210,7 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
             return
         node = inner
     if len(path) < 2:
-        names = [".".join(each) for each in _paths(given.data) if each[-1] == name]
+        names = [each for each in dotted_names(given.data) if f".{each}".endswith(f".{name}")]
         hint = "name its section too, as in training.max_steps"
         hint = f"did you mean {' or '.join(names)}?" if names else hint
         given.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
@@ -223,11 +223,12 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
     given.overrides.append(name)
 
 
-def _paths(node: Dict[str, Any], path: KeyPath = ()) -> Iterator[KeyPath]:
-    for key, value in node.items():
-        yield (*path, key)
+def dotted_names(data: Dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of all sections and keys in nested sections."""
+    for key, value in data.items():
+        yield prefix + key
         if isinstance(value, dict):
-            yield from _paths(value, (*path, key))
+            yield from dotted_names(value, f"{prefix}{key}.")
 
 
 def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> None:

@@ -15,7 +15,7 @@ from operator import getitem
 from typing import Any, Dict, Iterator, List, Set
 
 from ..errors import MAX_LISTED
-from .given import GivenConfig
+from .given import GivenConfig, dotted_names
 from .values import MAX_COMPARED, KeyPath, around, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
@@ -147,17 +147,10 @@ class _Filler:
     def _close_to(self, name: str) -> List[str]:
         if len(name) > MAX_COMPARED or self.n_mistakes > MAX_LISTED:
             return []  # Comparing is slow, and this hint would not be shown.
-        names = [known for known in _dotted(self.data) if len(known) <= MAX_COMPARED]
+        names = [known for known in dotted_names(self.data) if len(known) <= MAX_COMPARED]
         return difflib.get_close_matches(name, names, 1)
 
     def _fail(self, path: KeyPath, text: str, hint: str) -> None:
         self.given.problems.append(self.given.problem_at(path, text, hint))
         self.n_mistakes += 1
         raise _Unresolved()
-
-
-def _dotted(data: Dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in data.items():
-        yield prefix + key
-        if isinstance(value, dict):
-            yield from _dotted(value, f"{prefix}{key}.")
