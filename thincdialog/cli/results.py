@@ -79,24 +79,16 @@ def _column(name: str, names: List[str], equal: List[str]) -> str:
     equal (List[str]): Settings that are equal in all runs; searched if no other column matches.
     RAISES (DialogError): If no column matches, or several do.
     """
-    ends = _ends(name, names)
-    if equal and name not in names and not ends:
-        if name in equal or _ends(name, equal):
-            return _column(name, equal, [])
-    if name in names or len(ends) == 1:
-        return name if name in names else ends[0]
-    if ends:
-        text = f"fits several columns: {', '.join(ends)}"
-    else:
-        near = difflib.get_close_matches(name, [*names, *equal], 1)
-        text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"
-        more = ", and every setting of the config" * bool(equal)
-        text += f" (there are: {', '.join(names)}{more})"
-    raise DialogError(f"--columns: {name!r} {text}")
-
-
-def _ends(name: str, names: List[str]) -> List[str]:
-    return [known for known in names if known.endswith((f".{name}", f"/{name}"))]
+    for known in (names, equal):
+        ends = [each for each in known if each.endswith((f".{name}", f"/{name}"))]
+        if name in known or len(ends) == 1:
+            return name if name in known else ends[0]
+        if ends:
+            raise DialogError(f"--columns: {name!r} fits several columns: {', '.join(ends)}")
+    near = difflib.get_close_matches(name, [*names, *equal], 1)
+    text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"
+    more = ", and every setting of the config" * bool(equal)
+    raise DialogError(f"--columns: {name!r} {text} (there are: {', '.join(names)}{more})")
 
 
 def _show(found: List[Any]) -> None:
