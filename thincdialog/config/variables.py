@@ -39,10 +39,7 @@ def fill_variables(given: GivenConfig, data: Dict[str, Any]) -> Dict[str, Any]:
     data (Dict[str, Any]): Nested sections; strings as ``parse_value`` leaves them.
     RETURNS (Dict[str, Any]): A new dict; unknown values are None.
     """
-    filler = _Filler(given, data)
-    filled = filler.fill_section((), data)
-    given.unknown |= filler.unresolved
-    return filled
+    return _Filler(given, data).fill_section((), data)
 
 
 def variables_in(data: Any) -> Iterator[str]:
@@ -58,8 +55,7 @@ class _Filler:
         self.given = given
         self.data = data
         self.n_mistakes = 0
-        self.unresolved: Set[KeyPath] = set()
-        # The unresolved paths, and all sections around them.
+        # Paths of values that cannot be filled in, and all sections around them.
         self.in_part_unresolved: Set[KeyPath] = set()
         self.filled: Dict[KeyPath, Any] = {}
         self.in_progress: List[KeyPath] = []
@@ -75,7 +71,7 @@ class _Filler:
                 filled = self.fill_section if isinstance(value, dict) else self._fill_value
                 self.filled[path] = filled(path, value)
             except _Unresolved:
-                self.unresolved.add(path)
+                self.given.unknown.add(path)
                 self.in_part_unresolved.update(around(path))
                 self.filled[path] = None
             self.in_progress.pop()
