@@ -20,7 +20,8 @@ def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> 
     source (Optional[Source]): The config as the user wrote it, whose comments are kept.
     RETURNS (str): The text, which ends with a newline.
     """
-    is_literal = isinstance(config, Config) and config.is_interpolated
+    if isinstance(config, Config) and config.is_interpolated:
+        config = _double_dollars(config)
     parts = ["\n".join(source.header)] if source and source.header else []
     # Unknown sections come last, in their own order.
     names = sorted(config, key=[*SECTION_ORDER, *config].index)
@@ -37,9 +38,7 @@ def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> 
         for key, value in section.items():
             if key not in children:
                 lines.extend(written.entries[key].comments if key in written.entries else ())
-                lines.append(
-                    f"{key} = {dump_value(_double_dollars(value) if is_literal else value)}"
-                )
+                lines.append(f"{key} = {dump_value(value)}")
         parts.extend(["\n".join(lines)] if lines else [])
         rest = [*(((*path, key), child) for key, child in children.items()), *rest]
     return "\n\n".join(parts) + "\n"
@@ -47,14 +46,9 @@ def write_config(config: Mapping[str, Any], source: Optional[Source] = None) -> 
 
 def _is_section(value: Any) -> bool:
     """Return whether a dict can be written as a section, instead of a JSON value."""
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(
-            _KEY.match(key) and (not isinstance(inner, dict) or _is_section(inner))
-            for key, inner in value.items()
-        )
-    )
+    if not isinstance(value, dict) or not value or not all(map(_KEY.match, value)):
+        return False
+    return all(_is_section(inner) for inner in value.values() if isinstance(inner, dict))
 
 
 def _double_dollars(value: Any) -> Any:
