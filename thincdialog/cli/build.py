@@ -29,14 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
         print_json([{**each._asdict(), "folder": str(each.folder)} for each in found])
         return
     rows = [["store", "what was done", "examples", "MB"]]
-    rows += [
-        [
-            each.name,
-            f"built: {each.reason}" if each.reason else "nothing: it is up to date",
-            f"{each.examples:,}",
-            f"{each.size / 1e6:,.1f}",
-        ]
-        for each in found
-    ]
+    for each in found:
+        done = f"built: {each.reason}" if each.reason else "nothing: it is up to date"
+        rows.append([each.name, done, f"{each.examples:,}", f"{each.size / 1e6:,.1f}"])
     print(table(rows, n_left=2))
     messages.good("Training reads these.")

@@ -18,9 +18,7 @@ MADE = {
 }
 _TALK = 'your conversations, one per line: {"turns": [{"speaker": "A", "text": "hi"}, ...]}'
 YOURS = {
-    "train.jsonl": _TALK,
-    "dev.jsonl": _TALK,
-    "test.jsonl": _TALK,
+    **dict.fromkeys(("train.jsonl", "dev.jsonl", "test.jsonl"), _TALK),
     "intents.csv": 'your labelled texts, with the columns "text" and "label"',
     "tickets.csv": 'your labelled texts, with the columns "body" and "label"',
     "chats.json": 'a ShareGPT export: [{"conversations": [{"from": "human", "value": "hi"}, ...',
