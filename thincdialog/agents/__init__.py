@@ -6,5 +6,3 @@ from .judged import Inputs, Judged
 from .model_agent import ModelAgent
 
 import_files(__name__, __path__)
-
-__all__ = ["Conversation", "ConversationAgent", "Inputs", "Judged", "ModelAgent"]

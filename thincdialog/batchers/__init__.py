@@ -8,19 +8,3 @@ from .live_buffer import LiveBuffer
 from .padded import Padded
 from .sizes import Sizes
 from .words import Words
-
-__all__ = [
-    "Batcher",
-    "Batchsort",
-    "Fixed",
-    "Lengths",
-    "LiveBuffer",
-    "OversizeError",
-    "Padded",
-    "Sizes",
-    "Words",
-    "are_lengths",
-    "count_words",
-    "missing_rows",
-    "plan_window",
-]

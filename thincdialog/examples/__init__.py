@@ -3,5 +3,3 @@
 from .batch import Batch
 from .memory_store import MemoryStore
 from .store import Store
-
-__all__ = ["Batch", "MemoryStore", "Store"]

@@ -4,5 +4,3 @@ from .alone import Alone
 from .cluster import build_ray
 from .hogwild import Hogwild
 from .hogwild_world import HogwildWorld
-
-__all__ = ["Alone", "Hogwild", "HogwildWorld"]

@@ -6,5 +6,3 @@ from .multi_task import MultiTask, mix_tasks
 from .teacher import Teacher
 
 import_files(__name__, __path__)
-
-__all__ = ["IterableTeacher", "MultiTask", "Teacher", "mix_tasks"]

@@ -4,13 +4,3 @@ from .batch_world import BatchWorld, batch_world
 from .dynamic_batch_world import DynamicBatchWorld
 from .multi_agent_world import MultiAgentWorld, PartnerWorld
 from .world import World, WorldFactory
-
-__all__ = [
-    "BatchWorld",
-    "DynamicBatchWorld",
-    "MultiAgentWorld",
-    "PartnerWorld",
-    "World",
-    "WorldFactory",
-    "batch_world",
-]

@@ -1,5 +1,3 @@
 """Training on a Ray cluster, with workers on one machine or on several."""
 
 from .runner import build_ray
-
-__all__ = ["build_ray"]
